@@ -14,7 +14,8 @@ FROM scratch
 ARG VERSION=development
 LABEL org.opencontainers.image.title="machine-iac-operator" \
   org.opencontainers.image.version="${VERSION}" \
-  org.opencontainers.image.licenses="Apache-2.0"
+  org.opencontainers.image.licenses="Apache-2.0" \
+  io.openshift.release.operator="true"
 COPY --from=build /layers/system /
 COPY --from=build --chown=65532:65532 /layers/work/var/lib/machine-iac /var/lib/machine-iac
 COPY --from=build /layers/engines /

@@ -164,7 +164,7 @@ func adoptionFound(report *engine.Report, planned *engine.PlannedObjects) record
 	}
 	for _, diagnostic := range report.Diagnostics {
 		if diagnostic.CheckFailed() {
-			found.Differences = append(found.Differences, diagnostic.Detail)
+			found.Differences = append(found.Differences, diagnostic.Reason())
 		}
 	}
 	slices.Sort(found.Imports)

@@ -19,9 +19,10 @@ import (
 func (a *Actuator) DestroyWithoutMachine(key types.NamespacedName, uid types.UID) (runs.Status, error) {
 	machine := &machinev1beta1.Machine{}
 	machine.Namespace, machine.Name, machine.UID = key.Namespace, key.Name, uid
-	return a.pool.Submit(runs.Request{
-		Machine: key, UID: uid, Group: key.Namespace, Operation: runs.Destroy, Engine: noEngine, Task: newTask(a, machine, runs.Destroy),
-	})
+	t := newTask(a, machine, runs.Destroy)
+	request := t.request(nil)
+	request.Group, request.Task = key.Namespace, t
+	return a.pool.Submit(request)
 }
 
 // AcquireIdle takes the lock of a state for something else than a run: see package recovery.

@@ -8,7 +8,6 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
@@ -39,13 +38,8 @@ func (a *Actuator) ListInstances(ctx context.Context, machine *machinev1beta1.Ma
 	t := &inventoryTask{task: newTask(a, machine, runs.Drift), ended: make(chan error, 1)}
 	t.facts, t.wanted = f, choice.State
 	uid := types.UID("inventory-" + t.id)
-	request := runs.Request{
-		Machine: client.ObjectKeyFromObject(machine), UID: uid, Group: "inventory", Operation: runs.Drift,
-		Engine: engineOf(choice.State), Fingerprint: choice.State.Fingerprint, Task: t,
-	}
-	if choice.State.CredentialsSecret != "" {
-		request.Credential = machine.Namespace + "/" + choice.State.CredentialsSecret
-	}
+	request := t.request(choice.State)
+	request.UID, request.Group, request.Task = uid, "inventory", t
 	if _, err := a.pool.Submit(request); err != nil {
 		return nil, true, err
 	}

@@ -33,13 +33,9 @@ var _ runs.Task = &lookTask{}
 func (a *Actuator) look(o *observation) {
 	wanted := o.choice.State
 	a.looks.Submitted(o.machine.UID, a.clock.Now())
-	request := runs.Request{
-		Machine: client.ObjectKeyFromObject(o.machine), UID: "look-" + o.machine.UID, Group: groupOf(o.machine), Operation: runs.Drift,
-		Engine: engineOf(wanted), Fingerprint: wanted.Fingerprint, Task: &lookTask{task: newTask(a, o.machine, runs.Update)},
-	}
-	if wanted.CredentialsSecret != "" {
-		request.Credential = o.machine.Namespace + "/" + wanted.CredentialsSecret
-	}
+	t := &lookTask{task: newTask(a, o.machine, runs.Update)}
+	request := t.request(wanted)
+	request.UID, request.Group, request.Operation, request.Task = "look-"+o.machine.UID, groupOf(o.machine), runs.Drift, t
 	if _, err := a.pool.Submit(request); err != nil {
 		a.logger.V(1).Info("The instance of a Machine is not looked at", "Machine", client.ObjectKeyFromObject(o.machine).String(), "reason", err.Error())
 	}

@@ -273,7 +273,7 @@ func (t *task) attachments() state.Attachments {
 	}
 	attached := state.Attachments{lifecycle.InputsAttachment: packed}
 	if len(packed) > state.MaxAttachmentBytes-reporting.MaxPackedTranscript {
-		attached[attachedOutput] = nil
+		attached[attachedOutput], attached[attachedWithheld] = nil, nil
 	}
 	return attached
 }

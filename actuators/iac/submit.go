@@ -6,7 +6,6 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
@@ -19,20 +18,9 @@ import (
 // submit submits a run and returns that it is in progress, or why the last one failed.
 func (a *Actuator) submit(o *observation, d lifecycle.Decision) error {
 	wanted := o.choice.State
-	request := runs.Request{
-		Machine:   client.ObjectKeyFromObject(o.machine),
-		UID:       o.machine.UID,
-		Group:     groupOf(o.machine),
-		Operation: d.Operation,
-		Engine:    engineOf(wanted),
-		Task:      newTask(a, o.machine, d.Operation),
-	}
-	if wanted != nil {
-		request.Fingerprint = wanted.Fingerprint
-		if wanted.CredentialsSecret != "" {
-			request.Credential = o.machine.Namespace + "/" + wanted.CredentialsSecret
-		}
-	}
+	t := newTask(a, o.machine, d.Operation)
+	request := t.request(wanted)
+	request.Group, request.Task = groupOf(o.machine), t
 	status, err := a.pool.Submit(request)
 	if err != nil {
 		return actuators.InProgress(reporting.ProgressInterval, "%s", err.Error())
@@ -46,6 +34,19 @@ func (a *Actuator) submit(o *observation, d lifecycle.Decision) error {
 	}
 	a.warn(o.machine, wanted, d.Operation)
 	return o.inProgress(status)
+}
+
+// request describes a run for what is desired to the pool; nil where that is not known. Which group and task it is of is the caller's.
+func (t *task) request(wanted *desired.State) runs.Request {
+	request := runs.Request{Machine: t.key, UID: t.uid, Operation: t.asked, Engine: engineOf(wanted), Run: t.id}
+	if wanted == nil {
+		return request
+	}
+	request.Fingerprint, request.Footprint = wanted.Fingerprint, wanted.Module.Digest()
+	if wanted.CredentialsSecret != "" {
+		request.Credential = t.key.Namespace + "/" + wanted.CredentialsSecret
+	}
+	return request
 }
 
 // warn sends events when a run begins: that the pinned module is missing, and what is doubtful in the providerSpec.

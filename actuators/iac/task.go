@@ -37,8 +37,8 @@ type task struct {
 	changesModule, recordsModule bool
 
 	session *state.Session
-	// transcript is what the engine says.
-	transcript reporting.Transcript
+	// transcript is what the engine says, withheld what of it may hold values of sensitive inputs.
+	transcript, withheld reporting.Transcript
 	// found is what the run learned of the instance, nil for nothing.
 	found *record.DriftCheck
 	// adoption is what was found about an adoption, nil for nothing.

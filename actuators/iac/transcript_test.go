@@ -102,6 +102,7 @@ func TestOutputGivesWayToInputs(t *testing.T) {
 			}
 			run := &task{actuator: b.Actuator, machine: machine, session: session}
 			run.transcript.Add("output")
+			run.withheld.Add("withheld")
 			run.keepOutput(t.Context())
 			if err := session.Release(t.Context(), nil); err != nil {
 				t.Fatal(err)
@@ -109,6 +110,9 @@ func TestOutputGivesWayToInputs(t *testing.T) {
 			snapshot, err := b.store.Get(t.Context(), key)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if _, kept := snapshot.Attachments[attachedWithheld]; kept != tc.want {
+				t.Errorf("what is withheld is kept: %t", kept)
 			}
 			if _, kept := snapshot.Attachments[attachedOutput]; kept != tc.want || len(snapshot.Attachments[lifecycle.InputsAttachment]) != tc.inputs {
 				t.Errorf("kept: %t, beside %d bytes of inputs", kept, len(snapshot.Attachments[lifecycle.InputsAttachment]))

@@ -33,6 +33,9 @@ var fixes = map[failure.Class]string{
 	failure.Killed:      "what it did is looked up before the next try",
 }
 
+// withheldElsewhere says where a text is that is withheld.
+const withheldElsewhere = "'kubectl machine logs --withheld' prints it, for those who may read the Secret with the Machine's state"
+
 // Typed makes a run's error one of the Machine API's.
 func Typed(operation runs.Operation, err error) *actuators.MachineError {
 	typed := typed(operation, err)
@@ -53,6 +56,9 @@ func typed(operation runs.Operation, err error) *actuators.MachineError {
 	class := failure.ClassOf(err)
 	if fix, ok := fixes[class]; ok {
 		message += "; " + fix
+	}
+	if failed, ok := errors.AsType[*failure.Error](err); ok && failed.Withheld() {
+		message += "; " + withheldElsewhere
 	}
 	switch {
 	case class == failure.InvalidConfiguration && operation != runs.Destroy:

@@ -31,6 +31,9 @@ func TestTyped(t *testing.T) {
 		"credentials are retried and say the fix":   {runs.Create, &failure.Error{Class: failure.Credentials}, machinev1beta1.CreateMachineError, "check the credentials Secret"},
 		"a refusal stays one":                       {runs.Update, actuators.UnsupportedChange("no"), machinev1beta1.UnsupportedChangeMachineError, "no"},
 		"anything else is the operation's":          {runs.Update, errors.New("odd"), machinev1beta1.UpdateMachineError, "odd"},
+		"a text that is withheld is elsewhere": {
+			runs.Create, &failure.Error{Class: failure.Unknown, Diagnostics: []failure.Diagnostic{{Summary: "map[a:b]", Withheld: true}}}, machinev1beta1.CreateMachineError, "logs --withheld",
+		},
 		"a lock names its holder": {
 			runs.Create, &state.LockedError{Lock: state.Lock{Owner: "somebody", Run: "r"}}, machinev1beta1.CreateMachineError, "somebody",
 		},

@@ -13,6 +13,8 @@ const (
 	maxTranscript = 32 << 10
 	// MaxPackedTranscript bounds the same once it is packed: stored inputs take precedence.
 	MaxPackedTranscript = 8 << 10
+	// MaxPackedWithheld bounds what was withheld of it.
+	MaxPackedWithheld = 4 << 10
 )
 
 // Transcript keeps the end of an engine's output. It is safe for concurrent use.
@@ -41,12 +43,12 @@ func (t *Transcript) drop() {
 	t.dropped++
 }
 
-// Packed returns what is kept, compressed by gzip, nil for nothing.
-func (t *Transcript) Packed() []byte {
+// Packed returns what is kept, compressed by gzip to a size at most, nil for nothing.
+func (t *Transcript) Packed(limit int) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(t.texts) > 0 {
-		if packed := pack(t.text()); len(packed) <= MaxPackedTranscript {
+		if packed := pack(t.text()); len(packed) <= limit {
 			return packed
 		}
 		for range (len(t.texts) + 1) / 2 {

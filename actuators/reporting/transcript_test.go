@@ -26,7 +26,7 @@ func unpacked(t *testing.T, packed []byte) string {
 
 func TestATranscriptKeepsTheEnd(t *testing.T) {
 	t.Run("nothing", func(t *testing.T) {
-		if packed := (&Transcript{}).Packed(); packed != nil {
+		if packed := (&Transcript{}).Packed(MaxPackedTranscript); packed != nil {
 			t.Errorf("it keeps %q", unpacked(t, packed))
 		}
 	})
@@ -34,7 +34,7 @@ func TestATranscriptKeepsTheEnd(t *testing.T) {
 		kept := &Transcript{}
 		kept.Add("one")
 		kept.Add("two\n    more")
-		if got := unpacked(t, kept.Packed()); got != "one\ntwo\n    more\n" {
+		if got := unpacked(t, kept.Packed(MaxPackedTranscript)); got != "one\ntwo\n    more\n" {
 			t.Errorf("it keeps %q", got)
 		}
 	})
@@ -43,7 +43,7 @@ func TestATranscriptKeepsTheEnd(t *testing.T) {
 		for i := range 10000 {
 			kept.Add(fmt.Sprintf("message %d", i))
 		}
-		got := unpacked(t, kept.Packed())
+		got := unpacked(t, kept.Packed(MaxPackedTranscript))
 		if !strings.HasSuffix(got, "\nmessage 9998\nmessage 9999\n") || !strings.Contains(got[:60], " messages before these are not kept)\nmessage ") || len(got) > maxTranscript+60 {
 			t.Errorf("it keeps %d bytes: %q...", len(got), got[:60])
 		}
@@ -56,7 +56,7 @@ func TestATranscriptKeepsTheEnd(t *testing.T) {
 			kept.Add(base64.StdEncoding.EncodeToString(random))
 		}
 		kept.Add("the end")
-		packed := kept.Packed()
+		packed := kept.Packed(MaxPackedTranscript)
 		if len(packed) > MaxPackedTranscript || len(packed) < MaxPackedTranscript/3 || !strings.HasSuffix(unpacked(t, packed), "\nthe end\n") {
 			t.Errorf("it keeps %d bytes", len(packed))
 		}
@@ -65,7 +65,7 @@ func TestATranscriptKeepsTheEnd(t *testing.T) {
 		kept := &Transcript{}
 		kept.Add(strings.Repeat("x", maxTranscript))
 		kept.Add("the end")
-		if got := unpacked(t, kept.Packed()); got != "(1 messages before these are not kept)\nthe end\n" {
+		if got := unpacked(t, kept.Packed(MaxPackedTranscript)); got != "(1 messages before these are not kept)\nthe end\n" {
 			t.Errorf("it keeps %q", got)
 		}
 	})

@@ -51,6 +51,8 @@ type RunSpec struct {
 	Variables []byte
 	// Environment is added to the engine's: credentials, and how the infrastructure is reached.
 	Environment map[string]string
+	// Credentials names the Secret that the credentials are from; empty for none.
+	Credentials string
 	// InitEnvironment is the part of Environment that initialising the module needs: proxies, certificate authorities, endpoints.
 	InitEnvironment map[string]string
 	// Files are written for the engine alone, and removed with the run. Their paths are in the variables that they are named by.
@@ -63,8 +65,9 @@ type RunSpec struct {
 	NotFound bool
 	// Progress receives what the engine does while it does it. It must not block.
 	Progress func(engine.Event)
-	// Output receives what the engine prints for people, message by message, free of sensitive strings. It must not block.
-	Output func(text string)
+	// Output receives what the engine prints for people, message by message, free of sensitive strings. It must not block. Withheld receives the
+	// messages whose text is withheld from Output, since they may hold values of sensitive inputs all the same.
+	Output, Withheld func(text string)
 }
 
 // Workspace is an open run. Its methods run one engine at a time; each returns a report, also with an error.

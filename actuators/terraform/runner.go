@@ -10,6 +10,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/backend"
 )
@@ -131,8 +132,9 @@ func specOf(run runner.RunSpec, reached tofu.Backend) tofu.RunSpec {
 		id += "-" + string(run.Search)
 	}
 	return tofu.RunSpec{
-		ID: id, Identity: run.Identity, Module: run.Module.Digest(), Variables: run.Variables, Environment: run.Environment, Files: run.Files,
-		Sensitive: run.Sensitive, Search: run.Search, Progress: run.Progress, Output: run.Output, Final: run.Module.Final,
+		ID: id, Identity: run.Identity, Module: run.Module.Digest(), Variables: run.Variables, Environment: run.Environment, Credentials: run.Credentials, Files: run.Files,
+		Sensitive: run.Sensitive, Secret: []string{module.VariableUserData}, Search: run.Search, Progress: run.Progress, Output: run.Output,
+		Withheld: run.Withheld, Final: run.Module.Final,
 		Backend: reached,
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	pulumirunner "github.com/machine-iac/machine-iac-operator/actuators/pulumi"
@@ -19,21 +20,28 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/state/backend"
 	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
 )
 
-// newRunners returns a runner for each engine that is found. OpenTofu or Terraform is required, Pulumi is optional.
-func newRunners(ctx context.Context, o options, live client.Client) (map[v1alpha1.Engine]runner.Runner, error) {
-	withTofu, err := newTofu(ctx, o)
+// newRunners returns a runner for each engine that is found, and has the manager check whether they can run. OpenTofu or Terraform is required, Pulumi is optional.
+func newRunners(ctx context.Context, o options, live client.Client, mgr manager.Manager) (map[v1alpha1.Engine]runner.Runner, error) {
+	confined, err := newSandbox(o)
 	if err != nil {
 		return nil, err
 	}
+	withTofu, err := newTofu(ctx, o, confined)
+	if err != nil {
+		return nil, err
+	}
+	check := newEngineCheck(o.workDir, confined, withTofu.Binary().Path)
 	backend := backend.New(backend.Options{Logger: ctrl.Log.WithName("state-backend")})
 	runners := map[v1alpha1.Engine]runner.Runner{v1alpha1.EngineTerraform: terraform.New(withTofu, backend)}
-	withPulumi, err := newPulumi(ctx, o)
+	withPulumi, err := newPulumi(ctx, o, confined)
 	if err != nil {
 		return nil, err
 	}
@@ -43,6 +51,7 @@ func newRunners(ctx context.Context, o options, live client.Client) (map[v1alpha
 			return nil, err
 		}
 		runners[v1alpha1.EnginePulumi] = pulumirunner.New(withPulumi, keys)
+		check.programs = append(check.programs, withPulumi.Binary().Path)
 	}
 	for name, one := range runners {
 		metrics.Registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
@@ -50,7 +59,7 @@ func newRunners(ctx context.Context, o options, live client.Client) (map[v1alpha
 			ConstLabels: prometheus.Labels{"engine": reporting.EngineLabel(name)},
 		}, func() float64 { return float64(one.Starts()) }))
 	}
-	return runners, nil
+	return runners, check.add(mgr)
 }
 
 // labels returns the metric labels of the engines.
@@ -62,7 +71,7 @@ func labels(runners map[v1alpha1.Engine]runner.Runner) []string {
 	return found
 }
 
-func newTofu(ctx context.Context, o options) (*tofu.Engine, error) {
+func newTofu(ctx context.Context, o options, confined *sandbox.Sandbox) (*tofu.Engine, error) {
 	binary, err := tofu.Find(ctx, tofu.FindOptions{
 		Path: o.enginePath, Name: o.engine, Constraint: o.engineVersion, Install: o.engineInstall, InstallDir: o.workDir,
 	})
@@ -76,15 +85,16 @@ func newTofu(ctx context.Context, o options) (*tofu.Engine, error) {
 		ProviderMirror: o.providerMirror,
 		AllowDirect:    o.allowDownloads,
 		Environment:    o.engineEnvironment,
+		Sandbox:        confined,
 		Slots:          o.maxRuns,
 		WaitDelay:      o.interruptGrace,
-		Warm:           tofu.WarmOptions{Max: o.warmProviders},
+		Warm:           provider.Options{Max: o.warmProviders, Memory: o.warmShare()},
 		Logger:         ctrl.Log.WithName("engine"),
 	})
 }
 
 // newPulumi returns nil when --pulumi is not set and Pulumi is not on PATH.
-func newPulumi(ctx context.Context, o options) (*pulumi.Engine, error) {
+func newPulumi(ctx context.Context, o options, confined *sandbox.Sandbox) (*pulumi.Engine, error) {
 	path := o.pulumi
 	if path == "" {
 		found, err := exec.LookPath("pulumi")
@@ -108,6 +118,7 @@ func newPulumi(ctx context.Context, o options) (*pulumi.Engine, error) {
 		Plugins:        o.pulumiPlugins,
 		ProviderMirror: o.providerMirror,
 		Environment:    o.engineEnvironment,
+		Sandbox:        confined,
 		Slots:          o.maxRuns,
 		WaitDelay:      o.interruptGrace,
 		Logger:         ctrl.Log.WithName("pulumi"),

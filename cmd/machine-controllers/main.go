@@ -11,6 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/supervisor"
 )
 
@@ -45,6 +46,11 @@ func start(ctx context.Context, arguments []string) error {
 	}
 	if err := o.complete(); err != nil {
 		return err
+	}
+	if o.sandbox != sandbox.Off {
+		if err := sandbox.Hide(); err != nil {
+			return err
+		}
 	}
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
 	return run(ctx, o)

@@ -32,6 +32,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/config"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/memory"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
@@ -41,7 +42,6 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/modules"
 	"github.com/machine-iac/machine-iac-operator/stacks"
-	"github.com/machine-iac/machine-iac-operator/webhooks"
 )
 
 // run serves until ctx ends.
@@ -75,14 +75,18 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	granted := rights.New(live, nil)
-	if err := hooks.add(mgr, webhooks.Options{Catalog: catalog, ClusterID: o.clusterID, ClusterValues: o.clusterValues(), Cluster: cluster, Rights: granted}); err != nil {
+	if err := hooks.add(mgr, o.hookOptions(catalog, cluster, granted)); err != nil {
 		return err
 	}
-	runners, err := newRunners(ctx, o, live)
+	runners, err := newRunners(ctx, o, live, mgr)
 	if err != nil {
 		return err
 	}
-	pool := newPool(o, runners)
+	budget, err := newBudget(o)
+	if err != nil {
+		return err
+	}
+	pool := newPool(o, runners, budget)
 	given := iac.Options{
 		Client: live, Catalog: catalog, Runners: runners, Pool: pool, Environment: cluster, Cluster: cluster, Rights: granted,
 		Store: state.New(live, state.Options{Logger: ctrl.Log.WithName("state")}), Modules: store.New(live, store.Options{}),
@@ -92,7 +96,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	engines := &trackedActuator{Actuator: actuator}
-	for _, runnable := range append([]manager.Runnable{engines}, newOrphans(mgr, given, actuator, leader.Epoch().Holder, o)...) {
+	for _, runnable := range append([]manager.Runnable{engines, budget}, newOrphans(mgr, given, actuator, leader.Epoch().Holder, o)...) {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding the actuator: %w", err)
 		}
@@ -147,6 +151,7 @@ func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Le
 		},
 		WebhookServer:          hooks,
 		HealthProbeBindAddress: o.healthAddress,
+		PprofBindAddress:       o.pprofAddress,
 		LeaderElection:         o.leaderElect,
 		LeaderElectionID:       leaseName,
 		// The Lease is released when all engines have ended. The manager would release it when it has stopped or the shutdown has timed out.
@@ -168,10 +173,11 @@ func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Le
 	return mgr, nil
 }
 
-func newPool(o options, runners map[v1alpha1.Engine]runner.Runner) *runs.Pool {
+func newPool(o options, runners map[v1alpha1.Engine]runner.Runner, budget *memory.Budget) *runs.Pool {
 	series := runs.NewMetrics(labels(runners)...)
 	metrics.Registry.MustRegister(series)
 	return runs.New(runs.Options{
+		Memory:             budget,
 		MaxConcurrent:      o.maxRuns,
 		MaxConcurrentDrift: o.maxDriftRuns,
 		MaxQueued:          o.maxQueuedRuns,
@@ -210,7 +216,7 @@ func loadModules(ctx context.Context, o options) (*module.Catalog, error) {
 func (o *options) readCluster(ctx context.Context, live client.Reader) (*config.Reader, error) {
 	cluster, err := config.New(config.Options{
 		Client: live,
-		Dir:    filepath.Join(o.workDir, "authorities"),
+		Dir:    authoritiesDir(*o),
 		Given:  slices.Collect(maps.Keys(o.engineEnvironment)),
 		Logger: ctrl.Log.WithName("cluster-config"),
 	})
@@ -250,6 +256,7 @@ func newActuator(mgr manager.Manager, given iac.Options, leader *leadership.Lead
 	given.DriftInterval = o.driftInterval
 	given.ModuleUpdates = o.moduleUpdates
 	given.Adoption = o.adoption
+	given.References = o.references().AtRuns(o.webhooks)
 	given.Logger = ctrl.Log.WithName("actuator")
 	return iac.New(given)
 }

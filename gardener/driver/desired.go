@@ -20,7 +20,9 @@ const (
 	// Provider is spec.provider of MachineClasses whose providerSpec is one of the operator's.
 	Provider = "machine-iac"
 
-	labelManagedBy  = "app.kubernetes.io/managed-by"
+	labelManagedBy = "app.kubernetes.io/managed-by"
+	// labelUsable lets Machines of ours name a Secret for a use.
+	labelUsable     = "machine-iac.io/usable-by-machines"
 	managedBy       = "machine-controller-manager"
 	labelCluster    = "machine.openshift.io/cluster-api-cluster"
 	annotationClass = "machine-iac.io/machine-class"
@@ -40,7 +42,8 @@ type desired struct {
 	providerSpec map[string]any
 	// userData is the Secret with the user data; nil where the class has none.
 	userData *corev1.Secret
-	// credentials is the Secret with the names of keys that the modules read; nil where the class's own has them.
+	// credentials is the Secret that Machines of the class name: a copy of the class's own with the label that allows it, and with the names of keys that the
+	// modules read; nil where the providerSpec names one itself.
 	credentials *corev1.Secret
 }
 
@@ -81,7 +84,7 @@ func newDesired(owner *mcm.Machine, class *mcm.MachineClass, secret *corev1.Secr
 	refer := referencesOf(kind)
 	if _, given := value[refer.userData]; !given && secret != nil && len(secret.Data[keyUserData]) > 0 {
 		w.userData = &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: owner.Name + "-user-data", Labels: map[string]string{labelManagedBy: managedBy}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: owner.Name + "-user-data", Labels: usableFor("user-data")},
 			Data:       map[string][]byte{keyUserData: secret.Data[keyUserData]},
 		}
 		value[refer.userData] = map[string]any{"name": w.userData.Name}
@@ -94,7 +97,7 @@ func newDesired(owner *mcm.Machine, class *mcm.MachineClass, secret *corev1.Secr
 		if w.credentials = made; name != "" {
 			value[refer.credentials] = map[string]any{"name": name}
 		}
-		if made != nil && len(made.Data[keyClouds]) > 0 {
+		if made != nil && isOpenStack(secret.Data) {
 			nameCloud(value)
 		}
 	}
@@ -118,8 +121,8 @@ func providerSpecOf(class *mcm.MachineClass) (map[string]any, error) {
 	return value, nil
 }
 
-// credentialsOf returns the name of the Secret with a class's credentials, and the Secret itself where the driver has to write it because keys
-// have Gardener's names. Errors are InvalidArgument.
+// credentialsOf returns the Secret with a class's credentials that Machines name, which the driver writes: the class's own is not for whoever may write
+// Machines. Errors are InvalidArgument.
 func credentialsOf(class *mcm.MachineClass, secret *corev1.Secret) (string, *corev1.Secret, error) {
 	reference := class.CredentialsSecretRef
 	if reference == nil {
@@ -136,12 +139,9 @@ func credentialsOf(class *mcm.MachineClass, secret *corev1.Secret) (string, *cor
 		}
 		suffix = inRegion(regionOf(class)) + suffix
 	}
-	if data == nil {
-		return reference.Name, nil, nil
-	}
 	delete(data, keyUserData)
 	return reference.Name + suffix, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: class.Namespace, Name: reference.Name + suffix, Labels: map[string]string{labelManagedBy: managedBy}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: class.Namespace, Name: reference.Name + suffix, Labels: usableFor("credentials")},
 		Data:       data,
 	}, nil
 }
@@ -157,22 +157,23 @@ var aliases = map[string]string{
 	"serviceaccount.json": "service_account.json", "serviceAccountJSON": "service_account.json",
 }
 
-// aliased returns credentials with the keys that the modules read beside those of Gardener; nil where they have none of Gardener's.
+// usableFor returns the labels of a Secret of the driver's that Machines may use.
+func usableFor(use string) map[string]string {
+	return map[string]string{labelManagedBy: managedBy, labelUsable: use}
+}
+
+// aliased returns credentials with the keys that the modules read beside those of Gardener.
 func aliased(data map[string][]byte) map[string][]byte {
-	all := maps.Clone(data)
-	found := false
+	all := map[string][]byte{}
+	maps.Copy(all, data)
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		alias, known := aliases[key]
 		if !known {
 			continue
 		}
-		found = true
 		if _, given := data[alias]; !given {
 			all[alias] = data[key]
 		}
-	}
-	if !found {
-		return nil
 	}
 	return all
 }

@@ -178,7 +178,7 @@ func (s store) applyUserData(ctx context.Context, w *desired, found *machine) er
 	}
 	// It is from before a crash, or from an earlier Machine of this name.
 	_, err = s.patch(ctx, secrets, w.userData.Namespace, w.userData.Name, types.MergePatchType, map[string]any{
-		"metadata": map[string]any{"ownerReferences": []any{owner}}, "data": object.Object["data"],
+		"metadata": map[string]any{"ownerReferences": []any{owner}, "labels": map[string]any{labelUsable: w.userData.Labels[labelUsable]}}, "data": object.Object["data"],
 	})
 	return wrap(err, "updating Secret "+w.userData.Name)
 }
@@ -189,7 +189,9 @@ func (s store) handOver(ctx context.Context, w *desired, m *machine) error {
 		return nil
 	}
 	_, err := s.patch(ctx, secrets, w.userData.Namespace, w.userData.Name, types.MergePatchType, map[string]any{
-		"metadata": map[string]any{"ownerReferences": []any{ownedBy("machine.openshift.io/v1beta1", m.Name, string(m.UID))}},
+		"metadata": map[string]any{
+			"ownerReferences": []any{ownedBy("machine.openshift.io/v1beta1", m.Name, string(m.UID))}, "labels": map[string]any{labelUsable: w.userData.Labels[labelUsable]},
+		},
 	})
 	return wrap(err, "handing Secret "+w.userData.Name+" over to its Machine")
 }
@@ -224,9 +226,12 @@ func (s store) applyCredentials(ctx context.Context, wanted *corev1.Secret) erro
 	if found.GetLabels()[labelManagedBy] != managedBy {
 		return fmt.Errorf("the Secret %s is not the driver's: it has no label %s=%s; rename it, since the driver keeps credentials in it", wanted.Name, labelManagedBy, managedBy)
 	}
-	if equality.Semantic.DeepEqual(found.Object["data"], object.Object["data"]) {
+	labels := found.GetLabels()
+	if equality.Semantic.DeepEqual(found.Object["data"], object.Object["data"]) && labels[labelUsable] == wanted.Labels[labelUsable] {
 		return nil
 	}
+	labels[labelUsable] = wanted.Labels[labelUsable]
+	found.SetLabels(labels)
 	found.Object["data"] = object.Object["data"]
 	_, err = client.Update(ctx, found, metav1.UpdateOptions{})
 	return wrap(err, "updating Secret "+wanted.Name)

@@ -47,7 +47,11 @@ func (s source) content(ctx context.Context, platform v1.Platform) (content, err
 		return content{}, err
 	}
 	engines, providers := toolFiles(tools)
-	programs = append(programs, file{path: share + "/LICENSE", mode: 0o644, from: "LICENSE"})
+	manifests, err := payload(filepath.Join("install", "openshift"))
+	if err != nil {
+		return content{}, err
+	}
+	programs = append(append(programs, manifests...), file{path: share + "/LICENSE", mode: 0o644, from: "LICENSE"})
 	layers := []layer{system(), work(), newLayer("engines", engines...), newLayer("providers", providers...)}
 	started := time.Now()
 	list, err := s.list(platform, append(layers, newLayer("programs", programs...)))
@@ -79,6 +83,19 @@ func (s source) programs(ctx context.Context, platform v1.Platform) ([]file, err
 		return nil, fmt.Errorf("building the programs for %s: %w: %s", platform, err, bytes.TrimSpace(out))
 	}
 	s.step(started, "%s: built %s", platform, strings.Join(names, ", "))
+	return files, nil
+}
+
+// payload returns the manifests that a release payload of OpenShift takes from the images of its operators.
+func payload(folder string) ([]file, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, fmt.Errorf("reading the manifests for OpenShift: %w", err)
+	}
+	var files []file
+	for _, entry := range entries {
+		files = append(files, file{path: "manifests/" + entry.Name(), mode: 0o644, from: filepath.Join(folder, entry.Name())})
+	}
 	return files, nil
 }
 

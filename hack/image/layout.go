@@ -40,6 +40,7 @@ func (s source) labels() map[string]string {
 		"org.opencontainers.image.title":    "machine-iac-operator",
 		"org.opencontainers.image.version":  s.version,
 		"org.opencontainers.image.licenses": "Apache-2.0",
+		"io.openshift.release.operator":     "true", // a release payload takes /manifests
 	}
 }
 

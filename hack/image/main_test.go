@@ -94,6 +94,23 @@ func TestProgramsAndToolsOfTheImage(t *testing.T) {
 	}
 }
 
+func TestTheImageHasTheManifestsForAReleaseOfOpenShift(t *testing.T) {
+	files, err := payload("../../install/openshift")
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := func(path string) bool { return slices.ContainsFunc(files, func(f file) bool { return f.path == path }) }
+	if !has("manifests/image-references") || !has("manifests/0000_30_machine-api-operator_11_deployment.yaml") {
+		t.Errorf("the files are %v", files)
+	}
+	if fixed.config().Labels["io.openshift.release.operator"] != "true" {
+		t.Error("a release payload does not take them: the label lacks")
+	}
+	if _, err := payload(t.TempDir() + "/none"); err == nil {
+		t.Error("a folder that is not there is no error")
+	}
+}
+
 func TestArgumentsAndEnvironmentAreRead(t *testing.T) {
 	for _, arguments := range [][]string{nil, {"stage"}, {"push"}, {"other", "x"}} {
 		if err := run(t.Context(), arguments, io.Discard); err == nil || err.Error() != usage {

@@ -39,7 +39,7 @@ var rules = []rule{
 	{
 		path: "cmd/kubectl-machine/module",
 		may: []string{
-			"api/...", "cmd/kubectl-machine/cli", "internal/engine/tofu", "internal/module", "internal/module/contract", "internal/module/load",
+			"api/...", "cmd/kubectl-machine/cli", "internal/engine/sandbox", "internal/engine/tofu", "internal/module", "internal/module/contract", "internal/module/load",
 			"internal/module/scaffold", "internal/module/source",
 		},
 	},
@@ -47,7 +47,8 @@ var rules = []rule{
 	{
 		path: "cmd/kubectl-machine/plan",
 		may: []string{
-			"api/...", "cmd/kubectl-machine/cli", "internal/cluster/config", "internal/desired", "internal/engine/pulumi", "internal/engine/tofu", "internal/inspect",
+			"api/...", "cmd/kubectl-machine/cli", "internal/cluster/config", "internal/desired", "internal/engine/pulumi", "internal/engine/sandbox", "internal/engine/tofu",
+			"internal/inspect",
 			"internal/module", "internal/module/load", "internal/module/platform", "internal/module/source", "internal/plan/...", "modules", "stacks",
 		},
 	},
@@ -101,7 +102,7 @@ var rules = []rule{
 	},
 	{path: "actuators/runner", may: []string{"internal/engine", "internal/engine/failure", "internal/module", "internal/state"}},
 	{path: "actuators/pulumi", may: []string{"actuators/runner", "internal/engine", "internal/engine/failure", "internal/engine/pulumi", "internal/module", "internal/state", "internal/state/statefile"}},
-	{path: "actuators/terraform", may: []string{"actuators/runner", "internal/engine", "internal/engine/tofu", "internal/state", "internal/state/backend"}},
+	{path: "actuators/terraform", may: []string{"actuators/runner", "internal/engine", "internal/engine/tofu", "internal/module", "internal/state", "internal/state/backend"}},
 	{
 		path: "internal/backup",
 		may: []string{
@@ -112,23 +113,27 @@ var rules = []rule{
 	},
 	{path: "internal/cluster/config", may: []string{"api/...", "internal/module", "internal/module/platform"}},
 	{path: "internal/cluster/events"},
+	{path: "internal/cluster/references"},
 	{path: "internal/cluster/rights", may: []string{"api/..."}, tests: []string{"internal/module/load", "modules"}},
 	{path: "internal/cluster/servingcert"},
 	{
 		path: "internal/desired",
 		may: []string{
-			"api/...", "internal/cluster/rights", "internal/lifecycle", "internal/module", "internal/module/addresses", "internal/module/credential", "internal/module/instance", "internal/module/platform",
+			"api/...", "internal/cluster/references", "internal/cluster/rights", "internal/lifecycle", "internal/module", "internal/module/addresses", "internal/module/credential", "internal/module/instance", "internal/module/platform",
 			"internal/module/store", "internal/render", "internal/runs", "internal/state",
 		},
 		tests: []string{"internal/lifecycle/record", "internal/module/load", "modules"},
 	},
 	{path: "internal/engine", may: []string{"internal/engine/failure"}, never: kubernetes},
 	{path: "internal/engine/failure", may: []string{"internal/engine/redact"}, never: kubernetes},
-	{path: "internal/engine/pulumi", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/redact", "internal/engine/repeat", "internal/engine/workdir"}, never: kubernetes},
+	{path: "internal/engine/pulumi", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/redact", "internal/engine/repeat", "internal/engine/sandbox", "internal/engine/workdir"}, never: kubernetes},
 	{path: "internal/engine/redact", never: kubernetes},
 	{path: "internal/engine/repeat", never: kubernetes},
+	{path: "internal/engine/sandbox", never: kubernetes},
+	{path: "internal/engine/memory", never: kubernetes},
 	{path: "internal/engine/supervisor", may: []string{"internal/engine/workdir"}, never: kubernetes},
-	{path: "internal/engine/tofu", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/redact", "internal/engine/workdir"}, never: kubernetes},
+	{path: "internal/engine/provider", may: []string{"internal/engine/sandbox", "internal/engine/workdir"}, never: kubernetes},
+	{path: "internal/engine/tofu", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/provider", "internal/engine/redact", "internal/engine/sandbox", "internal/engine/workdir"}, never: kubernetes},
 	{path: "internal/engine/workdir", never: kubernetes},
 	{path: "internal/inspect", may: []string{"api/...", "internal/inspect/print", "internal/lifecycle", "internal/lifecycle/record", "internal/state"}},
 	{path: "internal/inspect/ownership", may: []string{"api/...", "internal/inspect", "internal/inspect/print", "internal/lifecycle", "internal/lifecycle/record", "internal/state", "internal/state/statefile"}},
@@ -148,6 +153,7 @@ var rules = []rule{
 		may:   []string{"api/...", "internal/module/credential", "internal/module/hclfuncs", "internal/module/snapshot"},
 		tests: []string{"internal/module/contract", "internal/module/load"},
 	},
+	{path: "internal/module/confine", may: []string{"internal/module/contract", "internal/module/snapshot"}},
 	{
 		path:  "internal/module/contract",
 		may:   []string{"api/...", "internal/module", "internal/module/credential", "internal/module/hclfuncs", "internal/module/instance", "internal/module/platform", "internal/module/snapshot"},
@@ -159,7 +165,7 @@ var rules = []rule{
 	{path: "internal/module/instance", may: []string{"api/...", "internal/module", "internal/module/credential"}, tests: []string{"internal/module/contract", "internal/module/load"}},
 	{
 		path:  "internal/module/load",
-		may:   []string{"internal/module", "internal/module/contract", "internal/module/snapshot", "internal/module/stack"},
+		may:   []string{"internal/module", "internal/module/confine", "internal/module/contract", "internal/module/snapshot", "internal/module/stack"},
 		tests: []string{"modules", "stacks"},
 	},
 	{path: "internal/module/moduletest", may: []string{"internal/module", "internal/module/load"}, helps: true},
@@ -173,7 +179,7 @@ var rules = []rule{
 	},
 	{
 		path:  "internal/module/stack",
-		may:   []string{"api/...", "internal/engine/repeat", "internal/module", "internal/module/contract", "internal/module/hclfuncs", "internal/module/snapshot"},
+		may:   []string{"api/...", "internal/engine/repeat", "internal/module", "internal/module/confine", "internal/module/contract", "internal/module/hclfuncs", "internal/module/snapshot"},
 		tests: []string{"internal/module/load"},
 	},
 	{path: "internal/module/store", may: []string{"internal/module", "internal/module/load", "internal/module/snapshot"}, tests: []string{"modules"}},
@@ -185,7 +191,7 @@ var rules = []rule{
 			"internal/plan/offline", "internal/plan/preview", "internal/render", "internal/runs", "internal/state",
 		},
 		tests: []string{
-			"actuators", "actuators/iac", "actuators/runner", "actuators/terraform", "api/...", "internal/engine/tofu", "internal/leadership",
+			"actuators", "actuators/iac", "actuators/runner", "actuators/terraform", "api/...", "internal/engine/sandbox", "internal/engine/tofu", "internal/leadership",
 			"internal/lifecycle/record", "internal/module/load", "internal/plan/print", "internal/state/backend", "modules",
 		},
 	},
@@ -194,7 +200,7 @@ var rules = []rule{
 		may:   []string{"api/...", "internal/module", "internal/module/instance", "internal/module/platform", "internal/plan/offline", "internal/plan/text", "internal/render"},
 		tests: []string{"internal/module/load"},
 	},
-	{path: "internal/plan/offline", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/tofu", "internal/plan/stub"}},
+	{path: "internal/plan/offline", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/sandbox", "internal/engine/tofu", "internal/plan/stub"}},
 	{
 		path:  "internal/plan/preview",
 		may:   []string{"api/...", "internal/engine", "internal/engine/failure", "internal/module", "internal/plan/diff", "internal/plan/manifest", "internal/plan/offline", "internal/plan/text"},
@@ -205,8 +211,8 @@ var rules = []rule{
 		may:   []string{"internal/engine", "internal/plan/diff", "internal/plan/manifest", "internal/plan/preview", "internal/plan/text"},
 		tests: []string{"internal/module"},
 	},
-	{path: "internal/plan/program", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/pulumi", "internal/engine/repeat", "internal/plan/offline", "internal/plan/stub"}},
-	{path: "internal/plan/stub", may: []string{"internal/engine/tofu"}, never: kubernetes},
+	{path: "internal/plan/program", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/pulumi", "internal/engine/repeat", "internal/engine/sandbox", "internal/plan/offline", "internal/plan/stub"}},
+	{path: "internal/plan/stub", may: []string{"internal/engine/sandbox", "internal/engine/tofu"}, never: kubernetes},
 	{path: "internal/plan/text"},
 	{path: "internal/render", may: []string{"api/...", "internal/module", "internal/module/addresses", "internal/module/credential", "internal/module/hclfuncs", "internal/module/platform"}, tests: []string{"internal/module/load"}},
 	{path: "internal/runs"},
@@ -225,7 +231,7 @@ var rules = []rule{
 			"internal/module/load", "internal/plan/offline", "internal/plan/program", "internal/render",
 		},
 	},
-	{path: "webhooks", may: []string{"api/...", "internal/cluster/rights", "internal/module", "internal/module/platform", "internal/render"}, tests: []string{"internal/module/load", "modules", "stacks"}},
+	{path: "webhooks", may: []string{"api/...", "internal/cluster/references", "internal/cluster/rights", "internal/module", "internal/module/platform", "internal/render"}, tests: []string{"internal/module/load", "modules", "stacks"}},
 	{path: "hack/...", may: []string{"hack/..."}, helps: true},
 	{path: "test/...", may: []string{"..."}, helps: true},
 }

@@ -94,8 +94,9 @@ type Report struct {
 	Outputs map[string]Output
 	// Diagnostics are the engine's errors and warnings, in the order in which they were reported.
 	Diagnostics []failure.Diagnostic
-	// Text is what the engine wrote that was not a message of its -json stream, cut to some KiB.
-	Text string
+	// Text is what the engine wrote that was not a message of its -json stream, cut to some KiB. TextWithheld says that it is not to be shown.
+	Text         string
+	TextWithheld bool
 	// Started is when the operation began, Duration how long it took.
 	Started  time.Time
 	Duration time.Duration

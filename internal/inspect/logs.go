@@ -18,8 +18,12 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// attachedOutput is the attachment of a state that holds the engine's output of the last run.
-const attachedOutput = "output"
+// attachedOutput is the attachment of a state that holds the engine's output of the last run, attachedWithheld the one that holds what was
+// withheld of it.
+const (
+	attachedOutput   = "output"
+	attachedWithheld = "withheld"
+)
 
 // maxOutput bounds what it is unpacked to.
 const maxOutput = 1 << 20
@@ -28,6 +32,8 @@ const maxOutput = 1 << 20
 type EngineOutput struct {
 	// Text is empty where the engine did not start or the output had no room.
 	Text string
+	// Withheld are messages whose text may hold values of sensitive inputs, and is not in Text.
+	Withheld string
 	// Last is the run; nil where that is not recorded.
 	Last *LastRun
 	// Lock is held by a run that goes on, and whose output is not known yet.
@@ -82,20 +88,29 @@ func newOutput(snapshot *state.Snapshot) (*EngineOutput, error) {
 	if output.Last, err = ReadLastRun(snapshot.Meta); err != nil {
 		return nil, err
 	}
-	packed, ok := snapshot.Attachments[attachedOutput]
-	if !ok {
-		return output, nil
+	if output.Text, err = unpack(snapshot.Attachments[attachedOutput]); err != nil {
+		return nil, unreadable(snapshot, err)
+	}
+	if output.Withheld, err = unpack(snapshot.Attachments[attachedWithheld]); err != nil {
+		return nil, unreadable(snapshot, err)
+	}
+	return output, nil
+}
+
+// unpack returns a text that is kept compressed, none for none.
+func unpack(packed []byte) (string, error) {
+	if packed == nil {
+		return "", nil
 	}
 	reader, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
-		return nil, unreadable(snapshot, err)
+		return "", err
 	}
 	text, err := io.ReadAll(io.LimitReader(reader, maxOutput))
 	if err != nil {
-		return nil, unreadable(snapshot, err)
+		return "", err
 	}
-	output.Text = printable(string(text))
-	return output, nil
+	return printable(string(text)), nil
 }
 
 func unreadable(snapshot *state.Snapshot, err error) error {
@@ -126,6 +141,9 @@ func (o *EngineOutput) Notes(now time.Time) []string {
 	}
 	if o.Text == "" {
 		notes = append(notes, "the engine's output is not kept: the run ended before there was any, or there was no room beside the inputs")
+	}
+	if o.Withheld != "" {
+		notes = append(notes, "messages that may hold values of sensitive inputs are withheld; --withheld prints them, without the strings that are known to be secret")
 	}
 	return notes
 }

@@ -22,6 +22,9 @@ func TestNotesSayWhatRunTheOutputIsOf(t *testing.T) {
 			output: EngineOutput{Text: "x", Lock: &state.Lock{Operation: "destroy", Since: now.Add(-5 * time.Second)}},
 			want:   []string{"a destroy goes on, for 5s now; what follows is of the run before"},
 		},
+		"a text that is withheld": {output: EngineOutput{Text: "x", Withheld: "y"}, want: []string{
+			"messages that may hold values of sensitive inputs are withheld; --withheld prints them, without the strings that are known to be secret",
+		}},
 		"no text": {want: []string{"the engine's output is not kept: the run ended before there was any, or there was no room beside the inputs"}},
 	}
 	for name, tc := range cases {

@@ -100,7 +100,7 @@ func RefusedByModule(err error) string {
 		if !diagnostic.ConditionFailed() {
 			return ""
 		}
-		messages = append(messages, diagnostic.Detail)
+		messages = append(messages, diagnostic.Reason())
 	}
 	return notInPlace(strings.Join(messages, " "))
 }

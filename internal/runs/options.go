@@ -34,6 +34,9 @@ type Options struct {
 	// RetryBase is the pause after a first failure, doubled with every further one up to RetryMax; defaults 5 seconds, 10 minutes.
 	RetryBase, RetryMax time.Duration
 
+	// Memory is what runs must fit into; nil for no bound.
+	Memory Memory
+
 	Clock   clock.PassiveClock
 	Logger  logr.Logger
 	Metrics *Metrics

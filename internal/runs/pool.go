@@ -233,12 +233,17 @@ func (p *Pool) dispatch() {
 	}
 }
 
-// admit notes the start of the run that is next, nil when there is none. The caller holds the lock.
+// admit notes the start of the run that is next, nil when there is none, or no memory for it: then nothing passes it, as it might never have its
+// turn otherwise. One that would run alone starts whatever it takes. The caller holds the lock.
 func (p *Pool) admit() *run {
 	now := p.options.Clock.Now()
-	next, pick := p.queue.admit(now)
-	if next == nil {
+	next, pick := p.queue.pick()
+	if next == nil || p.options.Memory != nil && p.queue.running > 0 && !p.options.Memory.Fits(next.Footprint) {
 		return nil
+	}
+	p.queue.start(next, now)
+	if p.options.Memory != nil {
+		p.options.Memory.Started(next.Run, next.Footprint)
 	}
 	next.status.Phase = Running
 	next.status.StartedAt = now
@@ -252,6 +257,9 @@ func (p *Pool) finish(r *run, err error, timedOut bool) {
 	defer p.mu.Unlock()
 	now := p.options.Clock.Now()
 	p.queue.release(r, now)
+	if p.options.Memory != nil {
+		p.options.Memory.Ended(r.Run)
+	}
 	p.options.Metrics.ended(r, now, err)
 	r.Task = nil
 	r.status.EndedAt = now

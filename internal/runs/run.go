@@ -18,6 +18,9 @@
 // first one's hang. With one worker there is none to keep free. Drift checks hold Options.MaxConcurrentDrift at most (a quarter), which one
 // group may fill. A quota is never lifted.
 //
+// Where there is Options.Memory, the run whose turn it is waits until it fits beside those that run, and the others wait behind it. The guarantee
+// holds then with as many workers as runs fit.
+//
 // # The guarantee
 //
 // A run gives its worker back after T at the latest: its deadline, what the engine needs to end when it is interrupted, and twice the
@@ -103,6 +106,15 @@ type Task interface {
 	Settle(ctx context.Context, outcome error) error
 }
 
+// Memory says what runs fit into it, so that none is killed for want of it. The pool calls its methods one at a time.
+type Memory interface {
+	// Fits reports whether a run may start beside those that run.
+	Fits(footprint string) bool
+	// Started and Ended say which runs there are.
+	Started(run, footprint string)
+	Ended(run string)
+}
+
 // Reasoner is a Task that says why it does what it does. It is asked after Intend.
 type Reasoner interface {
 	// Reason returns one sentence for people, without secrets.
@@ -122,6 +134,8 @@ type Request struct {
 	Operation  Operation
 	// Engine is what the run's series are named after, in lower case.
 	Engine string
+	// Run is the name that the run's processes are known by, and Footprint that of all runs which are expected to take as much memory.
+	Run, Footprint string
 	// Fingerprint identifies what the run is asked to reach. A failed run is repeated at once when it differs, else after a
 	// pause that grows with every failure.
 	Fingerprint string

@@ -200,9 +200,8 @@ func (s *scheduler) forget(name string) {
 	}
 }
 
-// admit picks the run that starts now, and reports why it was picked; nil when none may start. Caps are lifted only when
-// nobody waits who is below them.
-func (s *scheduler) admit(now time.Time) (*run, string) {
+// pick returns the run that may start now, and why it was picked; nil when none may. Caps are lifted only when nobody waits who is below them.
+func (s *scheduler) pick() (*run, string) {
 	if s.running >= s.limits.workers {
 		return nil, ""
 	}
@@ -213,10 +212,13 @@ func (s *scheduler) admit(now time.Time) (*run, string) {
 		}
 		pick = pickLifted
 	}
-	next := l.first
+	return l.first, pick
+}
+
+// start gives a worker to the run that pick has returned.
+func (s *scheduler) start(next *run, now time.Time) {
 	s.take(next)
 	s.count(next, 1, now)
-	return next, pick
 }
 
 // release gives the worker of a run back that admit has returned.

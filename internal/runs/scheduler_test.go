@@ -20,6 +20,15 @@ func waiting(name, group, credential string, operation Operation, minute int) *r
 	}
 }
 
+// admit starts the next run.
+func (s *scheduler) admit(now time.Time) (*run, string) {
+	next, pick := s.pick()
+	if next != nil {
+		s.start(next, now)
+	}
+	return next, pick
+}
+
 func TestTheNextRun(t *testing.T) {
 	wide := limits{workers: 4, drift: 4, perGroup: 4, perCredential: 4, alone: 4, aging: time.Minute}
 	with := func(change func(*limits)) limits {

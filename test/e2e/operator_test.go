@@ -108,6 +108,7 @@ func theInstallation() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(status).To(Equal(http.StatusOK))
 		Expect(text).To(ContainSubstring(`controller_runtime_reconcile_total{controller="installation"`))
+		Expect(text).To(ContainSubstring(`machine_iac_installation_condition{condition="Degraded"} 0`))
 	})
 
 	It("takes a setting to the manager", func(ctx SpecContext) {

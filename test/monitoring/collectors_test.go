@@ -14,6 +14,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/controllers/machine"
 	"github.com/machine-iac/machine-iac-operator/controllers/machinehealthcheck"
 	"github.com/machine-iac/machine-iac-operator/controllers/machineset"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/memory"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
@@ -26,14 +27,14 @@ var (
 // The end-to-end tests compare the page with what a manager really shows; this is sooner.
 func TestThePageHasTheSeriesOfEachCollector(t *testing.T) {
 	collectors := []prometheus.Collector{
-		runs.NewMetrics(), orphans.New(orphans.Options{}), machine.NewCollector(t.Context(), nil), machineset.NewCollector(t.Context(), nil),
+		runs.NewMetrics(), memory.New(memory.Options{}), orphans.New(orphans.Options{}), machine.NewCollector(t.Context(), nil), machineset.NewCollector(t.Context(), nil),
 	}
 	collectors = append(collectors, reporting.NewMetrics().Collectors()...)
 	collectors = append(collectors, machine.NewMetrics().Collectors()...)
 	collectors = append(collectors, machinehealthcheck.NewMetrics().Collectors()...)
 	collectors = append(collectors, drain.NewMetrics().Collectors()...)
 
-	described := Families{"machine_iac_engine_starts_total": family("engine")} // the manager's own
+	described := Families{"machine_iac_engine_starts_total": family("engine"), "machine_iac_engine_landlock_version": family()} // the manager's own
 	for _, collector := range collectors {
 		descriptions := make(chan *prometheus.Desc, 100)
 		collector.Describe(descriptions)

@@ -22,11 +22,14 @@ type Family struct {
 	Values map[string][]string
 }
 
-// foreign are the series that others than the manager show, and the labels of them that queries use: kube-state-metrics and the kubelets.
+// foreign are the series that others than the manager show, and the labels of them that queries use: kube-state-metrics, the kubelets and the operator.
 var foreign = Families{
 	"kube_node_info":                     family("node"),
 	"container_cpu_usage_seconds_total":  family("container"),
 	"container_memory_working_set_bytes": family("container"),
+	"machine_iac_installation_condition": {
+		Labels: map[string]bool{"condition": true}, Values: map[string][]string{"condition": {"Available", "Progressing", "Degraded"}},
+	},
 }
 
 // targetLabels are those that Prometheus itself gives to what it scrapes by the ServiceMonitor.

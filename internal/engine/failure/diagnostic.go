@@ -2,6 +2,7 @@ package failure
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
@@ -33,6 +34,9 @@ type Diagnostic struct {
 	Snippet string
 	// Values are statements about the values in it, for example `var.size is "huge"`.
 	Values []string
+	// Withheld says that summary and detail may hold values of sensitive inputs, also without sensitive strings. They are for classifying, and for
+	// those who may read states.
+	Withheld bool
 }
 
 // text is everything that a classification may look at.
@@ -41,6 +45,14 @@ func (d Diagnostic) text() string {
 		return d.Summary
 	}
 	return d.Summary + "\n" + d.Detail
+}
+
+// Reason is the detail, or that it is withheld.
+func (d Diagnostic) Reason() string {
+	if d.Withheld {
+		return redact.Withheld
+	}
+	return d.Detail
 }
 
 // ConditionFailed reports whether it says that a precondition or a postcondition of a managed resource does not hold. Detail is then
@@ -60,8 +72,14 @@ const (
 	managedBlock        = "resource " // begins the context of what arose in a managed resource
 )
 
-// message is the diagnostic in one line: summary and detail.
+// message is the diagnostic in one line: summary and detail, unless they are withheld.
 func (d Diagnostic) message() string {
+	if d.Withheld && d.Address != "" {
+		return "an error about " + d.Address + ": " + redact.Withheld
+	}
+	if d.Withheld {
+		return redact.Withheld
+	}
 	summary := redact.OneLine(d.Summary)
 	detail := redact.OneLine(d.Detail)
 	switch {
@@ -74,8 +92,28 @@ func (d Diagnostic) message() string {
 	}
 }
 
+// ownWords reports whether the text is the module's own: it says what is wrong with a variable, not what its value is.
+func (d Diagnostic) ownWords() bool {
+	return d.ConditionFailed() || d.CheckFailed() || slices.Contains(aboutVariables, d.Summary)
+}
+
+// withholds reports whether the text is not to be shown: it is a copy of sensitive values, or about one of them.
+func (d Diagnostic) withholds(redactor *redact.Redactor) bool {
+	if redactor.Withholds(d.text()) {
+		return true
+	}
+	if d.ownWords() {
+		return false
+	}
+	return redactor.Withholds(d.Snippet) || slices.ContainsFunc(d.Values, func(value string) bool { return strings.HasSuffix(value, sensitiveValue) })
+}
+
+// sensitiveValue ends what OpenTofu and Terraform say of a value that is sensitive.
+const sensitiveValue = "has a sensitive value"
+
 // Redact returns the diagnostic without sensitive strings and cut to size.
 func (d Diagnostic) Redact(redactor *redact.Redactor) Diagnostic {
+	d.Withheld = d.withholds(redactor)
 	d.Summary = redactor.Shorten(d.Summary)
 	d.Detail = redactor.Shorten(d.Detail)
 	d.Address = redactor.Shorten(d.Address)
@@ -86,8 +124,16 @@ func (d Diagnostic) Redact(redactor *redact.Redactor) Diagnostic {
 	return d
 }
 
-// Format is the diagnostic as engines print theirs for people, without the module's text.
+// Format is the diagnostic as engines print theirs for people, without the module's text, and without its own where that is withheld.
 func (d Diagnostic) Format() string {
+	if d.Withheld {
+		d.Summary, d.Detail = redact.Withheld, ""
+	}
+	return d.FormatWithheld()
+}
+
+// FormatWithheld is the same with a text that is withheld.
+func (d Diagnostic) FormatWithheld() string {
 	var out strings.Builder
 	kind := "Error"
 	if d.Severity == SeverityWarning {

@@ -3,6 +3,7 @@ package failure
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
@@ -78,6 +79,9 @@ func (e *Error) Error() string {
 		return text
 	}
 	text = redact.Shorten(text+": "+e.Diagnostics[0].message(), redact.MaxMessage)
+	if e.Diagnostics[0].Withheld {
+		text += " (class " + string(e.Class) + ")"
+	}
 	if more := len(e.Diagnostics) - 1; more > 0 {
 		text += fmt.Sprintf(" (and %d more)", more)
 	}
@@ -86,6 +90,11 @@ func (e *Error) Error() string {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Withheld reports whether the text of one of its errors is withheld.
+func (e *Error) Withheld() bool {
+	return slices.ContainsFunc(e.Diagnostics, func(d Diagnostic) bool { return d.Withheld })
+}
 
 // ClassOf returns the class of the Error in err's chain, Unknown where there is none, and "" for nil.
 func ClassOf(err error) Class {

@@ -70,3 +70,44 @@ func TestClassOf(t *testing.T) {
 		})
 	}
 }
+
+func TestTextsThatRepeatSensitiveInputsAreWithheld(t *testing.T) {
+	redactor := redact.New([]string{`{"tenant":"s3cr3t","pin":1234}`}).About([]string{"user_data"})
+	for name, tc := range map[string]struct {
+		diagnostic Diagnostic
+		withheld   bool
+	}{
+		"a map as Go prints it": {Diagnostic{Summary: "Expected a string, got map[pin:1234]"}, true},
+		"an argument that is made of sensitive input": {
+			Diagnostic{Summary: "invalid value", Detail: "1234 is wrong", File: "main.tf", Snippet: "  user_data = var.user_data"}, true,
+		},
+		"an expression with a sensitive value": {
+			Diagnostic{Summary: "Error in function call", File: "main.tf", Snippet: "x = f(local.y)", Values: []string{"local.y has a sensitive value"}}, true,
+		},
+		"the module's own words about the input": {
+			Diagnostic{Summary: "Invalid value for variable", Detail: "user data has at most 16 KiB", File: "variables.tf", Snippet: `variable "user_data" {`, Values: []string{"var.user_data has a sensitive value"}}, false,
+		},
+		"the infrastructure's": {Diagnostic{Summary: "creating EC2 Instance: VcpuLimitExceeded", Address: "aws_instance.this"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.diagnostic.Severity = SeverityError
+			clean := tc.diagnostic.Redact(redactor)
+			if clean.Withheld != tc.withheld {
+				t.Fatalf("withheld: %t, want %t", clean.Withheld, tc.withheld)
+			}
+			err := &Error{Op: OpPlan, Class: Unknown, Diagnostics: []Diagnostic{clean}}
+			for what, text := range map[string]string{"the error": err.Error(), "the output": clean.Format(), "the reason": clean.Reason()} {
+				if hidden := strings.Contains(text, "withheld") && !strings.Contains(text, "1234"); hidden != tc.withheld {
+					t.Errorf("%s is %q", what, text)
+				}
+			}
+			if err.Withheld() != tc.withheld || strings.Contains(clean.FormatWithheld(), "withheld") {
+				t.Errorf("of the error: %t, for those who may read it: %q", err.Withheld(), clean.FormatWithheld())
+			}
+		})
+	}
+	text := (&Error{Op: OpPlan, Class: Quota, Diagnostics: []Diagnostic{{Summary: "x", Address: "a.this", Withheld: true}}}).Error()
+	if want := "planning: an error about a.this: the text is withheld, since it may hold values of sensitive inputs (class Quota)"; text != want {
+		t.Errorf("Error() = %q, want %q", text, want)
+	}
+}

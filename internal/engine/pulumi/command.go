@@ -15,6 +15,7 @@ import (
 	"github.com/blang/semver"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
@@ -28,6 +29,8 @@ type command struct {
 	environment []string
 	waitDelay   time.Duration
 	starts      *atomic.Int64
+	sandbox     *sandbox.Sandbox
+	policy      sandbox.Policy
 	// pipe is the path of the pipe for events, read reads them.
 	pipe string
 	read func(io.Reader)
@@ -72,6 +75,7 @@ func (c *command) Run(
 	process := exec.CommandContext(ctx, c.binary.Path, append([]string{"--non-interactive", "--event-log", c.pipe}, args...)...)
 	process.Dir, process.Stdin = dir, stdin
 	process.Env = append(append([]string{}, environment...), c.environment...)
+	c.sandbox.Wrap(process, c.policy)
 	process.Stdout, process.Stderr = io.MultiWriter(append(outputs, out)...), io.MultiWriter(append(errorOutputs, errs)...)
 	err = c.execute(process)
 	events.close()

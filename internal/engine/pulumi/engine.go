@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
@@ -38,6 +40,8 @@ type Options struct {
 	Attached map[string]int
 	// Environment is set for every CLI. Nothing else of the operator's own environment reaches one.
 	Environment map[string]string
+	// Sandbox confines CLIs with their plugins; nil confines nothing.
+	Sandbox *sandbox.Sandbox
 	// Slots is how many CLIs may run at once; zero means DefaultSlots.
 	Slots int
 	// WaitDelay is how long an interrupted CLI may take to end before it is killed; zero means DefaultWaitDelay.
@@ -84,6 +88,8 @@ type Engine struct {
 	slots   chan int // their numbers
 	starts  atomic.Int64
 	closed  chan struct{}
+	// readable is what every CLI may read, beside its run: itself with the hosts of languages, plugins, the mirror.
+	readable []string
 
 	closing sync.Once
 	closeMu sync.Mutex // held while Close waits; guards lock
@@ -126,6 +132,8 @@ func (e *Engine) setUp() error {
 		}
 		*path = absolute
 	}
+	e.readable = slices.Concat(
+		[]string{filepath.Dir(e.options.Binary.Path)}, sandbox.Tree(e.options.Plugins), sandbox.Tree(e.options.ProviderMirror))
 	if err := os.MkdirAll(e.runs(), 0o700); err != nil {
 		return err
 	}
@@ -205,7 +213,7 @@ func (e *Engine) acquire(ctx context.Context) (int, error) {
 }
 
 // reserved are the names of what would change what is run rather than with which credentials.
-var reserved = workdir.Reserved{Names: []string{"HOME", "TMPDIR", "PATH"}, Prefixes: []string{"PULUMI_", "TF_", "LD_"}}
+var reserved = workdir.Reserved{Names: []string{"HOME", "TMPDIR", "PATH", sandbox.Variable}, Prefixes: []string{"PULUMI_", "TF_", "LD_"}}
 
 // environment is everything that the CLI of a run gets to see.
 func (e *Engine) environment(f *Workspace) map[string]string {

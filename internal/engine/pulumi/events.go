@@ -39,6 +39,7 @@ type reader struct {
 	redact   *redact.Redactor
 	progress func(engine.Event)
 	output   func(text string) // as in Run; may be nil
+	withheld func(text string) // the same
 	also     func(apitype.EngineEvent)
 	preview  bool
 

@@ -94,11 +94,11 @@ func (f *Workspace) operate(ctx context.Context, o operationCall) (*engine.Repor
 	clock := f.engine.options.Clock
 	started := clock.Now()
 	read := newReader(f.redact, f.run.Progress, o.preview)
-	read.output, read.also = f.run.Output, o.also
+	read.output, read.withheld, read.also = f.run.Output, f.run.Withheld, o.also
 	f.command.read, f.command.last = read.read, outcome{}
 	saved := f.mirrored(ctx, o.preview, func() { _ = o.call(ctx) }) // how it ended is in f.command.last
 	report := read.finish()
-	report.Text = f.redact.Redact(f.command.last.text)
+	report.Text, report.TextWithheld = f.redact.Redact(f.command.last.text), f.redact.Withholds(f.command.last.text)
 	report.Started, report.Duration = started, clock.Since(started)
 	if f.command.last.code != 0 { // its plugins would go on with what they do, unheard
 		f.endProcesses()
@@ -106,7 +106,7 @@ func (f *Workspace) operate(ctx context.Context, o operationCall) (*engine.Repor
 	err := f.conclude(ctx, o, report, saved)
 	// What a CLI that succeeds writes beside its events is for interactive users.
 	if err != nil && f.run.Output != nil && report.Text != "" && len(report.Errors()) == 0 {
-		f.run.Output(redact.LogLine(clock.Now(), report.Text))
+		read.show(clock.Now(), report.Text, report.TextWithheld)
 	}
 	f.engine.options.Logger.V(1).Info("pulumi ended", "operation", o.op, "folder", f.run.ID, "duration", report.Duration, "class", failure.ClassOf(err))
 	return report, err
@@ -138,7 +138,7 @@ func (f *Workspace) conclude(ctx context.Context, o operationCall, report *engin
 		failed.Class, failed.Err = failure.Interrupted, context.Cause(ctx)
 	default:
 		if len(failed.Diagnostics) == 0 && report.Text != "" {
-			failed.Diagnostics = []failure.Diagnostic{{Severity: failure.SeverityError, Summary: redact.Brief(report.Text)}}
+			failed.Diagnostics = []failure.Diagnostic{{Severity: failure.SeverityError, Summary: redact.Brief(report.Text), Withheld: report.TextWithheld}}
 		}
 		failed.Class = classify(failed.Diagnostics, f.run.Final)
 		if failed.Class == failure.Transient && !o.preview && connectionLost(failed.Diagnostics) {

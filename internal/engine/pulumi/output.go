@@ -19,8 +19,51 @@ func (r *reader) print(event apitype.EngineEvent) {
 	if r.output == nil {
 		return
 	}
-	if text := r.textOf(event); text != "" {
-		r.output(redact.LogLine(time.Unix(int64(event.Timestamp), 0), text))
+	at := time.Unix(int64(event.Timestamp), 0)
+	switch {
+	case event.DiagnosticEvent != nil:
+		r.printDiagnostic(at, event.DiagnosticEvent)
+	case event.StdoutEvent != nil:
+		r.printPlain(at, event.StdoutEvent.Message)
+	default:
+		if text := r.textOf(event); text != "" {
+			r.show(at, text, false)
+		}
+	}
+}
+
+func (r *reader) printDiagnostic(at time.Time, d *apitype.DiagnosticEvent) {
+	switch {
+	case d.Ephemeral || d.Severity == "debug":
+	case d.Severity == "error" || d.Severity == "warning":
+		clean := diagnosticOf(d).Redact(r.redact)
+		if clean.Withheld {
+			r.withhold(at, clean.FormatWithheld())
+		}
+		r.show(at, clean.Format(), false)
+	default:
+		r.printPlain(at, d.Message)
+	}
+}
+
+func (r *reader) printPlain(at time.Time, message string) {
+	if text := strings.TrimSpace(colors.Never.Colorize(message)); text != "" {
+		r.show(at, r.redact.Redact(text), r.redact.Withholds(text))
+	}
+}
+
+// show passes on a text that is free of sensitive strings, or that it is withheld.
+func (r *reader) show(at time.Time, text string, withheld bool) {
+	if withheld {
+		r.withhold(at, text)
+		text = "(" + redact.Withheld + ")"
+	}
+	r.output(redact.LogLine(at, text))
+}
+
+func (r *reader) withhold(at time.Time, text string) {
+	if r.withheld != nil {
+		r.withheld(redact.LogLine(at, text))
 	}
 }
 
@@ -32,10 +75,6 @@ func (r *reader) textOf(event apitype.EngineEvent) string {
 		return r.textOfResult(event.ResOutputsEvent.Metadata)
 	case event.ResOpFailedEvent != nil:
 		return r.textOfStep(event.ResOpFailedEvent.Metadata, "failed")
-	case event.DiagnosticEvent != nil:
-		return r.textOfDiagnostic(event.DiagnosticEvent)
-	case event.StdoutEvent != nil:
-		return r.plain(event.StdoutEvent.Message)
 	case event.SummaryEvent != nil:
 		return textOfSummary(event.SummaryEvent)
 	}
@@ -72,20 +111,6 @@ func (r *reader) textOfResult(m apitype.StepEventMetadata) string {
 		return r.textOfStep(m, "done")
 	}
 	return ""
-}
-
-func (r *reader) textOfDiagnostic(d *apitype.DiagnosticEvent) string {
-	switch {
-	case d.Ephemeral || d.Severity == "debug":
-		return ""
-	case d.Severity == "error" || d.Severity == "warning":
-		return diagnosticOf(d).Redact(r.redact).Format()
-	}
-	return r.plain(d.Message)
-}
-
-func (r *reader) plain(message string) string {
-	return r.redact.Redact(strings.TrimSpace(colors.Never.Colorize(message)))
 }
 
 func textOfSummary(s *apitype.SummaryEvent) string {

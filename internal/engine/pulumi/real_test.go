@@ -26,6 +26,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 	"github.com/machine-iac/machine-iac-operator/test/parentdeath"
@@ -106,10 +107,14 @@ func newBench(t *testing.T, name string, mods ...func(*Options)) *bench {
 	if err != nil {
 		t.Fatalf("%v; run 'make tools'", err)
 	}
+	confined, err := sandbox.New(sandbox.Options{Mode: sandbox.Preferred})
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := shortDir(t)
 	options := Options{
 		Binary: binary, WorkDir: dir, Plugins: repository(t, "bin", "pulumi-plugins"), ProviderMirror: repository(t, "bin", "mirror"),
-		WaitDelay: 20 * time.Second, Logger: testr.New(t),
+		WaitDelay: 20 * time.Second, Logger: testr.New(t), Sandbox: confined,
 	}
 	for _, mod := range mods {
 		mod(&options)

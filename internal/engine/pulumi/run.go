@@ -3,7 +3,6 @@ package pulumi
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,6 +18,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/repeat"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
@@ -34,7 +34,7 @@ type RunSpec struct {
 	Program fs.FS
 	// Variables are the program's configuration: one JSON object. Its strings are data, never templates.
 	Variables []byte
-	// Secret are the names of variables that are encrypted in the configuration, and so in the checkpoint.
+	// Secret are the names of variables that are encrypted in the configuration, and so in the checkpoint. What is said of them is withheld.
 	Secret []string
 	// Environment is added to the engine's, for example credentials of the infrastructure.
 	Environment map[string]string
@@ -57,8 +57,9 @@ type RunSpec struct {
 	Final func(text string) bool
 	// Progress, if set, receives what the CLI does while it does it. It must not block.
 	Progress func(engine.Event)
-	// Output, if set, receives what the CLI prints for people, message by message, free of sensitive strings. It must not block.
-	Output func(text string)
+	// Output, if set, receives what the CLI prints for people, message by message, free of sensitive strings. It must not block. Withheld, if set,
+	// receives those messages whose text is withheld from Output.
+	Output, Withheld func(text string)
 }
 
 const (
@@ -125,7 +126,7 @@ func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 	failed := func(class failure.Class, err error) *failure.Error {
 		return &failure.Error{Op: failure.OpOpen, Class: class, Err: redactor.Error(err)}
 	}
-	if err := r.validate(); err != nil {
+	if err := errors.Join(r.validate(), e.options.Sandbox.Check()); err != nil {
 		return nil, failed(failure.Unknown, err)
 	}
 	if err := checkReserved(r.Variables); err != nil {
@@ -161,7 +162,7 @@ func (e *Engine) redactor(r RunSpec) *redact.Redactor {
 	if r.Key != nil {
 		sensitive = append([]string{r.Key.passphrase}, sensitive...)
 	}
-	return redact.New(sensitive).Inside(e.dir, []string{"runs", "t"}, []string{programDir})
+	return redact.New(sensitive).About(r.Secret).Inside(e.dir, []string{"runs", "t"}, []string{programDir})
 }
 
 func (f *Workspace) path(parts ...string) string {
@@ -189,7 +190,7 @@ func (f *Workspace) fill(ctx context.Context) (err error) {
 	if err := writeProgram(f.run, f.path(programDir)); err != nil {
 		return fmt.Errorf("writing the program: %w", err)
 	}
-	settings, err := f.run.settings()
+	settings, err := f.run.settings(f.path(programDir))
 	if err != nil {
 		return err
 	}
@@ -223,7 +224,8 @@ func (f *Workspace) writeBackend() error {
 func (f *Workspace) open(ctx context.Context) error {
 	f.command = &command{
 		binary: f.engine.options.Binary, environment: environmentOf(f.engine.environment(f)), waitDelay: f.engine.options.WaitDelay, starts: &f.engine.starts,
-		pipe: f.path(eventsPipe),
+		pipe: f.path(eventsPipe), sandbox: f.engine.options.Sandbox,
+		policy: sandbox.Policy{Read: f.engine.readable, Write: []string{f.dir, f.temporary()}},
 	}
 	workspace, err := auto.NewLocalWorkspace(ctx, auto.WorkDir(f.path(programDir)), auto.PulumiHome(f.path("home")), auto.Pulumi(f.command))
 	if err != nil {
@@ -273,47 +275,6 @@ func writeOut(r RunSpec, file string) error {
 		return err
 	}
 	return errors.Join(os.Remove(file), os.WriteFile(file, written, 0o600))
-}
-
-// variables returns the program's configuration by name.
-func (r RunSpec) variables() (map[string]json.RawMessage, error) {
-	var variables map[string]json.RawMessage
-	if err := json.Unmarshal(r.Variables, &variables); err != nil {
-		return nil, errors.New("the run's variables are no JSON object")
-	}
-	return variables, nil
-}
-
-// settings returns the stack's settings. JSON is YAML.
-func (r RunSpec) settings() ([]byte, error) {
-	variables, err := r.variables()
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range r.Secret {
-		var plain string
-		if err := json.Unmarshal(variables[name], &plain); err != nil {
-			return nil, fmt.Errorf("the variable %s is secret and no string", name)
-		}
-		sealed, err := r.Key.seal(plain)
-		if err != nil {
-			return nil, fmt.Errorf("encrypting the variable %s: %w", name, err)
-		}
-		raw, err := json.Marshal(map[string]string{"secure": sealed})
-		if err != nil {
-			return nil, fmt.Errorf("encrypting the variable %s: %w", name, err)
-		}
-		variables[name] = raw
-	}
-	configuration := map[string]json.RawMessage{}
-	for name, value := range variables {
-		configuration[r.Project+":"+name] = value
-	}
-	settings, err := json.Marshal(map[string]any{"encryptionsalt": r.Key.salt, "config": configuration})
-	if err != nil {
-		return nil, fmt.Errorf("writing the configuration: %w", err)
-	}
-	return settings, nil
 }
 
 // Unsaved returns the checkpoint that Save did not take, nil where there is none. It must be saved before the run is closed: it may be

@@ -1,112 +1,55 @@
 package redact
 
 import (
-	"encoding/base64"
-	"encoding/json"
-	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 )
 
 // Redacted replaces a sensitive string.
 const Redacted = "(sensitive)"
 
+// Withheld replaces a text that is not to be shown even without sensitive strings.
+const Withheld = "the text is withheld, since it may hold values of sensitive inputs"
+
 const (
-	// minSensitive is the shortest string that is held for a secret. Shorter ones ("1", "yes") occur everywhere: replacing them
-	// would hide the message and name the value.
-	minSensitive = 4
-	// minSensitiveLine is the same for one line of a longer text, where short lines are mostly syntax.
-	minSensitiveLine = 8
 	// maxField bounds one text of a diagnostic.
 	maxField = 8 << 10
+	// maxShapes bounds what is searched for.
+	maxShapes = 1 << 18
+	// maxMasked is how many secrets a text may have and still be shown: with more of them it is a copy of what it was given.
+	maxMasked = 3
 )
 
 // Redactor replaces sensitive strings, in each of the shapes in which tools print them.
 type Redactor struct {
-	shapes   []string
-	replacer *strings.Replacer
+	shapes matcher
+	// structured says that one of the secrets is a document, full that there is more in them than is searched for.
+	structured, full bool
 	// sockets and folders match paths that are other ones at each try; nil where none are replaced.
 	sockets, folders *regexp.Regexp
+	// inputs matches texts about a value of an input that is sensitive; nil where none is named.
+	inputs *regexp.Regexp
 }
 
 // New returns a Redactor for the strings that must not show.
 func New(sensitive []string) *Redactor {
-	seen := map[string]struct{}{}
+	c := collector{seen: map[string]bool{}}
 	for _, secret := range sensitive {
-		for _, part := range sensitiveParts(secret) {
-			for _, shape := range shapesOf(part) {
-				seen[shape] = struct{}{}
+		c.whole(secret)
+	}
+	r := &Redactor{structured: c.structured, full: c.full}
+	for _, part := range c.found {
+		for _, shape := range shapesOf(part) {
+			if r.shapes.count >= maxShapes {
+				r.full = true
+				return r
+			}
+			if len(shape) >= minSensitive {
+				r.shapes.add(shape)
 			}
 		}
 	}
-	shapes := make([]string, 0, len(seen))
-	for shape := range seen {
-		shapes = append(shapes, shape)
-	}
-	// A replacer takes the first that fits, so that a whole text must come before its lines.
-	slices.SortFunc(shapes, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(b) - len(a)
-		}
-		return strings.Compare(a, b)
-	})
-	pairs := make([]string, 0, 2*len(shapes))
-	for _, shape := range shapes {
-		pairs = append(pairs, shape, Redacted)
-	}
-	return &Redactor{shapes: shapes, replacer: strings.NewReplacer(pairs...)}
-}
-
-// secretField finds what a line of a configuration file, in YAML, JSON or as name=value, says of a field whose name looks secret.
-var secretField = regexp.MustCompile(`(?i)(?:pass|token|secret|private|credential)[\w-]*["']?\s*[:=]\s*["']?(.*?)["']?,?$`)
-
-// sensitiveParts returns the secret, the secret without the white space around it, its lines, and the values of secret fields in them.
-func sensitiveParts(secret string) []string {
-	trimmed := strings.TrimSpace(secret)
-	if len(trimmed) < minSensitive {
-		return nil
-	}
-	parts := []string{secret, trimmed}
-	if !strings.Contains(trimmed, "\n") {
-		return parts
-	}
-	for line := range strings.Lines(trimmed) {
-		if line = strings.TrimSpace(line); len(line) >= minSensitiveLine {
-			parts = append(parts, line)
-		}
-		if field := secretField.FindStringSubmatch(line); field != nil && len(field[1]) >= minSensitive {
-			parts = append(parts, field[1])
-		}
-	}
-	return parts
-}
-
-func shapesOf(text string) []string {
-	shapes := []string{
-		text,
-		// engines and providers print texts of several lines as one
-		strings.Join(strings.Fields(text), " "),
-		quoted(text),
-		url.QueryEscape(text),
-		url.PathEscape(text),
-		base64.StdEncoding.EncodeToString([]byte(text)),
-		base64.RawStdEncoding.EncodeToString([]byte(text)),
-		base64.URLEncoding.EncodeToString([]byte(text)),
-		base64.RawURLEncoding.EncodeToString([]byte(text)),
-	}
-	return shapes
-}
-
-// quoted is text as written between the quotes of a JSON or HCL string.
-func quoted(text string) string {
-	var out strings.Builder
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(text); err != nil {
-		return text
-	}
-	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(out.String()), `"`), `"`)
+	return r
 }
 
 // Redact returns text without sensitive strings.
@@ -114,9 +57,7 @@ func (r *Redactor) Redact(text string) string {
 	if text == "" {
 		return text
 	}
-	if len(r.shapes) > 0 {
-		text = r.replacer.Replace(text)
-	}
+	text = r.shapes.replace(text, Redacted)
 	if r.folders == nil {
 		return text
 	}
@@ -158,8 +99,32 @@ func (e *redactedError) Error() string { return e.text }
 func (e *redactedError) Unwrap() error { return e.cause }
 
 // Contains reports whether text holds a sensitive string.
-func (r *Redactor) Contains(text string) bool {
-	return slices.ContainsFunc(r.shapes, func(shape string) bool { return strings.Contains(text, shape) })
+func (r *Redactor) Contains(text string) bool { return len(r.shapes.spans(text)) > 0 }
+
+// dumped matches what Go prints of a map.
+var dumped = regexp.MustCompile(`map\[[^\]\s:]+:`)
+
+// Withholds reports whether a text that an engine or a provider printed is not to be shown even without sensitive strings: it is a copy of what it
+// was given, in which numbers and short words stay, or is about the value of an input that is sensitive.
+func (r *Redactor) Withholds(text string) bool {
+	return r.full || len(r.shapes.spans(text)) > maxMasked || r.structured && dumped.MatchString(text) || r.inputs != nil && r.inputs.MatchString(text)
+}
+
+// Copies reports whether so many sensitive strings were replaced in a text that it is a copy of what it was given.
+func Copies(redacted string) bool { return strings.Count(redacted, Redacted) > maxMasked }
+
+// About has texts withheld that are about values of these inputs, as OpenTofu, Terraform and Pulumi name them.
+func (r *Redactor) About(inputs []string) *Redactor {
+	if len(inputs) == 0 {
+		return r
+	}
+	names := make([]string, 0, len(inputs))
+	for _, name := range inputs {
+		names = append(names, strings.ReplaceAll(regexp.QuoteMeta(name), "_", "_?"))
+	}
+	one := `(?:` + strings.Join(names, "|") + `)\b`
+	r.inputs = regexp.MustCompile(`(?i)\bvar\.` + one + `|Examine values at '[^']*\b` + one + `|\bconfig \[` + one + `|\$\{` + one)
+	return r
 }
 
 // Shorten returns text without sensitive strings and cut to size, in this order: a cut must not leave half a secret.

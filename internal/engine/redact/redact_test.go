@@ -35,7 +35,7 @@ func TestRedact(t *testing.T) {
 			sensitive: []string{userData}, text: "got <" + userData + ">", want: "got <(sensitive)>",
 		},
 		"a text of several lines, escaped": {
-			sensitive: []string{userData}, text: `got "` + quoted(userData) + `"`, want: `got "(sensitive)"`,
+			sensitive: []string{userData}, text: `got "` + quoted(userData, false) + `"`, want: `got "(sensitive)"`,
 		},
 		"one line of it": {
 			sensitive: []string{userData}, text: "line 4: - name: core?", want: "line 4: (sensitive)?",

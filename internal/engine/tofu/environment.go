@@ -6,12 +6,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hashicorp/terraform-exec/tfexec"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 // reserved are the names that an engine's environment gets from this package alone, and the prefixes of those that would change what is
 // run rather than with which credentials.
-var reserved = workdir.Reserved{Names: []string{"HOME", "TMPDIR", "CHECKPOINT_DISABLE"}, Prefixes: []string{"TF_", "LD_"}}
+var reserved = workdir.Reserved{Names: []string{"HOME", "TMPDIR", "CHECKPOINT_DISABLE", sandbox.Variable}, Prefixes: []string{"TF_", "LD_"}}
 
 // Backend says where the state is: Terraform's http backend.
 type Backend struct {
@@ -43,6 +46,20 @@ func (b Backend) environment() map[string]string {
 // is enough: a create and destroy then takes an eighth less CPU time, and no longer.
 var defaultEnvironment = map[string]string{"GOMAXPROCS": "1"}
 
+// shortLived has an engine collect garbage more rarely: it ends before that pays. It is for engines alone, since providers would inherit it,
+// and those that are kept live long. A create takes a fifth less of the engine's CPU time with it.
+var shortLived = map[string]string{"GOGC": "300"}
+
+// environmentBeside returns the environment of an engine beside providers that run already.
+func (f *Workspace) environmentBeside(running tfexec.ReattachInfo) map[string]string {
+	if f.lease == nil || len(running) < f.plugins {
+		return f.environment
+	}
+	environment := maps.Clone(shortLived)
+	maps.Copy(environment, f.environment)
+	return environment
+}
+
 // providerEnvironment is what the providers of a run need to see: what the administrator set, and the run's own.
 func (e *Engine) providerEnvironment(own map[string]string) map[string]string {
 	environment := maps.Clone(defaultEnvironment)
@@ -62,6 +79,14 @@ func (e *Engine) environment(dir string, s *slot, own map[string]string, backend
 		"CHECKPOINT_DISABLE": "1",
 		"TF_CLI_CONFIG_FILE": e.dir.cliConfig(),
 	})
+	return environment
+}
+
+// confined adds to the environment of an engine what confines it: it writes into dir alone, and reads the module.
+func (e *Engine) confined(environment map[string]string, dir, module string) map[string]string {
+	maps.Copy(environment, e.options.Sandbox.Environment(sandbox.Policy{
+		Program: e.options.Binary.Path, Read: append([]string{module}, e.readable...), Write: []string{dir},
+	}))
 	return environment
 }
 

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/testr"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 )
 
 // realBinary returns the engine that integration tests drive: $TOFU, or what `make tools` built.
@@ -44,6 +46,16 @@ func workFolder(t testing.TB) string {
 	return dir
 }
 
+// preferred returns the sandbox that the manager has by default.
+func preferred(t testing.TB) *sandbox.Sandbox {
+	t.Helper()
+	confined, err := sandbox.New(sandbox.Options{Mode: sandbox.Preferred})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return confined
+}
+
 // newEngine returns an engine with the real CLI. The mods change its options.
 func newEngine(t testing.TB, mods ...func(*Options)) *Engine {
 	t.Helper()
@@ -55,7 +67,7 @@ func newEngine(t testing.TB, mods ...func(*Options)) *Engine {
 		mod(&options)
 	}
 	if options.Binary.Path == "" {
-		options.Binary = realBinary(t)
+		options.Binary, options.Sandbox = realBinary(t), preferred(t)
 	}
 	e, err := New(options)
 	if err != nil {

@@ -97,6 +97,9 @@ func (e *Engine) Prepare(ctx context.Context, m Module) error {
 	if _, done := e.prepared(key); done {
 		return nil
 	}
+	if err := e.options.Sandbox.Check(); err != nil {
+		return &failure.Error{Op: failure.OpInit, Class: failure.Unknown, Err: err}
+	}
 	result := e.inits.DoChan(key, func() (any, error) {
 		if _, done := e.prepared(key); done {
 			return nil, nil
@@ -189,7 +192,8 @@ func (e *Engine) runInit(ctx context.Context, s *slot, dir string, m Module) err
 		return err
 	}
 	defer stop()
-	if err := s.use(ctx, dir, e.environment(dir, s, m.Environment, Backend{Address: address})); err != nil {
+	environment := e.environment(dir, s, m.Environment, Backend{Address: address})
+	if err := s.use(ctx, dir, e.confined(environment, dir, dir)); err != nil {
 		return err
 	}
 	_, err = s.run(ctx, operation{

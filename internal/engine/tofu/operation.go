@@ -21,6 +21,7 @@ type operation struct {
 	redact   *redact.Redactor
 	progress func(engine.Event)
 	output   func(text string)
+	withheld func(text string)
 	// call runs the CLI and has its -json stream written into out.
 	call func(ctx context.Context, out *stream) error
 	// needsPlan is set where an engine that succeeds has reported its plan.
@@ -46,7 +47,7 @@ func (s *slot) run(ctx context.Context, o operation) (*engine.Report, error) {
 	clock := s.engine.options.Clock
 	started := clock.Now()
 	out := newStream(o.redact, o.progress)
-	out.output = o.output
+	out.output, out.withheld = o.output, o.withheld
 	s.terraform.SetStderr(out.errorWriter())
 	s.engine.starts.Add(1)
 	err := s.guard(ctx, o, out)
@@ -161,7 +162,7 @@ func (e outcome) reported(report *engine.Report) []failure.Diagnostic {
 	if len(e.diagnostics) > 0 || report.Text == "" || e.exit == exitSuccess {
 		return e.diagnostics
 	}
-	return []failure.Diagnostic{{Severity: failure.SeverityError, Summary: redact.Brief(report.Text)}}
+	return []failure.Diagnostic{{Severity: failure.SeverityError, Summary: redact.Brief(report.Text), Withheld: report.TextWithheld}}
 }
 
 func (s *slot) cause(ctx context.Context, o operation, end outcome, err error) error {

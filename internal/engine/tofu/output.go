@@ -12,14 +12,28 @@ func (s *stream) print(m message) {
 		return
 	}
 	text := s.redact.Redact(m.Message)
-	if m.Diagnostic != nil {
-		text = m.Diagnostic.diagnostic().Redact(s.redact).Format()
+	switch {
+	case m.Diagnostic != nil:
+		diagnostic := m.Diagnostic.diagnostic().Redact(s.redact)
+		text = diagnostic.Format()
+		if diagnostic.Withheld {
+			s.withhold(diagnostic.FormatWithheld())
+		}
+	case s.redact.Withholds(m.Message):
+		s.withhold(text)
+		text = "(" + redact.Withheld + ")"
 	}
 	at, err := time.Parse(time.RFC3339, m.Timestamp)
 	if err != nil {
 		at = time.Time{}
 	}
 	s.output(redact.LogLine(at, text))
+}
+
+func (s *stream) withhold(text string) {
+	if s.withheld != nil {
+		s.withheld(redact.LogLine(time.Time{}, text))
+	}
 }
 
 func (s *stream) pass(text string) {

@@ -22,7 +22,7 @@ func TestAPluginByItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plugin, err := StartPlugin(dir, file, nil)
+	plugin, err := StartPlugin(dir, file, nil, preferred(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
@@ -34,6 +35,9 @@ type RunSpec struct {
 	Variables []byte
 	// Environment is added to the engine's, for example credentials of the infrastructure.
 	Environment map[string]string
+	// Credentials names whose credentials the environment has, such as a Secret. Warm providers of the same module and name that have other
+	// ones are ended.
+	Credentials string
 	// Files are written into the run's folder, for the engine's user alone, and removed with it. Their paths are in the engine's
 	// environment, in the variables that they are named by.
 	Files   map[string]string
@@ -47,13 +51,16 @@ type RunSpec struct {
 	Providers tfexec.ReattachInfo
 	// Sensitive are strings that must not show in anything that is reported.
 	Sensitive []string
+	// Secret are the names of variables whose values are sensitive: what is said of them is withheld.
+	Secret []string
 	// Final, if set, reports which errors of providers only another configuration can fix, by their text: summary and detail, each on
 	// lines of its own. Where it is nil, none can.
 	Final func(text string) bool
 	// Progress, if set, receives what the engine does while it does it. It must not block.
 	Progress func(engine.Event)
-	// Output, if set, receives what the engine prints for people, message by message, free of sensitive strings. It must not block.
-	Output func(text string)
+	// Output, if set, receives what the engine prints for people, message by message, free of sensitive strings. It must not block. Withheld, if
+	// set, receives those messages whose text is withheld from Output.
+	Output, Withheld func(text string)
 }
 
 var runIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
@@ -79,17 +86,21 @@ type Workspace struct {
 	module string
 	dir    string
 	redact *redact.Redactor
+	// environment is the engine's, but for what depends on its providers.
+	environment map[string]string
 
-	mu     sync.Mutex
-	lease  *lease // nil until an operation wants warm providers
-	dumped []byte
-	closed bool
+	mu    sync.Mutex
+	lease *provider.Lease // nil until an operation wants warm providers
+	// plugins is how many providers the module uses, once there is a lease.
+	plugins int
+	dumped  []byte
+	closed  bool
 }
 
 // Open waits for a free slot, makes the run's folder, and returns it. Close gives both back. An error is an *Error: a wait that
 // ctx or the engine's Close ended is Interrupted, and a run that can't be is Unknown: no providerSpec is the cause.
 func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
-	redactor := e.dir.redactor(append([]string{r.Backend.Password}, r.Sensitive...))
+	redactor := e.dir.redactor(append([]string{r.Backend.Password}, r.Sensitive...)).About(r.Secret)
 	failed := func(class failure.Class, err error) *failure.Error {
 		return &failure.Error{Op: failure.OpOpen, Class: class, Err: redactor.Error(err)}
 	}
@@ -123,7 +134,7 @@ func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 
 // check returns the folder of the run's module.
 func (e *Engine) check(r RunSpec) (string, error) {
-	if err := r.validate(); err != nil {
+	if err := errors.Join(r.validate(), e.options.Sandbox.Check()); err != nil {
 		return "", err
 	}
 	key, err := e.moduleKey(r.Module)
@@ -153,7 +164,8 @@ func (f *Workspace) fill(ctx context.Context) error {
 		return err
 	}
 	maps.Copy(own, f.run.Environment)
-	return f.slot.use(ctx, f.dir, f.engine.environment(f.dir, f.slot, own, f.run.Backend))
+	f.environment = f.engine.confined(f.engine.environment(f.dir, f.slot, own, f.run.Backend), f.dir, f.module)
+	return f.slot.use(ctx, f.dir, f.environment)
 }
 
 // linkModule puts the module into the run's folder, or what takes its place.
@@ -277,13 +289,18 @@ func (f *Workspace) operate(ctx context.Context, op failure.Op, call func(contex
 	if f.closed {
 		return &engine.Report{}, &failure.Error{Op: op, Class: failure.Unknown, Err: errors.New("the run is closed")}
 	}
-	providers := tfexec.Reattach(f.providers())
+	running := f.providers(ctx)
+	if err := f.slot.terraform.SetEnv(f.environmentBeside(running)); err != nil {
+		return &engine.Report{}, &failure.Error{Op: op, Class: failure.Unknown, Err: f.redact.Error(err)}
+	}
+	providers := tfexec.Reattach(running)
 	report, err := f.slot.run(ctx, operation{
 		op:        op,
 		dir:       f.dir,
 		redact:    f.redact,
 		progress:  f.run.Progress,
 		output:    f.run.Output,
+		withheld:  f.run.Withheld,
 		call:      func(ctx context.Context, out *stream) error { return call(ctx, out, providers) },
 		needsPlan: op == failure.OpPlan,
 		final:     f.run.Final,
@@ -296,7 +313,7 @@ func (f *Workspace) operate(ctx context.Context, op failure.Op, call func(contex
 }
 
 // providers returns the running providers for the next operation, nil where there are none.
-func (f *Workspace) providers() tfexec.ReattachInfo {
+func (f *Workspace) providers(ctx context.Context) tfexec.ReattachInfo {
 	if len(f.run.Providers) > 0 {
 		return f.run.Providers
 	}
@@ -306,15 +323,20 @@ func (f *Workspace) providers() tfexec.ReattachInfo {
 	}
 	if f.lease == nil {
 		files, err := providersOf(f.module)
+		f.plugins = len(files)
 		if err != nil {
 			f.engine.options.Logger.Error(err, "no warm providers; the engine starts its own")
 		}
-		f.lease = f.engine.pool.lend(files, f.engine.providerEnvironment(f.run.Environment))
+		use := provider.Use{Files: files, Environment: f.engine.providerEnvironment(f.run.Environment)}
+		if f.run.Credentials != "" {
+			use.Owner = f.run.Module + " " + f.run.Credentials
+		}
+		f.lease = f.engine.pool.Lend(ctx, use)
 	}
-	if len(f.lease.providers) == 0 {
-		return nil
+	if info := f.lease.Reattach(); len(info) > 0 {
+		return info
 	}
-	return f.lease.reattach()
+	return nil
 }
 
 // endProviders ends the warm providers of a run that failed: a call may still be going on in them, or they may be the cause.
@@ -322,7 +344,7 @@ func (f *Workspace) endProviders() {
 	if f.lease == nil {
 		return
 	}
-	if err := f.lease.discard(); err != nil {
+	if err := f.lease.Discard(); err != nil {
 		f.engine.options.Logger.Error(err, "ending the warm providers of a run that failed", "folder", f.run.ID)
 	}
 }
@@ -364,7 +386,7 @@ func (f *Workspace) giveBack() error {
 	f.closed = true
 	f.dumped = nil
 	if f.lease != nil {
-		f.lease.giveBack()
+		f.lease.GiveBack()
 	}
 	return f.engine.release(f.slot)
 }

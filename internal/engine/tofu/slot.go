@@ -28,7 +28,7 @@ func newSlot(e *Engine, n int) (*slot, error) {
 		return nil, err
 	}
 	var err error
-	if s.terraform, err = tfexec.NewTerraform(s.link, e.options.Binary.Path); err != nil {
+	if s.terraform, err = tfexec.NewTerraform(s.link, e.options.Sandbox.Program(e.options.Binary.Path)); err != nil {
 		return nil, fmt.Errorf("making an engine slot: %w", err)
 	}
 	if err := s.terraform.SetWaitDelay(e.options.WaitDelay); err != nil {

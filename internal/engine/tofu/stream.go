@@ -27,6 +27,7 @@ type stream struct {
 	redact   *redact.Redactor
 	progress func(engine.Event)
 	output   func(text string) // as in Run; may be nil
+	withheld func(text string) // the same
 	begun    chan struct{}     // closed at the first output
 
 	mu      sync.Mutex
@@ -83,6 +84,7 @@ func (s *stream) finish() *engine.Report {
 	s.stdout.end()
 	s.stderr.end()
 	s.report.Text = s.text.String()
+	s.report.TextWithheld = s.report.TextWithheld || redact.Copies(s.report.Text)
 	return &s.report
 }
 
@@ -90,6 +92,11 @@ func (s *stream) finish() *engine.Report {
 func (s *stream) note(line []byte) {
 	clean := s.redact.Redact(string(line))
 	s.text.add(clean)
+	if s.redact.Withholds(string(line)) {
+		s.report.TextWithheld = true
+		s.withhold(clean)
+		clean = "(" + redact.Withheld + ")"
+	}
 	s.pass(clean)
 }
 

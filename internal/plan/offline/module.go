@@ -146,7 +146,11 @@ func (m *module) initialise(ctx context.Context) (providers []providerFile, err 
 }
 
 func (m *module) runInit(ctx context.Context, dir string) error {
-	cli, err := m.planner.engine(dir, m.planner.options.InitEnvironment)
+	confined := m.planner.options.Sandbox
+	if m.planner.options.ProviderMirror == "" {
+		confined = nil
+	}
+	cli, err := m.planner.engine(dir, m.planner.options.InitEnvironment, confined)
 	if err != nil {
 		return fmt.Errorf("initialising the module: %w", err)
 	}
@@ -212,7 +216,7 @@ func (m *module) start(file, purpose string) (*stub.Plugin, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the provider %s: %w", name, err)
 	}
-	running, err := stub.StartPlugin(dir, file, m.environment)
+	running, err := stub.StartPlugin(dir, file, m.environment, m.planner.options.Sandbox)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/hashicorp/terraform-exec/tfexec"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/stub"
 )
@@ -39,6 +41,9 @@ type Options struct {
 	InitEnvironment map[string]string
 	// Parallel bounds the engines that run at once; zero means one.
 	Parallel int
+	// Sandbox confines engines and providers; nil confines nothing. An initialisation by the user's own configuration is not confined: no
+	// provider is started by it.
+	Sandbox *sandbox.Sandbox
 	// InitTimeout bounds the initialisation of a module; zero means DefaultInitTimeout.
 	InitTimeout time.Duration
 }
@@ -62,6 +67,8 @@ type Planner struct {
 	// scratch is private to this process, and its path is short, for sockets are in it.
 	scratch string
 	slots   chan struct{}
+	// readable is what every engine may read: the mirror, and what the providers that are linked in the cache are links to.
+	readable []string
 
 	mu      sync.Mutex
 	modules map[string]*module
@@ -96,7 +103,9 @@ func New(o Options) (*Planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Planner{options: o, scratch: scratch, slots: make(chan struct{}, max(1, o.Parallel)), modules: map[string]*module{}}
+	p := &Planner{
+		options: o, scratch: scratch, slots: make(chan struct{}, max(1, o.Parallel)), readable: sandbox.Tree(o.ProviderMirror), modules: map[string]*module{},
+	}
 	if err := p.writeConfig(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(scratch))
 	}
@@ -138,8 +147,11 @@ func (p *Planner) folder() (string, error) {
 }
 
 // engine returns the CLI in dir, with a built environment: the one given, if any, wins.
-func (p *Planner) engine(dir string, environment map[string]string) (*tfexec.Terraform, error) {
-	engine, err := tfexec.NewTerraform(dir, p.options.Binary.Path)
+func (p *Planner) engine(dir string, environment map[string]string, confined *sandbox.Sandbox) (*tfexec.Terraform, error) {
+	if err := confined.Check(); err != nil {
+		return nil, err
+	}
+	engine, err := tfexec.NewTerraform(dir, confined.Program(p.options.Binary.Path))
 	if err != nil {
 		return nil, err
 	}
@@ -152,10 +164,23 @@ func (p *Planner) engine(dir string, environment map[string]string) (*tfexec.Ter
 		all["TF_CLI_CONFIG_FILE"] = p.config()
 	}
 	maps.Copy(all, environment)
+	if confined != nil { // the scratch folder has the state of what is planned beside this
+		all["HOME"], all["TMPDIR"] = dir, dir
+	}
+	maps.Copy(all, confined.Environment(sandbox.Policy{
+		Program: p.options.Binary.Path,
+		Read:    slices.Concat(p.readable, []string{p.options.CacheDir, p.config()}, authorities(environment)),
+		Write:   []string{dir},
+	}))
 	if err := engine.SetEnv(all); err != nil {
 		return nil, err
 	}
 	return engine, engine.SetWaitDelay(waitDelay)
+}
+
+// authorities returns the files with certificate authorities that an environment names.
+func authorities(environment map[string]string) []string {
+	return sandbox.Named(map[string]string{"file": environment["SSL_CERT_FILE"], "folder": environment["SSL_CERT_DIR"]})
 }
 
 // module returns the module, initialised.

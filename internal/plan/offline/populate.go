@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 
 	"github.com/hashicorp/terraform-exec/tfexec"
 
@@ -78,7 +79,9 @@ func (m *module) connect(w *workspace, environment map[string]string) error {
 			return fmt.Errorf("linking the providers: %w", err)
 		}
 	}
-	engine, err := m.planner.engine(w.dir, environment)
+	// They may be links to where the user's own configuration keeps providers.
+	confined := m.planner.options.Sandbox.Reading(sandbox.Tree(filepath.Join(m.dir(), providersDir))...)
+	engine, err := m.planner.engine(w.dir, environment, confined)
 	if err != nil {
 		return fmt.Errorf("making a folder to plan in: %w", err)
 	}

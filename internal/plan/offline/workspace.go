@@ -104,7 +104,7 @@ func (m *module) newWorkspace() (*workspace, error) {
 			return nil, fmt.Errorf("making a folder to plan in: %w", err)
 		}
 	}
-	engine, err := m.planner.engine(dir, nil)
+	engine, err := m.planner.engine(dir, nil, m.planner.options.Sandbox)
 	if err != nil {
 		return nil, fmt.Errorf("making a folder to plan in: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/stub"
 )
@@ -29,6 +30,8 @@ type Options struct {
 	Plugins string
 	// ProviderMirror is a folder in the layout of a filesystem mirror, and the only source of providers.
 	ProviderMirror string
+	// Sandbox confines CLIs and providers; nil confines nothing.
+	Sandbox *sandbox.Sandbox
 	// Parallel bounds the CLIs that run at once; zero means one.
 	Parallel int
 }
@@ -92,6 +95,8 @@ func (p *Planner) start() (err error) {
 	p.key = made.get
 	p.engine, err = pulumi.New(pulumi.Options{
 		Binary: p.options.Binary, WorkDir: filepath.Join(p.scratch, "p"), Plugins: p.options.Plugins, ProviderMirror: p.mirror(),
+		// Stub binaries read and connect to what is in the scratch folder.
+		Sandbox:  p.options.Sandbox.Reading(p.scratch),
 		Attached: map[string]int{unknownResource: p.unknown.port}, Slots: max(1, p.options.Parallel), WaitDelay: waitDelay,
 	})
 	return err
@@ -192,7 +197,8 @@ func (p *Planner) makeBinary(ctx context.Context, provider bridged, environment 
 		return err
 	}
 	made, err := stub.NewBinary(ctx, stub.BinaryOptions{
-		Folder: p.folder, File: file, Environment: environment, Uses: provider.uses, Stub: filepath.Join(p.mirror(), provider.folder(), provider.executable()),
+		Folder: p.folder, File: file, Environment: environment, Sandbox: p.options.Sandbox, Uses: provider.uses,
+		Stub: filepath.Join(p.mirror(), provider.folder(), provider.executable()),
 	})
 	if err != nil {
 		return err

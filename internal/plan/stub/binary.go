@@ -19,6 +19,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 )
 
 // BinaryOptions describe a [Binary].
@@ -28,6 +30,8 @@ type BinaryOptions struct {
 	// File is the provider itself, and Environment what it gets to see.
 	File        string
 	Environment map[string]string
+	// Sandbox confines the provider; nil confines nothing.
+	Sandbox *sandbox.Sandbox
 	// Uses reports whether a type of resources or data sources is used.
 	Uses func(kind string) bool
 	// Stub is the executable that is made.
@@ -111,7 +115,7 @@ func (b *Binary) provider() (*Plugin, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the provider %s: %w", filepath.Base(b.options.File), err)
 	}
-	b.plugin, err = StartPlugin(dir, b.options.File, b.options.Environment)
+	b.plugin, err = StartPlugin(dir, b.options.File, b.options.Environment, b.options.Sandbox)
 	return b.plugin, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 )
 
@@ -13,9 +14,9 @@ type Plugin struct {
 	connection *connection
 }
 
-// StartPlugin starts a provider in a folder that is made for it.
-func StartPlugin(dir, file string, environment map[string]string) (*Plugin, error) {
-	process, err := tofu.StartPlugin(dir, file, environment)
+// StartPlugin starts a provider in a folder that is made for it. A sandbox that is not nil confines it.
+func StartPlugin(dir, file string, environment map[string]string, confined *sandbox.Sandbox) (*Plugin, error) {
+	process, err := tofu.StartPlugin(dir, file, environment, confined)
 	if err != nil {
 		return nil, err
 	}
