@@ -46,7 +46,7 @@ func start(ctx context.Context, arguments []string) error {
 	if err := o.complete(); err != nil {
 		return err
 	}
-	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
+	ctrl.SetLogger(withoutBodies(zap.New(zap.UseFlagOptions(&logging))))
 	return run(ctx, o)
 }
 
