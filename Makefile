@@ -45,7 +45,7 @@ tools: ## Put every tool that tests and demo need into bin/, once: built from pi
 	@$(TOOLS)
 
 # What one target needs: a row of the table in hack/tools.sh.
-TOOLS_FOR := demo demo-gardener test test-modules e2e e2e-pulumi e2e-upgrade e2e-libvirt e2e-openstack e2e-gardener chaos bench fmt lint verify
+TOOLS_FOR := demo demo-gardener test test-modules e2e e2e-pulumi e2e-upgrade e2e-libvirt e2e-openstack e2e-gardener chaos bench bench-check profile fmt lint verify
 .PHONY: $(TOOLS_FOR:%=tools-%)
 $(TOOLS_FOR:%=tools-%): tools-%:
 	@$(TOOLS) --for $*
@@ -159,6 +159,14 @@ chaos: tools-chaos build ## Seeded rounds of faults against the built manager: m
 .PHONY: bench
 bench: tools-bench build ## Measure, and write docs/benchmarks.md.
 	go test -tags bench -count 1 -timeout 60m -v ./test/bench $(TESTFLAGS)
+
+.PHONY: profile
+profile: tools-profile build ## Write CPU profiles of create, update, drift check and destroy into dist/profile, and the table of them into docs/benchmarks.md.
+	go test -tags bench -count 1 -timeout 30m -v -run '^TestProfile$$' ./test/bench -profiles $(CURDIR)/dist/profile $(TESTFLAGS)
+
+.PHONY: bench-check
+bench-check: tools-bench-check build ## Measure what has ratios, and fail where one has grown by more than a fifth since docs/benchmarks.md.
+	go test -tags bench -count 1 -timeout 60m -v -run '^(TestBench|TestEngines|TestLooks|TestPreview)$$' ./test/bench -idle 0 -page= -against ../../docs/benchmarks.md $(TESTFLAGS)
 
 ##@ Keep it right
 

@@ -111,6 +111,7 @@ end() {
   trap - EXIT INT TERM
   kill -KILL "$1" 2>/dev/null || true
   wait "$1" 2>/dev/null || true
+  rm -f "/run/libvirt/${2##*/}"
   if [[ $3 -eq 0 ]]; then
     rm -rf "$2"
   else
@@ -132,7 +133,10 @@ main() {
   daemons=$!
   # shellcheck disable=SC2064 # they are known now, and out of scope then
   trap "end $daemons '$dir' 130" EXIT INT TERM
-  export LIBVIRT_DEFAULT_URI="qemu:///system?socket=$dir/socket/libvirt-sock" LIBVIRT_BRIDGE=$bridge LIBVIRT_DIR=$dir/shared
+  # The module takes sockets in /run/libvirt only.
+  mkdir -p /run/libvirt
+  ln -s "$dir/socket" "/run/libvirt/${dir##*/}"
+  export LIBVIRT_DEFAULT_URI="qemu:///system?socket=/run/libvirt/${dir##*/}/libvirt-sock" LIBVIRT_BRIDGE=$bridge LIBVIRT_DIR=$dir/shared
   local waited
   for ((waited = 0; waited < patience * 5; waited++)); do
     virsh uri >/dev/null 2>&1 && break

@@ -94,6 +94,8 @@ e2e-openstack|$cluster tofu provider-kubectl provider-openstack
 e2e-gardener|$cluster tofu provider-kubectl
 chaos|$cluster tofu provider-kubectl provider-openstack $pulumi
 bench|$cluster tofu provider-kubectl $pulumi
+bench-check|$cluster tofu provider-kubectl $pulumi
+profile|$cluster tofu provider-kubectl $pulumi
 fmt|golangci-lint tofu
 lint|golangci-lint
 verify|golangci-lint tofu

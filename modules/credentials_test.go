@@ -103,6 +103,7 @@ func TestASecretIsNoMoreThanCredentials(t *testing.T) {
 		"AWS, a command":             {"aws", "credentials", "[default]\ncredential_process = /bin/sh -c id\n"},
 		"AWS, an indented command":   {"aws", "credentials", "[default]\nregion = a\n  credential_process = /bin/sh\n"},
 		"AWS, a command after CR":    {"aws", "credentials", "[default]\nregion = a\rcredential_process = /bin/sh\n"},
+		"AWS, a host as a region":    {"aws", "credentials", "[default]\nregion = elsewhere.example/\n"},
 		"AWS, another file":          {"aws", "credentials", "[default]\nrole_arn = arn:a\nweb_identity_token_file = " + own},
 		"AWS, another endpoint":      {"aws", "credentials", "[default]\nendpoint_url = https://elsewhere.example\n"},
 		"AWS, endpoints":             {"aws", "credentials", "[default]\nservices = x\n[services x]\nsts =\n  endpoint_url = https://elsewhere.example\n"},
@@ -124,6 +125,30 @@ func TestASecretIsNoMoreThanCredentials(t *testing.T) {
 				t.Errorf("faults are %v, want one", faults)
 			}
 		})
+	}
+}
+
+// A Secret names hosts, and how they are reached is not its choice.
+func TestAServerInASecretIsAHost(t *testing.T) {
+	for _, tc := range []struct {
+		module, key, value string
+		accepted           bool
+	}{
+		{"nutanix", "endpoint", "prism.example.com", true},
+		{"nutanix", "endpoint", "user@elsewhere.example", false},
+		{"nutanix", "endpoint", "elsewhere.example/path", false},
+		{"kubemark", "server", "https://kubernetes.default.svc", true},
+		{"kubemark", "server", "https://[fd00::1]:6443/clusters/a\n", true},
+		{"kubemark", "server", "127.0.0.1:6443", true},
+		{"kubemark", "server", "http://elsewhere.example", false},
+		{"kubemark", "server", "https://user:secret@elsewhere.example", false},
+		{"kubemark", "server", "https://elsewhere.example?a=b", false},
+		{"kubemark", "server", "unix:///run/containerd.sock", false},
+	} {
+		secret := map[string]string{"token": "t", "ca.crt": "c", "credentials": `[{"data":{"prismCentral":{"username":"u","password":"p"}}}]`, tc.key: tc.value}
+		if _, _, faults := readSecret(t, tc.module, secret); (len(faults) == 0) != tc.accepted {
+			t.Errorf("%s, %s: %q: faults are %v", tc.module, tc.key, tc.value, faults)
+		}
 	}
 }
 

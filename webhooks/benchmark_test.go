@@ -34,7 +34,7 @@ func benchmarkAdmission(b *testing.B, set *machinev1beta1.MachineSet, allowed bo
 	}
 	secret := types.NamespacedName{Namespace: set.Namespace, Name: "kubemark-credentials"}
 	hook := admission.WithValidator(scheme, &machineSetValidator{
-		rules: testRules(b, ""), reader: &reader{exist: map[types.NamespacedName]bool{secret: true}},
+		rules: testRules(b, ""), secrets: secretChecks{reader: &reader{exist: map[types.NamespacedName]bool{secret: true}}},
 	})
 	request := admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 		UID: "1", Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: raw},

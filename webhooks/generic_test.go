@@ -143,7 +143,7 @@ func TestSecretsOfTheKindForAnyModuleAreLookedForWhereTheyAreNamed(t *testing.T)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			validator := &machineValidator{rules: testRules(t, ""), reader: &reader{exist: map[types.NamespacedName]bool{}}}
+			validator := &machineValidator{rules: testRules(t, ""), secrets: secretChecks{reader: &reader{exist: map[types.NamespacedName]bool{}}}}
 			got, err := validator.ValidateCreate(t.Context(), machineWith(withValue(generic(`,"module":"kubemark"`+tc.fields))))
 			if diff := cmp.Diff(tc.want, []string(got)); err != nil || diff != "" {
 				t.Errorf("%v (-want +got):\n%s", err, diff)

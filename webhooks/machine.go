@@ -8,10 +8,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
-
-	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
 )
 
 // machineDefaulter completes a Machine that is created.
@@ -36,9 +33,8 @@ func (d *machineDefaulter) Default(_ context.Context, machine *machinev1beta1.Ma
 
 // machineValidator validates Machines.
 type machineValidator struct {
-	rules  rules
-	reader client.Reader
-	rights *rights.Reader
+	rules   rules
+	secrets secretChecks
 }
 
 // ValidateCreate implements admission.Validator.
@@ -65,8 +61,7 @@ func (v *machineValidator) ValidateDelete(context.Context, *machinev1beta1.Machi
 }
 
 func (v *machineValidator) response(ctx context.Context, machine *machinev1beta1.Machine, found admissionResult) (admission.Warnings, error) {
-	found.warnings = append(found.warnings, missingSecrets(ctx, v.reader, machine.Namespace, found.secrets)...)
-	found.warnings = append(found.warnings, missingRights(ctx, v.rights, machine.Namespace, found.secrets)...)
+	v.secrets.check(ctx, machine.Namespace, &found)
 	return found.response()
 }
 
@@ -99,6 +94,7 @@ func (r rules) changedProviderSpec(before, machine *machinev1beta1.Machine, unde
 	if same {
 		found.warnings, found.secrets = nil, nil
 	}
+	r.keep(found.secrets, before)
 	if len(found.errs) > 0 && (same || leaving) {
 		found.tolerate(r.providerSpec(before, under).errs)
 	}

@@ -6,10 +6,8 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
@@ -33,9 +31,8 @@ func (d *machineSetDefaulter) Default(_ context.Context, set *machinev1beta1.Mac
 
 // machineSetValidator validates MachineSets.
 type machineSetValidator struct {
-	rules  rules
-	reader client.Reader
-	rights *rights.Reader
+	rules   rules
+	secrets secretChecks
 }
 
 // ValidateCreate implements admission.Validator.
@@ -62,8 +59,7 @@ func (v *machineSetValidator) ValidateDelete(context.Context, *machinev1beta1.Ma
 }
 
 func (v *machineSetValidator) response(ctx context.Context, set *machinev1beta1.MachineSet, found admissionResult) (admission.Warnings, error) {
-	found.warnings = append(found.warnings, missingSecrets(ctx, v.reader, set.Namespace, found.secrets)...)
-	found.warnings = append(found.warnings, missingRights(ctx, v.rights, set.Namespace, found.secrets)...)
+	v.secrets.check(ctx, set.Namespace, &found)
 	return found.response()
 }
 

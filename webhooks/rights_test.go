@@ -36,7 +36,7 @@ func TestMissingRightsAreWarnedOfWhereTheyAreNeeded(t *testing.T) {
 	tagged := machineWith(withValue(awsExample(t, `{"tags":[{"name":"team","value":"a"}]}`)))
 	plain := machineWith(withValue(awsExample(t, `{"tags":null}`)))
 	granted := granting(tagged.Namespace, "ec2:DescribeI*", "ec2:DescribeS*", "ec2:DescribeV*", "ec2:DescribeD*", "ec2:CreateTags", "ec2:RunInstances", "ec2:TerminateInstances", "iam:*")
-	validator := &machineValidator{rules: newRules(Options{Catalog: catalogOf(t, "aws"), ClusterID: "demo"}), reader: &reader{}, rights: granted}
+	validator := &machineValidator{rules: newRules(Options{Catalog: catalogOf(t, "aws"), ClusterID: "demo"}), secrets: secretChecks{reader: &reader{}, rights: granted}}
 	mentioned := func(warnings admission.Warnings, err error) string {
 		if err != nil {
 			t.Fatal(err)

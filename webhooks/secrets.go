@@ -2,9 +2,11 @@ package webhooks
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,19 +14,25 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
-// secretDeadline bounds how long a response waits for what is a warning only.
+// secretDeadline bounds how long a response waits for what the API server knows of Secrets and users.
 const secretDeadline = 2 * time.Second
 
 // secretRef is a Secret that a providerSpec names.
 type secretRef struct {
 	// path is where it is named, role what the Machine API calls it.
 	path, role, name string
+	use              references.Use
+	// kept says that the update leaves the reference as it was.
+	kept bool
 	// rights are what its credentials must be allowed to do.
 	rights []v1alpha1.ModuleRights
 }
@@ -37,12 +45,28 @@ func secretsOf(input render.Input) []secretRef {
 	}
 	var refs []secretRef
 	if credentials.Name != "" {
-		refs = append(refs, secretRef{path: referencePath(credentials.Path), role: "CredentialsSecret", name: credentials.Name, rights: render.Rights(input)})
+		refs = append(refs, secretRef{path: referencePath(credentials.Path), role: "CredentialsSecret", name: credentials.Name, use: references.Credentials, rights: render.Rights(input)})
 	}
 	if userData.Name != "" {
-		refs = append(refs, secretRef{path: referencePath(userData.Path), role: "UserDataSecret", name: userData.Name})
+		refs = append(refs, secretRef{path: referencePath(userData.Path), role: "UserDataSecret", name: userData.Name, use: references.UserData})
 	}
 	return refs
+}
+
+// keep marks those of refs that a Machine named before for the same use.
+func (r rules) keep(refs []secretRef, before *machinev1beta1.Machine) {
+	served, err := render.ModuleFor(r.catalog, before, r.cluster[module.ValuePlatform])
+	if err != nil {
+		return
+	}
+	credentials, userData, err := render.Refs(before, served)
+	if err != nil {
+		return
+	}
+	named := map[references.Use]string{references.Credentials: credentials.Name, references.UserData: userData.Name}
+	for i := range refs {
+		refs[i].kept = named[refs[i].use] == refs[i].name
+	}
 }
 
 // referencePath returns the path of the reference that a Secret's name stands in, as the Machine API writes it.
@@ -61,25 +85,65 @@ func missingRights(ctx context.Context, granted *rights.Reader, namespace string
 	return warnings
 }
 
-// missingSecrets returns a warning for each Secret that does not exist. What cannot be found out is not reported.
-func missingSecrets(ctx context.Context, reader client.Reader, namespace string, refs []secretRef) []string {
-	if len(refs) == 0 {
-		return nil
+// secretChecks is what is asked about the Secrets that providerSpecs name.
+type secretChecks struct {
+	// reader reads Secrets, rights what credentials may do.
+	reader client.Reader
+	rights *rights.Reader
+	// references says which Secrets may be named, reviewer what users may do.
+	references *references.Policy
+	reviewer   client.Client
+}
+
+// check adds to a result what there is to say about the Secrets that it has. A reference that was there before is not refused.
+func (c secretChecks) check(ctx context.Context, namespace string, found *admissionResult) {
+	if len(found.secrets) == 0 {
+		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, secretDeadline)
+	bounded, cancel := context.WithTimeout(ctx, secretDeadline)
 	defer cancel()
-	var warnings []string
-	for _, ref := range refs {
-		secret := &metav1.PartialObjectMetadata{}
-		secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-		err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.name}, secret)
-		switch {
-		case apierrors.IsNotFound(err):
-			text := "not found. Expected " + ref.role + " to exist"
-			warnings = append(warnings, field.Invalid(field.NewPath(ref.path), ref.name, text).Error())
-		case err != nil:
-			log.FromContext(ctx).Error(err, "Looking for a Secret that a providerSpec names", "Secret", ref.name)
+	for _, ref := range found.secrets {
+		secret, missing := c.read(bounded, namespace, ref)
+		if missing != nil {
+			found.warn(missing)
+		}
+		if ref.kept {
+			continue
+		}
+		if refused := c.refused(bounded, secret, ref, missing == nil); refused != nil {
+			found.refuse(refused)
 		}
 	}
-	return warnings
+	found.warnings = append(found.warnings, missingRights(ctx, c.rights, namespace, found.secrets)...)
+}
+
+// read returns what is known of a Secret: its name at least. What cannot be found out is not reported, since each run finds it out again.
+func (c secretChecks) read(ctx context.Context, namespace string, ref secretRef) (client.Object, *field.Error) {
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	err := c.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.name}, secret)
+	secret.Namespace, secret.Name = namespace, ref.name
+	switch {
+	case apierrors.IsNotFound(err):
+		return secret, field.Invalid(field.NewPath(ref.path), ref.name, "not found. Expected "+ref.role+" to exist")
+	case err != nil:
+		log.FromContext(ctx).Error(err, "Looking for a Secret that a providerSpec names", "Secret", ref.name)
+	}
+	return secret, nil
+}
+
+// refused returns why the user may not name a Secret. One that is not there yet may get its label with what is in it: each run looks for that.
+func (c secretChecks) refused(ctx context.Context, secret client.Object, ref secretRef, exists bool) *field.Error {
+	request, err := admission.RequestFromContext(ctx)
+	if err != nil {
+		request = admission.Request{}
+	}
+	refused, err := c.references.Review(ctx, c.reviewer, request.UserInfo, secret, ref.use)
+	switch {
+	case err != nil:
+		return field.Forbidden(field.NewPath(ref.path), fmt.Sprintf("%s; try again", err))
+	case refused != nil && (exists || refused.Final || refused.Reviewed):
+		return field.Forbidden(field.NewPath(ref.path), refused.Error())
+	}
+	return nil
 }

@@ -48,7 +48,7 @@ func TestMissingSecrets(t *testing.T) {
 			for _, secret := range tc.exist {
 				from.exist[types.NamespacedName{Namespace: machine.Namespace, Name: secret}] = true
 			}
-			got, err := (&machineValidator{rules: testRules(t, ""), reader: from}).ValidateCreate(t.Context(), machine)
+			got, err := (&machineValidator{rules: testRules(t, ""), secrets: secretChecks{reader: from}}).ValidateCreate(t.Context(), machine)
 			if diff := cmp.Diff(tc.want, []string(got)); err != nil || diff != "" {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
@@ -61,7 +61,7 @@ func TestMissingSecrets(t *testing.T) {
 
 func TestSecretsAreLookedForWhereTheyAreNamedAnew(t *testing.T) {
 	from := &reader{}
-	validator := &machineSetValidator{rules: testRules(t, ""), reader: from}
+	validator := &machineSetValidator{rules: testRules(t, ""), secrets: secretChecks{reader: from}}
 	other := setWith(withTemplate(kubemarkSpec(`,"zone":"z"`)))
 	if got, err := validator.ValidateUpdate(t.Context(), setWith(), other); err != nil || len(got) != 1 {
 		t.Errorf("want one warning about a template that changes, got %v, %v", got, err)

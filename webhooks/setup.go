@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
@@ -37,7 +38,9 @@ type Options struct {
 	Cluster platform.Reader
 	// Rights finds out what credentials certainly may not do; nil for nothing.
 	Rights *rights.Reader
-	// Reader reads whether the Secrets exist that a providerSpec names; the manager's reader without a cache when nil.
+	// References says which Secrets a providerSpec may name; all of them when nil.
+	References *references.Policy
+	// Reader reads the Secrets that a providerSpec names; the manager's reader without a cache when nil.
 	Reader client.Reader
 }
 
@@ -60,16 +63,17 @@ func SetupWithManager(mgr manager.Manager, options Options) error {
 		options.Reader = mgr.GetAPIReader()
 	}
 	rules := newRules(options)
+	secrets := secretChecks{reader: options.Reader, rights: options.Rights, references: options.References, reviewer: mgr.GetClient()}
 	err := builder.WebhookManagedBy(mgr, &machinev1beta1.Machine{}).
 		WithDefaulter(&machineDefaulter{rules: rules}).WithDefaulterCustomPath(MutateMachinePath).
-		WithValidator(&machineValidator{rules: rules, reader: options.Reader, rights: options.Rights}).WithValidatorCustomPath(ValidateMachinePath).
+		WithValidator(&machineValidator{rules: rules, secrets: secrets}).WithValidatorCustomPath(ValidateMachinePath).
 		Complete()
 	if err != nil {
 		return fmt.Errorf("registering the webhooks of Machines: %w", err)
 	}
 	err = builder.WebhookManagedBy(mgr, &machinev1beta1.MachineSet{}).
 		WithDefaulter(&machineSetDefaulter{rules: rules}).WithDefaulterCustomPath(MutateMachineSetPath).
-		WithValidator(&machineSetValidator{rules: rules, reader: options.Reader, rights: options.Rights}).WithValidatorCustomPath(ValidateMachineSetPath).
+		WithValidator(&machineSetValidator{rules: rules, secrets: secrets}).WithValidatorCustomPath(ValidateMachineSetPath).
 		Complete()
 	if err != nil {
 		return fmt.Errorf("registering the webhooks of MachineSets: %w", err)

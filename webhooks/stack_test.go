@@ -106,7 +106,7 @@ func TestMachineSetOfTheKindForAnyStack(t *testing.T) {
 }
 
 func TestSecretsOfAStackAreLookedForWhereTheyAreNamed(t *testing.T) {
-	validator := &machineValidator{rules: bothRules(t), reader: &reader{exist: map[types.NamespacedName]bool{}}}
+	validator := &machineValidator{rules: bothRules(t), secrets: secretChecks{reader: &reader{exist: map[types.NamespacedName]bool{}}}}
 	got, err := validator.ValidateCreate(t.Context(), machineWith(withValue(ofStack(`,"stack":"kubemark","credentialsSecret":{"name":"c"}`))))
 	want := []string{`providerSpec.credentialsSecret: Invalid value: "c": not found. Expected CredentialsSecret to exist`}
 	if diff := cmp.Diff(want, []string(got)); err != nil || diff != "" {

@@ -49,7 +49,7 @@ var _ = BeforeSuite(func() {
 })
 
 // start runs the webhooks until stop is called; the test's end calls it too. They are up when it returns.
-func start(ctx context.Context) (stop func()) {
+func start(ctx context.Context, mods ...func(*webhooks.Options)) (stop func()) {
 	GinkgoHelper()
 	folder, err := fs.Sub(modules.FS, "kubemark")
 	Expect(err).NotTo(HaveOccurred())
@@ -58,7 +58,11 @@ func start(ctx context.Context) (stop func()) {
 	catalog, err := module.NewCatalog(loaded)
 	Expect(err).NotTo(HaveOccurred())
 	mgr := suite.NewManager(plane, "")
-	Expect(webhooks.SetupWithManager(mgr, webhooks.Options{Catalog: catalog, ClusterID: builder.ClusterID})).To(Succeed())
+	options := webhooks.Options{Catalog: catalog, ClusterID: builder.ClusterID}
+	for _, mod := range mods {
+		mod(&options)
+	}
+	Expect(webhooks.SetupWithManager(mgr, options)).To(Succeed())
 	stop = suite.Run(mgr)
 	probe := builder.MachineHealthCheck()
 	probe.Namespace = suite.Namespace(ctx, plane)

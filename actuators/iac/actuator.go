@@ -17,6 +17,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
@@ -61,6 +62,8 @@ type Options struct {
 	Cluster platform.Reader
 	// Rights finds out what credentials certainly may not do; nil for nothing.
 	Rights *rights.Reader
+	// References says which Secrets Machines may use; all of them when nil.
+	References *references.Policy
 	// Modules keeps the content of modules that Machines were made with; one with the Client when nil.
 	Modules *store.Store
 	// Clock is the system's when nil.
@@ -109,6 +112,7 @@ func New(options Options) (*Actuator, error) {
 	reader, err := desired.NewReader(desired.Options{
 		Client: options.Client, Catalog: options.Catalog, Modules: options.Modules, States: options.Store, ClusterValues: options.ClusterValues,
 		ModuleUpdates: options.ModuleUpdates, Environment: options.Environment, Cluster: options.Cluster, Rights: options.Rights, Adoption: options.Adoption,
+		References: options.References,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the actuator: %w", err)

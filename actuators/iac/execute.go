@@ -192,6 +192,7 @@ func (t *task) runSpec(around desired.Environment, search engine.Search) (runner
 		Lineage:         string(t.identityUID()),
 		Variables:       variables,
 		Environment:     environment,
+		Credentials:     t.wanted.CredentialsSecret,
 		InitEnvironment: around.Variables,
 		Files:           t.wanted.Inputs.Files,
 		Sensitive:       sensitive,

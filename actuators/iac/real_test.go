@@ -33,6 +33,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
@@ -70,6 +71,8 @@ type bench struct {
 	loaded []*module.Module
 	// updates says what becomes of Machines whose module changes.
 	updates desired.ModuleUpdates
+	// policy says which Secrets Machines may use; all of them when nil.
+	policy *references.Policy
 	// cluster is what modules may know of the cluster; nothing when nil.
 	cluster *platform.Cluster
 	// leads is what the actuator knows of leadership.
@@ -215,6 +218,7 @@ func (b *bench) start(workDir, owner string) {
 		Client: b.client, Recorder: events.NewFakeRecorder(1000), Catalog: catalog, Store: state.New(b.client, state.Options{}),
 		Pool: pool, Runners: runners, Owner: owner, Leader: &b.leads,
 		DriftInterval: time.Hour, Clock: b.clock, ModuleUpdates: b.updates, Environment: b.around, Cluster: b.known(),
+		References: b.policy,
 	})
 	if err != nil {
 		b.t.Fatal(err)

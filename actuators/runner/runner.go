@@ -51,6 +51,8 @@ type RunSpec struct {
 	Variables []byte
 	// Environment is added to the engine's: credentials, and how the infrastructure is reached.
 	Environment map[string]string
+	// Credentials names the Secret that the credentials are from; empty for none.
+	Credentials string
 	// InitEnvironment is the part of Environment that initialising the module needs: proxies, certificate authorities, endpoints.
 	InitEnvironment map[string]string
 	// Files are written for the engine alone, and removed with the run. Their paths are in the variables that they are named by.

@@ -132,7 +132,7 @@ func specOf(run runner.RunSpec, reached tofu.Backend) tofu.RunSpec {
 		id += "-" + string(run.Search)
 	}
 	return tofu.RunSpec{
-		ID: id, Identity: run.Identity, Module: run.Module.Digest(), Variables: run.Variables, Environment: run.Environment, Files: run.Files,
+		ID: id, Identity: run.Identity, Module: run.Module.Digest(), Variables: run.Variables, Environment: run.Environment, Credentials: run.Credentials, Files: run.Files,
 		Sensitive: run.Sensitive, Secret: []string{module.VariableUserData}, Search: run.Search, Progress: run.Progress, Output: run.Output,
 		Withheld: run.Withheld, Final: run.Module.Final,
 		Backend: reached,

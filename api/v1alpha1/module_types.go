@@ -167,6 +167,16 @@ type CredentialKey struct {
 	// cannot have a provider do more than sign in: a configuration file may name commands to run, or files to send. May be empty, for
 	// values that are what they are.
 	Matches []string `json:"matches,omitempty"`
+	// parts restrict values inside of what the key holds, YAML or JSON. May be empty.
+	Parts []CredentialPart `json:"parts,omitempty"`
+}
+
+// CredentialPart restricts a value in a document, where there is one.
+type CredentialPart struct {
+	// path leads to the value: names of fields, positions in lists from "0", and "*" for all of both.
+	Path []string `json:"path"`
+	// matches lists regular expressions (RE2). The value is a text that one of them matches as a whole.
+	Matches []string `json:"matches"`
 }
 
 // ModuleRights lists permissions of one cloud.

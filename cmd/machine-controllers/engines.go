@@ -20,6 +20,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
@@ -87,7 +88,7 @@ func newTofu(ctx context.Context, o options, confined *sandbox.Sandbox) (*tofu.E
 		Sandbox:        confined,
 		Slots:          o.maxRuns,
 		WaitDelay:      o.interruptGrace,
-		Warm:           tofu.WarmOptions{Max: o.warmProviders},
+		Warm:           provider.Options{Max: o.warmProviders, Memory: o.warmShare()},
 		Logger:         ctrl.Log.WithName("engine"),
 	})
 }

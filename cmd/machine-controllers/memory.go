@@ -37,6 +37,15 @@ func (o *options) checkMemory(ofContainer func() (uint64, error)) error {
 	return nil
 }
 
+// warmShare returns what idle providers may take together: no more than a quarter of a limit, so that runs find room beside them.
+func (o *options) warmShare() int64 {
+	share := o.warmMemory.Value()
+	if o.memoryBytes > 0 {
+		share = min(share, max(o.memoryBytes/4, 1))
+	}
+	return share
+}
+
 // newBudget returns the memory that runs must fit into.
 func newBudget(o options) (*memory.Budget, error) {
 	dir, err := filepath.Abs(o.workDir)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 func TestTheMemoryLimit(t *testing.T) {
@@ -36,5 +37,15 @@ func TestTheMemoryLimit(t *testing.T) {
 				t.Errorf("the limit is %d, want %d", o.memoryBytes, tc.want)
 			}
 		})
+	}
+}
+
+func TestWarmProvidersLeaveRoomForRuns(t *testing.T) {
+	for limit, want := range map[int64]int64{0: 1 << 30, 512 << 20: 128 << 20, 64 << 30: 1 << 30} {
+		o := &options{memoryBytes: limit}
+		o.warmMemory.Quantity = resource.MustParse("1Gi")
+		if got := o.warmShare(); got != want {
+			t.Errorf("with a limit of %d they may take %d, want %d", limit, got, want)
+		}
 	}
 }

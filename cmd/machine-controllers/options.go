@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"runtime"
 	"slices"
@@ -13,10 +14,12 @@ import (
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/orphans"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
@@ -51,6 +54,7 @@ type options struct {
 	metricsAddress string
 	metricsCertDir string
 	healthAddress  string
+	pprofAddress   string
 
 	tlsMinVersion   string
 	tlsCipherSuites string
@@ -61,6 +65,8 @@ type options struct {
 	webhookCertDir     string
 	clusterID          string
 	givenClusterValues assignments
+	secretReferences   references.Mode
+	usableSecrets      list
 
 	workDir           string
 	engine            string
@@ -81,6 +87,7 @@ type options struct {
 
 	maxRuns        int
 	warmProviders  int
+	warmMemory     resource.QuantityValue
 	maxDriftRuns   int
 	maxQueuedRuns  int
 	memoryLimit    string
@@ -139,7 +146,9 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.Var(&o.sandboxRead, "sandbox-read", "Further file or folder that engines and providers may read, such as an authority or a key that credentials name; may be repeated. What --engine-env names they may read.")
 
 	flags.IntVar(&o.maxRuns, "max-concurrent-runs", 8, "Number of engine runs at a time.")
-	flags.IntVar(&o.warmProviders, "warm-providers", 0, "Number of provider plugins that are kept running between runs, each used by one run at a time with one set of credentials. Saves most of a run's CPU time; the interface is one that engines call unsupported. 0 starts a plugin for each run.")
+	flags.IntVar(&o.warmProviders, "warm-providers", 8, "Number of provider plugins that are kept running between runs, each used by one run at a time with one set of credentials. Saves most of a run's CPU time. 0 starts a plugin for each run.")
+	o.warmMemory.Quantity = resource.MustParse("1Gi")
+	flags.Var(&o.warmMemory, "warm-providers-memory", "Memory that the plugins of --warm-providers may take together while no run uses them. Beyond it, or a quarter of --memory-limit, those that were not used for longest are ended.")
 	flags.IntVar(&o.maxDriftRuns, "max-concurrent-drift-checks", 0, "How many of these runs may be drift checks. Default: a quarter, at least one.")
 	flags.IntVar(&o.maxQueuedRuns, "max-queued-runs", 10000, "Number of engine runs that may wait; further Machines are requeued.")
 	flags.StringVar(&o.memoryLimit, "memory-limit", "", "What this process and its engines may take of the memory, such as 512Mi; 0 for no bound. A run waits until it is expected to fit. Default: nine tenths of the container's limit, if it has one.")
@@ -163,10 +172,14 @@ func (o *options) bindServers(flags *flag.FlagSet) {
 	flags.StringVar(&o.tlsMinVersion, "tls-min-version", "", "Lowest version of TLS that the metrics endpoint and the webhooks accept: VersionTLS12 or VersionTLS13. Default: that of Go.")
 	flags.StringVar(&o.tlsCipherSuites, "tls-cipher-suites", "", "Cipher suites that they accept below TLS 1.3, separated by commas, by their names in Go's package crypto/tls. Default: those of Go.")
 	flags.StringVar(&o.healthAddress, "health-addr", ":9440", "Address of /healthz and /readyz.")
+	flags.StringVar(&o.pprofAddress, "pprof-bind-address", "", "Address of /debug/pprof, plain HTTP, for profiles of this process: one of loopback, since whoever reaches it may read them. Empty turns it off.")
 
 	flags.BoolVar(&o.webhooks, "webhook-enabled", true, "Serve the webhooks that default and validate Machines, MachineSets and MachineHealthChecks. Every replica serves them, leader or not.")
 	flags.IntVar(&o.webhookPort, "webhook-port", 9443, "Port of the webhooks, served over TLS.")
 	flags.StringVar(&o.webhookCertDir, "webhook-cert-dir", "", "Folder with tls.crt and tls.key for the webhooks. Whoever provides them also rotates them and sets the caBundle of the webhook configurations. Default: the manager does all of this, with the Secret "+webhookSecret+".")
+	o.secretReferences = references.Labelled
+	flags.Var(&o.secretReferences, "secret-references", "Which Secrets a providerSpec may name: Labelled those with the label "+references.Label+", Reviewed also those that the user who writes the Machine or MachineSet may get, Any all but the operator's own. The Secrets that OpenShift makes for Machines need no label.")
+	flags.Var(&o.usableSecrets, "usable-secret", "Name of a further Secret that needs no label; may be repeated.")
 }
 
 // complete sets defaults that depend on the environment, and validates the options.
@@ -211,7 +224,30 @@ func (o *options) complete() error {
 	if o.engine != "" && o.engine != "tofu" && o.engine != "terraform" {
 		return fmt.Errorf("--engine is %q; set it to tofu or terraform, or leave it out", o.engine)
 	}
-	return o.checkCluster()
+	return errors.Join(o.checkWarm(), o.checkPprof(), o.checkCluster())
+}
+
+// checkWarm validates the options about warm providers.
+func (o *options) checkWarm() error {
+	if o.warmProviders < 0 {
+		return fmt.Errorf("--warm-providers is %d; set it to a number of plugins, or to 0 to start one for each run", o.warmProviders)
+	}
+	if o.warmMemory.Sign() <= 0 {
+		return fmt.Errorf("--warm-providers-memory is %s; set it to an amount such as 1Gi, or keep no plugins with --warm-providers=0", o.warmMemory.String())
+	}
+	return nil
+}
+
+// checkPprof refuses to serve profiles to others than this machine.
+func (o *options) checkPprof() error {
+	if o.pprofAddress == "" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(o.pprofAddress)
+	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
+		return fmt.Errorf("--pprof-bind-address is %q; set it to an address of loopback such as 127.0.0.1:6060, since everybody who reaches it may read profiles", o.pprofAddress)
+	}
+	return nil
 }
 
 // serving returns what sets these restrictions in the configuration of a server.

@@ -42,7 +42,6 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/modules"
 	"github.com/machine-iac/machine-iac-operator/stacks"
-	"github.com/machine-iac/machine-iac-operator/webhooks"
 )
 
 // run serves until ctx ends.
@@ -76,7 +75,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	granted := rights.New(live, nil)
-	if err := hooks.add(mgr, webhooks.Options{Catalog: catalog, ClusterID: o.clusterID, ClusterValues: o.clusterValues(), Cluster: cluster, Rights: granted}); err != nil {
+	if err := hooks.add(mgr, o.hookOptions(catalog, cluster, granted)); err != nil {
 		return err
 	}
 	runners, err := newRunners(ctx, o, live, mgr)
@@ -152,6 +151,7 @@ func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Le
 		},
 		WebhookServer:          hooks,
 		HealthProbeBindAddress: o.healthAddress,
+		PprofBindAddress:       o.pprofAddress,
 		LeaderElection:         o.leaderElect,
 		LeaderElectionID:       leaseName,
 		// The Lease is released when all engines have ended. The manager would release it when it has stopped or the shutdown has timed out.
@@ -256,6 +256,7 @@ func newActuator(mgr manager.Manager, given iac.Options, leader *leadership.Lead
 	given.DriftInterval = o.driftInterval
 	given.ModuleUpdates = o.moduleUpdates
 	given.Adoption = o.adoption
+	given.References = o.references().AtRuns(o.webhooks)
 	given.Logger = ctrl.Log.WithName("actuator")
 	return iac.New(given)
 }

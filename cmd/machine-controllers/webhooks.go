@@ -11,7 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/servingcert"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 	"github.com/machine-iac/machine-iac-operator/webhooks"
 )
 
@@ -47,6 +51,18 @@ func newHooks(o options) (hooks, error) {
 	}
 	serving.TLSOpts = append(serving.TLSOpts, func(config *tls.Config) { config.GetCertificate = keeper.GetCertificate })
 	return hooks{server: webhook.NewServer(serving), keeper: keeper}, nil
+}
+
+// hookOptions returns what the webhooks work with.
+func (o *options) hookOptions(catalog *module.Catalog, cluster platform.Reader, granted *rights.Reader) webhooks.Options {
+	return webhooks.Options{
+		Catalog: catalog, ClusterID: o.clusterID, ClusterValues: o.clusterValues(), Cluster: cluster, Rights: granted, References: o.references(),
+	}
+}
+
+// references returns which Secrets providerSpecs may name.
+func (o *options) references() *references.Policy {
+	return references.New(o.secretReferences, o.usableSecrets...)
 }
 
 // webhookNames returns the DNS names of the webhooks: that of the Service, and localhost for development.

@@ -113,6 +113,9 @@ func TestAnnotate(t *testing.T) {
 		"also where there were no older annotations, and where it is no quantity": {
 			map[string]string{upstreamCPU: "3", upstreamMemory: "much"}, with(map[string]string{upstreamCPU: "3", upstreamMemory: "much"}),
 		},
+		"also where it would take minutes to read": {
+			map[string]string{memoryAnnotation: "1", upstreamMemory: "1234567890123456789012345e-300000000"}, with(map[string]string{upstreamMemory: "1234567890123456789012345e-300000000"}),
+		},
 		"a label and a taint of a person win": {
 			map[string]string{labelsAnnotation: "team=b", taintsAnnotation: "only=me:NoSchedule,soft=1:PreferNoSchedule"},
 			with(map[string]string{

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,12 +78,18 @@ func before(existing map[string]string, key string, quantity func(int64) *resour
 	return quantity(number)
 }
 
+// longQuantity matches what is no quantity that anybody would write. Of a large exponent the library computes all digits.
+var longQuantity = regexp.MustCompile(`^.{65}|[eE][+-]?[0-9]{3}`)
+
 // follow sets an annotation to a quantity where there is none, or the one from before. An equal quantity keeps its form.
 func follow(wanted map[string]string, key string, before, now *resource.Quantity) {
 	text := wanted[key]
 	if text == "" {
 		wanted[key] = now.String()
 		return
+	}
+	if longQuantity.MatchString(text) {
+		return // nothing that was written here
 	}
 	current, err := resource.ParseQuantity(text)
 	if err == nil && before != nil && current.Cmp(*before) == 0 && current.Cmp(*now) != 0 {

@@ -20,7 +20,9 @@ const (
 	// Provider is spec.provider of MachineClasses whose providerSpec is one of the operator's.
 	Provider = "machine-iac"
 
-	labelManagedBy  = "app.kubernetes.io/managed-by"
+	labelManagedBy = "app.kubernetes.io/managed-by"
+	// labelUsable lets Machines of ours name a Secret for a use.
+	labelUsable     = "machine-iac.io/usable-by-machines"
 	managedBy       = "machine-controller-manager"
 	labelCluster    = "machine.openshift.io/cluster-api-cluster"
 	annotationClass = "machine-iac.io/machine-class"
@@ -40,7 +42,8 @@ type desired struct {
 	providerSpec map[string]any
 	// userData is the Secret with the user data; nil where the class has none.
 	userData *corev1.Secret
-	// credentials is the Secret with the names of keys that the modules read; nil where the class's own has them.
+	// credentials is the Secret that Machines of the class name: a copy of the class's own with the label that allows it, and with the names of keys that the
+	// modules read; nil where the providerSpec names one itself.
 	credentials *corev1.Secret
 }
 
@@ -49,7 +52,7 @@ type references struct{ credentials, userData string }
 
 // referencesOf returns those of a kind. All kinds of OpenShift but one, and the operator's own, agree.
 func referencesOf(kind string) references {
-	if strings.EqualFold(kind, "OpenstackProviderSpec") {
+	if strings.EqualFold(kind, openstackKind) {
 		return references{credentials: "cloudsSecret", userData: "userDataSecret"}
 	}
 	return references{credentials: "credentialsSecret", userData: "userDataSecret"}
@@ -81,15 +84,21 @@ func newDesired(owner *mcm.Machine, class *mcm.MachineClass, secret *corev1.Secr
 	refer := referencesOf(kind)
 	if _, given := value[refer.userData]; !given && secret != nil && len(secret.Data[keyUserData]) > 0 {
 		w.userData = &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: owner.Name + "-user-data", Labels: map[string]string{labelManagedBy: managedBy}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: owner.Name + "-user-data", Labels: usableFor("user-data")},
 			Data:       map[string][]byte{keyUserData: secret.Data[keyUserData]},
 		}
 		value[refer.userData] = map[string]any{"name": w.userData.Name}
 	}
 	if _, given := value[refer.credentials]; !given {
-		name, made := credentialsOf(class, secret)
+		name, made, err := credentialsOf(class, secret)
+		if err != nil {
+			return nil, err
+		}
 		if w.credentials = made; name != "" {
 			value[refer.credentials] = map[string]any{"name": name}
+		}
+		if made != nil && isOpenStack(secret.Data) {
+			nameCloud(value)
 		}
 	}
 	return w, nil
@@ -112,25 +121,29 @@ func providerSpecOf(class *mcm.MachineClass) (map[string]any, error) {
 	return value, nil
 }
 
-// credentialsOf returns the name of the Secret with a class's credentials, and the Secret itself where the driver has to write it because keys
-// have Gardener's names.
-func credentialsOf(class *mcm.MachineClass, secret *corev1.Secret) (string, *corev1.Secret) {
+// credentialsOf returns the Secret with a class's credentials that Machines name, which the driver writes: the class's own is not for whoever may write
+// Machines. Errors are InvalidArgument.
+func credentialsOf(class *mcm.MachineClass, secret *corev1.Secret) (string, *corev1.Secret, error) {
 	reference := class.CredentialsSecretRef
 	if reference == nil {
 		reference = class.SecretRef
 	}
 	if reference == nil || secret == nil {
-		return "", nil
+		return "", nil, nil
 	}
-	data := aliased(secret.Data)
-	if data == nil {
-		return reference.Name, nil
+	data, suffix := aliased(secret.Data), "-machine-iac"
+	if isOpenStack(secret.Data) {
+		var err error
+		if data, err = openstackCredentials(secret.Data, regionOf(class)); err != nil {
+			return "", nil, failed(codes.InvalidArgument, fmt.Sprintf("MachineClass %s: Secret %s: %s", class.Name, reference.Name, err))
+		}
+		suffix = inRegion(regionOf(class)) + suffix
 	}
 	delete(data, keyUserData)
-	return reference.Name + "-machine-iac", &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: class.Namespace, Name: reference.Name + "-machine-iac", Labels: map[string]string{labelManagedBy: managedBy}},
+	return reference.Name + suffix, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: class.Namespace, Name: reference.Name + suffix, Labels: usableFor("credentials")},
 		Data:       data,
-	}
+	}, nil
 }
 
 // aliases has the names that the modules read keys by, for each name that Gardener's Secrets have. Both of Gardener's generations of names are here.
@@ -144,22 +157,23 @@ var aliases = map[string]string{
 	"serviceaccount.json": "service_account.json", "serviceAccountJSON": "service_account.json",
 }
 
-// aliased returns credentials with the keys that the modules read beside those of Gardener; nil where they have none of Gardener's.
+// usableFor returns the labels of a Secret of the driver's that Machines may use.
+func usableFor(use string) map[string]string {
+	return map[string]string{labelManagedBy: managedBy, labelUsable: use}
+}
+
+// aliased returns credentials with the keys that the modules read beside those of Gardener.
 func aliased(data map[string][]byte) map[string][]byte {
-	all := maps.Clone(data)
-	found := false
+	all := map[string][]byte{}
+	maps.Copy(all, data)
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		alias, known := aliases[key]
 		if !known {
 			continue
 		}
-		found = true
 		if _, given := data[alias]; !given {
 			all[alias] = data[key]
 		}
-	}
-	if !found {
-		return nil
 	}
 	return all
 }

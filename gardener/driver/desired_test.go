@@ -48,9 +48,9 @@ func TestProviderSpecsOfClasses(t *testing.T) {
 	}{
 		"user data are the Machine's, credentials the class's": {
 			class(Provider, kubemark), secretWith("userData", "token"),
-			`{"credentialsSecret":{"name":"worker"},"userDataSecret":{"name":"m-user-data"}}`,
+			`{"credentialsSecret":{"name":"worker-machine-iac"},"userDataSecret":{"name":"m-user-data"}}`,
 		},
-		"a kind with another name for its Secret": {kept, secretWith("userData"), `{"cloudsSecret":{"name":"cloudprovider"},"userDataSecret":{"name":"m-user-data"}}`},
+		"a kind with another name for its Secret": {kept, secretWith("userData"), `{"cloudsSecret":{"name":"cloudprovider-machine-iac"},"userDataSecret":{"name":"m-user-data"}}`},
 		"keys of Gardener": {
 			class(Provider, kubemark), secretWith("accessKeyID", "secretAccessKey"), `{"credentialsSecret":{"name":"worker-machine-iac"}}`,
 		},
@@ -96,6 +96,9 @@ func TestGardenersCredentialsGetTheModulesNames(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, w.credentials.Data); diff != "" {
 		t.Errorf("the credentials differ (-want +got):\n%s", diff)
+	}
+	if uses := [2]string{w.credentials.Labels[labelUsable], w.userData.Labels[labelUsable]}; uses != [2]string{"credentials", "user-data"} {
+		t.Errorf("Machines may use the Secrets for %q, want each for its use", uses)
 	}
 }
 

@@ -119,6 +119,11 @@ func (d *Driver) DeleteMachine(ctx context.Context, request *driver.DeleteMachin
 	if err != nil {
 		return nil, coded(ctx, err)
 	}
+	isOrphan := request.Machine.UID == ""
+	if isOrphan && (found == nil || found.providerID() != request.Machine.Spec.ProviderID) {
+		// The Machine of that name, if there is one, has another instance.
+		return d.deleteOrphan(ctx, request)
+	}
 	if found == nil {
 		return nil, missing(request)
 	}
@@ -130,13 +135,28 @@ func (d *Driver) DeleteMachine(ctx context.Context, request *driver.DeleteMachin
 	if err := d.release(ctx, found); err != nil {
 		return nil, coded(ctx, err)
 	}
-	if request.Machine.UID == "" {
+	if isOrphan {
 		return &driver.DeleteMachineResponse{}, nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, d.options.DeletionWait, errDeletionWait)
 	defer cancel()
 	if err := d.waitUntilGone(ctx, found); err != nil {
 		return nil, coded(ctx, err)
+	}
+	return &driver.DeleteMachineResponse{}, nil
+}
+
+// deleteOrphan has an instance removed that no Machine has.
+func (d *Driver) deleteOrphan(ctx context.Context, request *driver.DeleteMachineRequest) (*driver.DeleteMachineResponse, error) {
+	if err := validateClass(request.MachineClass); err != nil {
+		return nil, err
+	}
+	listed, err := d.destroyOrphan(ctx, request.MachineClass, request.Machine.Spec.ProviderID)
+	if err != nil {
+		return nil, coded(ctx, err)
+	}
+	if !listed {
+		return nil, missing(request)
 	}
 	return &driver.DeleteMachineResponse{}, nil
 }
@@ -202,7 +222,9 @@ func (d *Driver) creationTimeout(of *mcm.Machine) time.Duration {
 	return d.options.CreationTimeout
 }
 
-// ListMachines implements MCM's interface: the Machines of a class that have an instance, and that nothing is being done about.
+// ListMachines implements MCM's interface: the Machines of a class that have an instance, and that nothing is being done about; and the instances
+// of the cluster that belong to nobody, where the class's module can list them. A Machine whose owner was removed by force is deleted by Kubernetes'
+// garbage collection, and waits for MCM's.
 func (d *Driver) ListMachines(ctx context.Context, request *driver.ListMachinesRequest) (*driver.ListMachinesResponse, error) {
 	if err := validateClass(request.MachineClass); err != nil {
 		return nil, err
@@ -213,9 +235,16 @@ func (d *Driver) ListMachines(ctx context.Context, request *driver.ListMachinesR
 	}
 	listed := map[string]string{}
 	for _, m := range found {
-		if made, err := m.created(); err == nil && made && m.DeletionTimestamp == nil && !m.changing() {
+		if made, err := m.created(); err == nil && made && (m.DeletionTimestamp == nil || m.held()) && !m.changing() {
 			listed[m.providerID()] = m.Name
 		}
+	}
+	orphans, err := d.orphans(ctx, request.MachineClass.Namespace, found)
+	if err != nil {
+		return nil, coded(ctx, err)
+	}
+	for _, one := range orphans {
+		listed[one.ProviderID] = one.Name
 	}
 	return &driver.ListMachinesResponse{MachineList: listed}, nil
 }

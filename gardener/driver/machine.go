@@ -3,6 +3,7 @@ package driver
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	mcm "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -141,6 +142,11 @@ func (m *machine) initialized() (bool, error) {
 	return false, m.failure()
 }
 
+// held reports whether the driver's hook holds the instance.
+func (m *machine) held() bool {
+	return slices.ContainsFunc(m.Spec.LifecycleHooks.PreTerminate, func(hook lifecycleHook) bool { return hook.Name == hookName })
+}
+
 // changing reports whether a run is under way that may make or remove an instance.
 func (m *machine) changing() bool {
 	run := m.Status.ProviderStatus.Run
@@ -161,6 +167,17 @@ func (m *machine) nodeName() string {
 		}
 	}
 	return m.Name
+}
+
+// restoredFrom returns the UID of the Machine that this one was restored from, in a backup; "" for none.
+func (m *machine) restoredFrom() string {
+	var witness struct {
+		UID string `json:"uid"`
+	}
+	if json.Unmarshal([]byte(m.Annotations[annotationInstance]), &witness) != nil || witness.UID == string(m.UID) {
+		return ""
+	}
+	return witness.UID
 }
 
 // because returns what the Machine says of its instance, after a colon; "" where it says nothing.

@@ -27,6 +27,7 @@ var (
 	machines    = schema.GroupVersionResource{Group: "machine.openshift.io", Version: "v1beta1", Resource: "machines"}
 	mcmMachines = schema.GroupVersionResource{Group: "machine.sapcloud.io", Version: "v1alpha1", Resource: "machines"}
 	secrets     = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 )
 
 // store reads and writes the Machines and Secrets of the driver.
@@ -177,7 +178,7 @@ func (s store) applyUserData(ctx context.Context, w *desired, found *machine) er
 	}
 	// It is from before a crash, or from an earlier Machine of this name.
 	_, err = s.patch(ctx, secrets, w.userData.Namespace, w.userData.Name, types.MergePatchType, map[string]any{
-		"metadata": map[string]any{"ownerReferences": []any{owner}}, "data": object.Object["data"],
+		"metadata": map[string]any{"ownerReferences": []any{owner}, "labels": map[string]any{labelUsable: w.userData.Labels[labelUsable]}}, "data": object.Object["data"],
 	})
 	return wrap(err, "updating Secret "+w.userData.Name)
 }
@@ -188,14 +189,19 @@ func (s store) handOver(ctx context.Context, w *desired, m *machine) error {
 		return nil
 	}
 	_, err := s.patch(ctx, secrets, w.userData.Namespace, w.userData.Name, types.MergePatchType, map[string]any{
-		"metadata": map[string]any{"ownerReferences": []any{ownedBy("machine.openshift.io/v1beta1", m.Name, string(m.UID))}},
+		"metadata": map[string]any{
+			"ownerReferences": []any{ownedBy("machine.openshift.io/v1beta1", m.Name, string(m.UID))}, "labels": map[string]any{labelUsable: w.userData.Labels[labelUsable]},
+		},
 	})
 	return wrap(err, "handing Secret "+w.userData.Name+" over to its Machine")
 }
 
 // refreshCredentials brings the Secret that the driver has written for a class up to date, where it has written one.
 func (s store) refreshCredentials(ctx context.Context, class *mcm.MachineClass, secret *corev1.Secret) error {
-	_, wanted := credentialsOf(class, secret)
+	_, wanted, err := credentialsOf(class, secret)
+	if err != nil {
+		return err
+	}
 	return s.applyCredentials(ctx, wanted)
 }
 
@@ -220,9 +226,12 @@ func (s store) applyCredentials(ctx context.Context, wanted *corev1.Secret) erro
 	if found.GetLabels()[labelManagedBy] != managedBy {
 		return fmt.Errorf("the Secret %s is not the driver's: it has no label %s=%s; rename it, since the driver keeps credentials in it", wanted.Name, labelManagedBy, managedBy)
 	}
-	if equality.Semantic.DeepEqual(found.Object["data"], object.Object["data"]) {
+	labels := found.GetLabels()
+	if equality.Semantic.DeepEqual(found.Object["data"], object.Object["data"]) && labels[labelUsable] == wanted.Labels[labelUsable] {
 		return nil
 	}
+	labels[labelUsable] = wanted.Labels[labelUsable]
+	found.SetLabels(labels)
 	found.Object["data"] = object.Object["data"]
 	_, err = client.Update(ctx, found, metav1.UpdateOptions{})
 	return wrap(err, "updating Secret "+wanted.Name)

@@ -38,7 +38,7 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	fmt.Println("starting the manager, machine-controller-manager, and its machine controller with the driver")
-	manager, err := land.Lab.StartManager(ctx, "--controllers=machine")
+	manager, err := land.Lab.StartManager(ctx, "--controllers=machine,drain")
 	if err != nil {
 		return err
 	}

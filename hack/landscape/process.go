@@ -1,12 +1,16 @@
 package landscape
 
 import (
+	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -25,6 +29,7 @@ type Process struct {
 	Log string
 
 	name    string
+	port    string
 	process *os.Process
 	ended   chan struct{}
 }
@@ -39,7 +44,7 @@ func (l *Landscape) Start(program string, flags ...string) (*Process, error) {
 		"--control-kubeconfig", l.kubeconfig("control"), "--target-kubeconfig", l.kubeconfig("target"), "--namespace", Namespace,
 		"--port", port, "--leader-elect=false", "--v=3",
 	}, flags...)
-	p := &Process{Log: filepath.Join(l.dir, program+".log"), name: program, ended: make(chan struct{})}
+	p := &Process{Log: filepath.Join(l.dir, program+".log"), name: program, port: port, ended: make(chan struct{})}
 	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the log of %s: %w", program, err)
@@ -69,6 +74,29 @@ func (p *Process) Running() bool {
 	default:
 		return true
 	}
+}
+
+// PID returns its process ID.
+func (p *Process) PID() int { return p.process.Pid }
+
+// Metric returns the value of one of its metrics, which must have no labels.
+func (p *Process) Metric(ctx context.Context, name string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:"+p.port+"/metrics", nil)
+	if err != nil {
+		return "", fmt.Errorf("reading the metrics of %s: %w", p.name, err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", fmt.Errorf("reading the metrics of %s: %w", p.name, err)
+	}
+	defer response.Body.Close() //nolint:errcheck // it was read, or not
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		if value, found := strings.CutPrefix(lines.Text(), name+" "); found {
+			return value, nil
+		}
+	}
+	return "", errors.Join(fmt.Errorf("%s has no metric %s", p.name, name), lines.Err())
 }
 
 // Kill ends it at once, as a crash would.

@@ -102,7 +102,7 @@ var rules = []rule{
 	},
 	{path: "actuators/runner", may: []string{"internal/engine", "internal/engine/failure", "internal/module", "internal/state"}},
 	{path: "actuators/pulumi", may: []string{"actuators/runner", "internal/engine", "internal/engine/failure", "internal/engine/pulumi", "internal/module", "internal/state", "internal/state/statefile"}},
-	{path: "actuators/terraform", may: []string{"actuators/runner", "internal/engine", "internal/engine/tofu", "internal/state", "internal/state/backend"}},
+	{path: "actuators/terraform", may: []string{"actuators/runner", "internal/engine", "internal/engine/tofu", "internal/module", "internal/state", "internal/state/backend"}},
 	{
 		path: "internal/backup",
 		may: []string{
@@ -113,12 +113,13 @@ var rules = []rule{
 	},
 	{path: "internal/cluster/config", may: []string{"api/...", "internal/module", "internal/module/platform"}},
 	{path: "internal/cluster/events"},
+	{path: "internal/cluster/references"},
 	{path: "internal/cluster/rights", may: []string{"api/..."}, tests: []string{"internal/module/load", "modules"}},
 	{path: "internal/cluster/servingcert"},
 	{
 		path: "internal/desired",
 		may: []string{
-			"api/...", "internal/cluster/rights", "internal/lifecycle", "internal/module", "internal/module/addresses", "internal/module/credential", "internal/module/instance", "internal/module/platform",
+			"api/...", "internal/cluster/references", "internal/cluster/rights", "internal/lifecycle", "internal/module", "internal/module/addresses", "internal/module/credential", "internal/module/instance", "internal/module/platform",
 			"internal/module/store", "internal/render", "internal/runs", "internal/state",
 		},
 		tests: []string{"internal/lifecycle/record", "internal/module/load", "modules"},
@@ -133,11 +134,13 @@ var rules = []rule{
 	{path: "internal/engine/supervisor", may: []string{"internal/engine/workdir"}, never: kubernetes},
 	{path: "internal/engine/supervisor", may: []string{"internal/engine/sandbox", "internal/engine/workdir"}, never: kubernetes},
 	{path: "internal/engine/tofu", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/redact", "internal/engine/sandbox", "internal/engine/workdir"}, never: kubernetes},
+	{path: "internal/engine/provider", may: []string{"internal/engine/sandbox", "internal/engine/workdir"}, never: kubernetes},
+	{path: "internal/engine/tofu", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/provider", "internal/engine/redact", "internal/engine/sandbox", "internal/engine/workdir"}, never: kubernetes},
 	{path: "internal/engine/workdir", never: kubernetes},
 	{path: "internal/inspect", may: []string{"api/...", "internal/inspect/print", "internal/lifecycle", "internal/lifecycle/record", "internal/state"}},
 	{path: "internal/inspect/ownership", may: []string{"api/...", "internal/inspect", "internal/inspect/print", "internal/lifecycle", "internal/lifecycle/record", "internal/state", "internal/state/statefile"}},
 	{path: "internal/inspect/print"},
-	{path: "internal/inspect/show", may: []string{"internal/inspect/print", "internal/lifecycle", "internal/lifecycle/record", "internal/state", "internal/state/statefile"}},
+	{path: "internal/inspect/show", may: []string{"internal/engine/redact", "internal/inspect/print", "internal/lifecycle", "internal/lifecycle/record", "internal/state", "internal/state/statefile"}},
 	{path: "internal/leadership", may: []string{"internal/state"}},
 	{
 		path: "internal/lifecycle",
@@ -152,6 +155,7 @@ var rules = []rule{
 		may:   []string{"api/...", "internal/module/credential", "internal/module/hclfuncs", "internal/module/snapshot"},
 		tests: []string{"internal/module/contract", "internal/module/load"},
 	},
+	{path: "internal/module/confine", may: []string{"internal/module/contract", "internal/module/snapshot"}},
 	{
 		path:  "internal/module/contract",
 		may:   []string{"api/...", "internal/module", "internal/module/credential", "internal/module/hclfuncs", "internal/module/instance", "internal/module/platform", "internal/module/snapshot"},
@@ -163,7 +167,7 @@ var rules = []rule{
 	{path: "internal/module/instance", may: []string{"api/...", "internal/module", "internal/module/credential"}, tests: []string{"internal/module/contract", "internal/module/load"}},
 	{
 		path:  "internal/module/load",
-		may:   []string{"internal/module", "internal/module/contract", "internal/module/snapshot", "internal/module/stack"},
+		may:   []string{"internal/module", "internal/module/confine", "internal/module/contract", "internal/module/snapshot", "internal/module/stack"},
 		tests: []string{"modules", "stacks"},
 	},
 	{path: "internal/module/moduletest", may: []string{"internal/module", "internal/module/load"}, helps: true},
@@ -177,7 +181,7 @@ var rules = []rule{
 	},
 	{
 		path:  "internal/module/stack",
-		may:   []string{"api/...", "internal/engine/repeat", "internal/module", "internal/module/contract", "internal/module/hclfuncs", "internal/module/snapshot"},
+		may:   []string{"api/...", "internal/engine/repeat", "internal/module", "internal/module/confine", "internal/module/contract", "internal/module/hclfuncs", "internal/module/snapshot"},
 		tests: []string{"internal/module/load"},
 	},
 	{path: "internal/module/store", may: []string{"internal/module", "internal/module/load", "internal/module/snapshot"}, tests: []string{"modules"}},
@@ -199,6 +203,7 @@ var rules = []rule{
 		tests: []string{"internal/module/load"},
 	},
 	{path: "internal/plan/offline", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/sandbox", "internal/engine/tofu", "internal/plan/stub"}},
+	{path: "internal/plan/offline", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/redact", "internal/engine/tofu", "internal/plan/stub"}},
 	{
 		path:  "internal/plan/preview",
 		may:   []string{"api/...", "internal/engine", "internal/engine/failure", "internal/module", "internal/plan/diff", "internal/plan/manifest", "internal/plan/offline", "internal/plan/text"},
@@ -229,7 +234,7 @@ var rules = []rule{
 			"internal/module/load", "internal/plan/offline", "internal/plan/program", "internal/render",
 		},
 	},
-	{path: "webhooks", may: []string{"api/...", "internal/cluster/rights", "internal/module", "internal/module/platform", "internal/render"}, tests: []string{"internal/module/load", "modules", "stacks"}},
+	{path: "webhooks", may: []string{"api/...", "internal/cluster/references", "internal/cluster/rights", "internal/module", "internal/module/platform", "internal/render"}, tests: []string{"internal/module/load", "modules", "stacks"}},
 	{path: "hack/...", may: []string{"hack/..."}, helps: true},
 	{path: "test/...", may: []string{"..."}, helps: true},
 }

@@ -253,6 +253,10 @@ func (t *Target) checkNeeded(ctx context.Context, item *Item, b *Backup) error {
 		return nil
 	}
 	_, err = t.Modules.Load(ctx, item.Namespace, digest)
+	if store.IsUnproven(err) {
+		item.Notes = append(item.Notes, err.Error())
+		return nil
+	}
 	if store.IsMissing(err) {
 		item.Notes = append(item.Notes, fmt.Sprintf("module %s is neither in the backup nor in the cluster; the manager must have it loaded", item.Module))
 		return nil

@@ -159,7 +159,7 @@ func (b *Backup) module(digest string) (*module.Module, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading module %s in the backup: %w", b.Names[digest], err)
 	}
-	restored, err := load.Restore(files)
+	restored, err := load.RestoreProven(files) // the manager decides what it runs of it
 	if err != nil {
 		return nil, fmt.Errorf("reading module %s in the backup: %w", b.Names[digest], err)
 	}

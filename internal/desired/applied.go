@@ -17,6 +17,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/credential"
@@ -33,15 +34,17 @@ const maxUnpacked = 8 << 20
 type AppliedInputs struct {
 	// Variables are the module's variables.
 	Variables map[string]json.RawMessage `json:"variables"`
-	// CredentialsSecret is the name of the Secret with the credentials; empty for none.
+	// CredentialsSecret is the name of the Secret with the credentials; empty for none. The Machine may go on using these two, whatever their labels are.
 	CredentialsSecret string `json:"credentialsSecret,omitempty"`
+	// UserDataSecret is the name of the Secret with the user data; empty for none, and where an earlier version stored this.
+	UserDataSecret string `json:"userDataSecret,omitempty"`
 	// Keys are those of the Secret, and what they become in the environment.
 	Keys []v1alpha1.CredentialKey `json:"keys,omitempty"`
 }
 
 // PackInputs returns the inputs as they are stored with the state; nil when they are too large.
 func (s *State) PackInputs() ([]byte, error) {
-	kept := AppliedInputs{CredentialsSecret: s.CredentialsSecret, Keys: s.keys}
+	kept := AppliedInputs{CredentialsSecret: s.CredentialsSecret, UserDataSecret: s.userDataSecret, Keys: s.keys}
 	if err := json.Unmarshal(s.Inputs.Variables, &kept.Variables); err != nil {
 		return nil, fmt.Errorf("packing the inputs: %w", err)
 	}
@@ -83,7 +86,7 @@ func (r *Reader) lastApplied(ctx context.Context, machine *machinev1beta1.Machin
 	case f.Inputs == nil:
 		return r.withPinned(ctx, machine, f, runs.Destroy)
 	}
-	kept, keptErr := r.stored(ctx, machine, f)
+	kept, keptErr := r.stored(ctx, machine, f, runs.Destroy)
 	if keptErr == nil || f.Gone {
 		return kept, keptErr
 	}
@@ -101,10 +104,13 @@ func (r *Reader) ofAbandonedRun(ctx context.Context, machine *machinev1beta1.Mac
 	if f.Inputs == nil {
 		return own, err
 	}
-	if own == nil {
-		return r.stored(ctx, machine, f)
+	if own == nil && isRefused(err) && operation != runs.Destroy {
+		return nil, err
 	}
-	kept, err := r.stored(ctx, machine, f)
+	if own == nil {
+		return r.stored(ctx, machine, f, operation)
+	}
+	kept, err := r.stored(ctx, machine, f, operation)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +120,7 @@ func (r *Reader) ofAbandonedRun(ctx context.Context, machine *machinev1beta1.Mac
 	if sameJSON(kept.Inputs.Variables, own.Inputs.Variables) {
 		return own, nil
 	}
-	secret, err := r.secret(ctx, machine, own.CredentialsSecret, "credentials")
+	secret, err := r.secret(ctx, machine, own.CredentialsSecret, references.Credentials)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +129,7 @@ func (r *Reader) ofAbandonedRun(ctx context.Context, machine *machinev1beta1.Mac
 }
 
 // stored returns the desired state of the inputs that are stored with a state, with the present credentials.
-func (r *Reader) stored(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts) (*State, error) {
+func (r *Reader) stored(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, operation runs.Operation) (*State, error) {
 	kept, err := ReadInputs(f.Inputs)
 	if err != nil {
 		return nil, err
@@ -132,8 +138,11 @@ func (r *Reader) stored(ctx context.Context, machine *machinev1beta1.Machine, f 
 	if err != nil {
 		return nil, err
 	}
+	if err := m.mayReplace(operation); m.Pinned == nil && err != nil {
+		return nil, err
+	}
 	used := cmp.Or(m.Pinned, m.Current)
-	credentials, err := r.secret(ctx, machine, kept.CredentialsSecret, "credentials")
+	credentials, err := r.secret(ctx, machine, kept.CredentialsSecret, references.Credentials)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +156,7 @@ func (r *Reader) stored(ctx context.Context, machine *machinev1beta1.Machine, f 
 	}
 	wanted := &State{
 		Module: used, Fingerprint: fingerprintOf("remembered", string(f.Inputs), used.Digest()),
-		CredentialsSecret: kept.CredentialsSecret, keys: kept.Keys,
+		CredentialsSecret: kept.CredentialsSecret, userDataSecret: kept.UserDataSecret, keys: kept.Keys,
 		Inputs: &render.Inputs{Variables: variables, Environment: environment, Files: files, Sensitive: kept.sensitive(data(credentials))},
 	}
 	if m.Pinned == nil {
@@ -170,7 +179,7 @@ func (s *State) withSecrets(other *State) error {
 	}
 	s.Inputs.Variables, s.Inputs.Environment, s.Inputs.Files = variables, other.Inputs.Environment, other.Inputs.Files
 	s.Inputs.Sensitive = append(s.Inputs.Sensitive, other.Inputs.Sensitive...)
-	s.CredentialsSecret, s.keys = other.CredentialsSecret, other.keys
+	s.CredentialsSecret, s.userDataSecret, s.keys = other.CredentialsSecret, other.userDataSecret, other.keys
 	return nil
 }
 

@@ -52,7 +52,7 @@ func (r *Reader) ChooseUpdate(ctx context.Context, machine *machinev1beta1.Machi
 	if err != nil {
 		return Choice{}, err
 	}
-	c := r.renderAll(ctx, machine, modules).choose(f)
+	c := r.renderAll(ctx, machine, f, modules).choose(f)
 	c.Modules = modules
 	if c.State == nil && c.Withheld == nil {
 		return c, c.PinnedErr
@@ -81,16 +81,16 @@ type candidates struct {
 	nextErr error
 }
 
-func (r *Reader) renderAll(ctx context.Context, machine *machinev1beta1.Machine, m *Modules) candidates {
+func (r *Reader) renderAll(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, m *Modules) candidates {
 	var c candidates
 	if m.Pinned != nil {
-		c.pinned, c.pinnedErr = r.render(ctx, machine, m.Pinned, runs.Update)
+		c.pinned, c.pinnedErr = r.render(ctx, machine, f, m.Pinned, runs.Update)
 	}
 	switch {
 	case m.Pinned == nil:
-		c.next, c.nextErr = r.withReplacement(ctx, machine, m, runs.Update)
+		c.next, c.nextErr = r.withReplacement(ctx, machine, f, m, runs.Update)
 	case m.updatable():
-		c.next, c.nextErr = r.render(ctx, machine, m.Current, runs.Update)
+		c.next, c.nextErr = r.render(ctx, machine, f, m.Current, runs.Update)
 	case m.Differ() && IsInvalid(c.pinnedErr):
 		c.pinnedErr = invalid(fmt.Errorf("%w (the Machine keeps module %s)", c.pinnedErr, short(m.Reference)))
 	}
@@ -121,14 +121,17 @@ func (r *Reader) withPinned(ctx context.Context, machine *machinev1beta1.Machine
 		return nil, err
 	}
 	if m.Pinned == nil {
-		return r.withReplacement(ctx, machine, m, operation)
+		return r.withReplacement(ctx, machine, f, m, operation)
 	}
-	return r.render(ctx, machine, m.Pinned, operation)
+	return r.render(ctx, machine, f, m.Pinned, operation)
 }
 
 // withReplacement renders a Machine with the current module in place of its pinned one, which is missing.
-func (r *Reader) withReplacement(ctx context.Context, machine *machinev1beta1.Machine, m *Modules, operation runs.Operation) (*State, error) {
-	s, err := r.render(ctx, machine, m.Current, operation)
+func (r *Reader) withReplacement(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, m *Modules, operation runs.Operation) (*State, error) {
+	if err := m.mayReplace(operation); err != nil {
+		return nil, err
+	}
+	s, err := r.render(ctx, machine, f, m.Current, operation)
 	if s != nil {
 		s.ModuleMissing = m.missingMessage()
 	}

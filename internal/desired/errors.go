@@ -21,13 +21,23 @@ func IsInvalid(err error) bool {
 }
 
 // SecretError says what a Machine needs beside itself that is missing or cannot be used: a Secret, or an address of a pool. It can be fixed without a change of the Machine.
-type SecretError struct{ Message string }
+type SecretError struct {
+	Message string
+	// Refused says that the Secret is there, and that Machines may not use it; Final, that no label would help.
+	Refused, Final bool
+}
 
 // Error implements error.
 func (e *SecretError) Error() string { return e.Message }
 
 // ofSecret makes err a SecretError.
 func ofSecret(err error) error { return &SecretError{Message: err.Error()} }
+
+// isRefused reports whether err says that a Secret may not be used.
+func isRefused(err error) bool {
+	secret, ok := errors.AsType[*SecretError](err)
+	return ok && secret.Refused
+}
 
 // UnsupportedError says why a Machine does not get a module that it may get.
 type UnsupportedError struct{ Message string }

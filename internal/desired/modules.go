@@ -10,6 +10,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -57,6 +58,8 @@ type Modules struct {
 	// Pinned is that module, or Current for a Machine that has nothing; nil when its content is missing, and missing says why.
 	Pinned  *module.Module
 	missing error
+	// unproven says that its content is there, and nobody proves who wrote it; nil where it is another matter.
+	unproven error
 	// updates says whether the Machine may get another module than the pinned one, misread what is wrong with the annotation for it.
 	updates ModuleUpdates
 	misread string
@@ -76,6 +79,10 @@ func (r *Reader) modulesFor(ctx context.Context, machine *machinev1beta1.Machine
 	switch {
 	case err == nil:
 		m.Pinned = pinned
+	case store.IsUnproven(err) && unserved == nil:
+		m.missing, m.unproven = err, ofSecret(err)
+	case store.IsUnproven(err):
+		return nil, ofSecret(fmt.Errorf("%w; and %w", err, unserved))
 	case !store.IsMissing(err):
 		return nil, fmt.Errorf("finding the module that the instance was made with: %w", err)
 	case unserved != nil:
@@ -123,6 +130,15 @@ func (m *Modules) updatable() bool {
 	return m.Differ() && (m.updates == ModuleUpdatesInPlace || m.Pinned == nil)
 }
 
+// mayReplace returns why an operation is not done with the current module in place of the pinned one, nil where it may be. An instance that
+// goes is not kept by who may have written what.
+func (m *Modules) mayReplace(operation runs.Operation) error {
+	if operation == runs.Destroy || m.updates == ModuleUpdatesInPlace {
+		return nil
+	}
+	return m.unproven
+}
+
 // missingMessage says why the pinned module is not used.
 func (m *Modules) missingMessage() string {
 	return fmt.Sprintf("module %s, which the instance was made with, cannot be had, so %s is used in its place: %s",
@@ -149,6 +165,7 @@ const (
 	reasonUpdateRefused = "UpdateRefused"
 	reasonContentLost   = "ContentLost"
 	reasonNotServed     = "NotServed"
+	reasonUnproven      = "ModuleUnproven"
 )
 
 // Status returns how the pinned module stands to the current one; withheld says why the Machine does not get that although it may. It is nil
@@ -171,6 +188,9 @@ func (m *Modules) status(withheld error) *ModuleStatus {
 		return &ModuleStatus{reasonNotServed, fmt.Sprintf("no module serves the providerSpec any more; the Machine keeps %s", short(m.Reference))}
 	case !m.Differ():
 		return &ModuleStatus{Reason: ReasonCurrent}
+	case m.unproven != nil && m.updates != ModuleUpdatesInPlace:
+		return &ModuleStatus{reasonUnproven, fmt.Sprintf("nothing is changed about the instance: module %s, which it was made with, cannot be used: %s",
+			short(m.Reference), m.unproven)}
 	case withheld != nil:
 		return &ModuleStatus{reasonUpdateRefused, fmt.Sprintf("the Machine keeps module %s and does not get %s: %s",
 			short(m.Reference), short(m.Current.Reference()), withheld)}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
@@ -39,6 +40,8 @@ type Options struct {
 	Cluster platform.Reader
 	// Rights finds out what credentials certainly may not do; nil for nothing.
 	Rights *rights.Reader
+	// References says which Secrets Machines may use; all of them when nil.
+	References *references.Policy
 	// Adoption is what is done about instances that something else has made, where neither Machine nor MachineSet says it.
 	Adoption lifecycle.Adoption
 	// WithoutCredentials says that Secrets with credentials are not read.
@@ -56,6 +59,7 @@ type Reader struct {
 	environment EnvironmentReader
 	cluster     platform.Reader
 	rights      *rights.Reader
+	references  *references.Policy
 	adoption    lifecycle.Adoption
 	// withoutCredentials says that Secrets with credentials are not read.
 	withoutCredentials bool
@@ -71,7 +75,8 @@ func NewReader(options Options) (*Reader, error) {
 	}
 	return &Reader{
 		client: options.Client, catalog: options.Catalog, modules: options.Modules, states: options.States, values: options.ClusterValues,
-		updates: options.ModuleUpdates, environment: options.Environment, cluster: options.Cluster, rights: options.Rights, adoption: options.Adoption, withoutCredentials: options.WithoutCredentials,
+		updates: options.ModuleUpdates, environment: options.Environment, cluster: options.Cluster, rights: options.Rights,
+		references: options.References, adoption: options.Adoption, withoutCredentials: options.WithoutCredentials,
 	}, nil
 }
 
@@ -141,7 +146,7 @@ func (r *Reader) current(machine *machinev1beta1.Machine) (*module.Module, error
 }
 
 // secret reads a Secret in the Machine's namespace; nil when name is empty.
-func (r *Reader) secret(ctx context.Context, machine *machinev1beta1.Machine, name, what string) (*corev1.Secret, error) {
+func (r *Reader) secret(ctx context.Context, machine *machinev1beta1.Machine, name string, use references.Use) (*corev1.Secret, error) {
 	if name == "" {
 		return nil, nil
 	}
@@ -150,9 +155,9 @@ func (r *Reader) secret(ctx context.Context, machine *machinev1beta1.Machine, na
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, ofSecret(fmt.Errorf("the Secret %s/%s with the %s, which spec.providerSpec.value names, does not exist; create it, or name another",
-			machine.Namespace, name, what))
+			machine.Namespace, name, use))
 	case err != nil:
-		return nil, ofSecret(fmt.Errorf("reading the Secret %s/%s with the %s: %w", machine.Namespace, name, what, err))
+		return nil, ofSecret(fmt.Errorf("reading the Secret %s/%s with the %s: %w", machine.Namespace, name, use, err))
 	}
 	return secret, nil
 }

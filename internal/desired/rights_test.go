@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/modules"
@@ -69,7 +70,7 @@ func TestRightsThatAMachineLacksAreAmongItsWarnings(t *testing.T) {
 			}
 			fields["tags"] = tc.tags
 			machine.Spec.ProviderSpec.Value = builder.ProviderSpec(fields)
-			state, err := reader.render(t.Context(), machine, shipped(t, "aws"), runs.Create)
+			state, err := reader.render(t.Context(), machine, &lifecycle.Facts{}, shipped(t, "aws"), runs.Create)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/addresses"
 	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
@@ -29,6 +31,8 @@ type State struct {
 	// CredentialsSecret is the name of the Secret with the credentials, and keys are what is read of it.
 	CredentialsSecret string
 	keys              []v1alpha1.CredentialKey
+	// userDataSecret is the name of the Secret with the user data.
+	userDataSecret string
 	// Place is where the instance is to be, as the module declares it; PlaceErr says why that is not known.
 	Place    instance.Place
 	PlaceErr error
@@ -36,52 +40,62 @@ type State struct {
 	ModuleMissing string
 }
 
-// render renders a Machine for an operation with a module. A destroy does without user data that is gone.
-func (r *Reader) render(ctx context.Context, machine *machinev1beta1.Machine, used *module.Module, operation runs.Operation) (*State, error) {
+// render renders a Machine for an operation with a module. Where the Machine names a Secret that it may not use, nothing but what its instance was
+// brought to already is rendered, and no error shows what is in the Secret.
+func (r *Reader) render(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, used *module.Module, operation runs.Operation) (*State, error) {
+	s, refused, err := r.rendered(ctx, machine, f, used, operation)
+	if refused != nil && (err != nil || s.Fingerprint != f.Record.Fingerprint) {
+		return nil, refused
+	}
+	return s, err
+}
+
+// rendered renders a Machine; refused says that it may not use what it names.
+func (r *Reader) rendered(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, used *module.Module, operation runs.Operation) (s *State, refused, err error) {
 	machine, _ = render.Complete(machine, used, r.values)
 	credentialsRef, userDataRef, err := render.Refs(machine, used)
 	if err != nil {
-		return nil, invalid(err)
+		return nil, nil, invalid(err)
 	}
 	cluster, err := r.clusterFor(ctx, used)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if r.withoutCredentials {
-		return r.renderWithoutCredentials(ctx, machine, used, cluster, userDataRef)
+		s, err = r.renderWithoutCredentials(ctx, machine, used, cluster, userDataRef)
+		return s, nil, err
 	}
-	credentials, err := r.secret(ctx, machine, credentialsRef.Name, "credentials")
+	read, err := r.secrets(ctx, machine, f, credentialsRef, userDataRef, operation)
 	if err != nil {
-		return nil, err
-	}
-	userData, err := r.secret(ctx, machine, userDataRef.Name, "user data")
-	if err != nil && operation != runs.Destroy {
-		return nil, err
+		return nil, nil, err
 	}
 	keys, err := render.CredentialKeys(machine, used)
 	if err != nil {
-		return nil, invalid(err)
+		return nil, read.refused, invalid(err)
 	}
 	input := render.Input{
 		Machine:            machine,
 		ClusterID:          machine.Labels[machinev1beta1.MachineClusterIDLabel],
 		Module:             used,
 		Cluster:            cluster,
-		Credentials:        data(credentials),
-		CredentialsVersion: versionOf(keys, credentials),
-		UserData:           data(userData)[userDataKey(used)],
+		Credentials:        data(read.credentials),
+		CredentialsVersion: versionOf(keys, read.credentials),
+		UserData:           data(read.userData)[userDataKey(used)],
 	}
 	inputs, err := render.Render(input)
 	if render.OnlySecrets(err) || errors.Is(err, addresses.ErrNone) {
-		return nil, ofSecret(err)
+		return nil, read.refused, ofSecret(err)
 	}
 	if err != nil {
-		return nil, invalid(err)
+		return nil, read.refused, invalid(err)
 	}
 	inputs.Warnings = append(inputs.Warnings, r.missingRights(ctx, input, credentialsRef)...)
-	s := &State{Module: used, Inputs: inputs, Fingerprint: fingerprintOf(inputs.Hash, used.Digest()), CredentialsSecret: credentialsRef.Name, keys: keys}
-	r.locate(ctx, s, data(credentials))
-	return s, nil
+	s = &State{
+		Module: used, Inputs: inputs, Fingerprint: fingerprintOf(inputs.Hash, used.Digest()),
+		CredentialsSecret: credentialsRef.Name, keys: keys, userDataSecret: userDataRef.Name,
+	}
+	r.locate(ctx, s, data(read.credentials))
+	return s, read.refused, nil
 }
 
 // missingRights returns what the credentials certainly lack. It refuses nothing.
@@ -96,7 +110,7 @@ func (r *Reader) missingRights(ctx context.Context, input render.Input, credenti
 
 // renderWithoutCredentials is render where the credentials are not read: the state has no fingerprint and no place.
 func (r *Reader) renderWithoutCredentials(ctx context.Context, machine *machinev1beta1.Machine, used *module.Module, cluster *platform.Cluster, ref render.Ref) (*State, error) {
-	userData, err := r.secret(ctx, machine, ref.Name, "user data")
+	userData, err := r.secret(ctx, machine, ref.Name, references.UserData)
 	if err != nil {
 		return nil, err
 	}

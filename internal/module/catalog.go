@@ -170,5 +170,10 @@ func (c *Catalog) Named(engine v1alpha1.Engine, name string) (*Module, error) {
 	return nil, &UnknownModuleError{Engine: engine, Name: name, Known: known}
 }
 
+// Has reports whether the content of a module has the digest.
+func (c *Catalog) Has(digest string) bool {
+	return slices.ContainsFunc(c.modules, func(one *Module) bool { return one.Digest() == digest })
+}
+
 // Modules returns every module, sorted by name; of one name, the stack comes last.
 func (c *Catalog) Modules() []*Module { return slices.Clone(c.modules) }

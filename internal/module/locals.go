@@ -11,6 +11,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module/hclfuncs"
 )
 
 // ConfigLocals is the name under which a stack's program gets the values of its locals.
@@ -64,13 +66,19 @@ type LocalError struct {
 	Reason string
 	// Detail says more, and may quote the variables.
 	Detail string
+	// Limit is the limit that has ended the evaluation; nil where something else failed.
+	Limit *hclfuncs.LimitError
 	// References are what the local depends on of the variables, directly or through other locals.
 	References []hcl.Traversal
 }
 
 // Error implements error. It leaves out the detail, which may show a secret.
 func (e *LocalError) Error() string {
-	return fmt.Sprintf("the stack %q cannot compute local.%s (%s:%d): %s", e.Stack, e.Local, e.Range.Filename, e.Range.Start.Line, e.Reason)
+	reason := e.Reason
+	if e.Limit != nil {
+		reason = e.Limit.Error()
+	}
+	return fmt.Sprintf("the stack %q cannot compute local.%s (%s:%d): %s", e.Stack, e.Local, e.Range.Filename, e.Range.Start.Line, reason)
 }
 
 // EvalLocals evaluates the locals of a stack for values of the variables by name, which may be unknown in part. The error is a
@@ -83,7 +91,7 @@ func (m *Module) EvalLocals(variables map[string]cty.Value) (map[string]cty.Valu
 		if diags.HasErrors() {
 			return nil, &LocalError{
 				Stack: m.definition.Name, Local: one.Name, Range: one.Range, Reason: strings.TrimSuffix(oneLine(diags[0].Summary), "."),
-				Detail: oneLine(diags[0].Detail), References: m.dependencies(one),
+				Detail: oneLine(diags[0].Detail), Limit: hclfuncs.BudgetOf(context).Exceeded(), References: m.dependencies(one),
 			}
 		}
 		values[one.Name] = value

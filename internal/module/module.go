@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module/hclfuncs"
 	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
@@ -69,7 +70,28 @@ type Module struct {
 
 // New returns the module of a definition, which the caller must not change any more. It does not check the contract; the package load does.
 func New(definition Definition) *Module {
+	definition.meter()
 	return &Module{definition: definition, digest: definition.Files.Digest()}
+}
+
+// meter has all expressions evaluated within limits.
+func (d *Definition) meter() {
+	for _, variable := range d.Variables {
+		for i := range variable.Validations {
+			variable.Validations[i].meter()
+		}
+	}
+	for i := range d.Checks {
+		d.Checks[i].meter()
+	}
+	for i, one := range d.Locals {
+		d.Locals[i].Expression = hclfuncs.Metered(one.Expression)
+	}
+	for i, right := range d.Rights {
+		if right.Condition != nil {
+			d.Rights[i].Condition = hclfuncs.Metered(right.Condition)
+		}
+	}
 }
 
 // Engine returns what runs the module.

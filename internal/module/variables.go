@@ -67,6 +67,10 @@ type Validation struct {
 	Range hcl.Range
 }
 
+func (v *Validation) meter() {
+	v.Condition, v.ErrorMessage = hclfuncs.Metered(v.Condition), hclfuncs.Metered(v.ErrorMessage)
+}
+
 // variablesRoot is what references to variables begin with.
 const variablesRoot = "var"
 
@@ -81,9 +85,17 @@ func ReferencedVariable(reference hcl.Traversal) string {
 	return ""
 }
 
-// EvalContext returns what a validation's expressions are evaluated in, for values of the variables by name.
+// EvalContext returns what a validation's expressions are evaluated in, for values of the variables by name. All that is evaluated in it has one
+// budget.
 func EvalContext(variables map[string]cty.Value) *hcl.EvalContext {
-	return &hcl.EvalContext{Variables: map[string]cty.Value{variablesRoot: cty.ObjectVal(variables)}, Functions: hclfuncs.Functions()}
+	return EvalContextWithin(hclfuncs.NewBudget(), variables)
+}
+
+// EvalContextWithin is [EvalContext] with the rest of a budget.
+func EvalContextWithin(budget *hclfuncs.Budget, variables map[string]cty.Value) *hcl.EvalContext {
+	context := &hcl.EvalContext{Variables: map[string]cty.Value{variablesRoot: cty.ObjectVal(variables)}}
+	hclfuncs.Bound(context, budget)
+	return context
 }
 
 // Check is an assertion of a check block that refers to variables only, so that it can be evaluated wherever they are known. One that

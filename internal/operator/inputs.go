@@ -34,6 +34,7 @@ const (
 	settingPlatform  = "platform"  // where the cluster is, as an Infrastructure's platformStatus.type; counts where there is no Infrastructure
 	settingWebhooks  = "webhooks"  // Enabled, which is the default, or Disabled
 	settingArguments = "arguments" // further flags of machine-controllers, one a line
+	settingEgress    = "egress"    // what the controllers reach, one network a line; everything without
 )
 
 // cluster is the name of OpenShift's configuration objects.
@@ -84,8 +85,8 @@ func (r *Reconciler) own(name string) client.ObjectKey {
 // choose takes over an administrator's settings.
 func choose(settings *corev1.ConfigMap, in *operands.Inputs) error {
 	for key := range settings.Data {
-		if !slices.Contains([]string{settingPlatform, settingWebhooks, settingArguments}, key) {
-			return fmt.Errorf("%q is no setting; use %s, %s or %s", key, settingPlatform, settingWebhooks, settingArguments)
+		if !slices.Contains([]string{settingPlatform, settingWebhooks, settingArguments, settingEgress}, key) {
+			return fmt.Errorf("%q is no setting; use %s, %s, %s or %s", key, settingPlatform, settingWebhooks, settingArguments, settingEgress)
 		}
 	}
 	switch value := settings.Data[settingWebhooks]; value {
@@ -102,6 +103,16 @@ func choose(settings *corev1.ConfigMap, in *operands.Inputs) error {
 			return fmt.Errorf("%s has the line %q, which is no flag; write one flag a line, such as --max-concurrent-runs=16", settingArguments, line)
 		}
 		in.Arguments = append(in.Arguments, line)
+	}
+	for line := range strings.Lines(settings.Data[settingEgress]) {
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		to, err := operands.ParseDestination(line)
+		if err != nil {
+			return fmt.Errorf("%s: %w", settingEgress, err)
+		}
+		in.Egress = append(in.Egress, to)
 	}
 	return nil
 }

@@ -19,6 +19,10 @@ const valuePath = "spec.providerSpec.value"
 
 // Bounds on what a providerSpec may hold.
 const (
+	// maxSize is the length of its JSON in bytes.
+	maxSize = 3 << 20
+	// maxValues is how many fields and entries of lists it has, at all depths.
+	maxValues       = 5_000
 	maxDepth        = 64
 	maxNumberLength = 150
 	maxExponent     = 308
@@ -32,7 +36,10 @@ func decodeProviderSpec(machine *machinev1beta1.Machine) (map[string]any, *Field
 	if machine.Spec.ProviderSpec.Value == nil || len(bytes.TrimSpace(machine.Spec.ProviderSpec.Value.Raw)) == 0 {
 		return nil, &FieldError{Path: valuePath, Fault: Missing, Problem: "an object is required, but it is missing", Fix: "write the providerSpec of a provider module"}
 	}
-	decoder := json.NewDecoder(bytes.NewReader(machine.Spec.ProviderSpec.Value.Raw))
+	if size := len(machine.Spec.ProviderSpec.Value.Raw); size > maxSize {
+		return nil, &FieldError{Path: valuePath, Problem: fmt.Sprintf("it has at most %d bytes, but these are %d", maxSize, size), Fix: "leave out what the instance does not need"}
+	}
+	decoder := &specDecoder{Decoder: json.NewDecoder(bytes.NewReader(machine.Spec.ProviderSpec.Value.Raw))}
 	decoder.UseNumber()
 	decoded, failed := decodeNext(decoder, valuePath, 0)
 	if failed != nil {
@@ -48,10 +55,19 @@ func decodeProviderSpec(machine *machinev1beta1.Machine) (map[string]any, *Field
 	return fields, nil
 }
 
-func decodeNext(decoder *json.Decoder, path string, depth int) (any, *FieldError) {
+// specDecoder counts the values that it decodes.
+type specDecoder struct {
+	*json.Decoder
+	values int
+}
+
+func decodeNext(decoder *specDecoder, path string, depth int) (any, *FieldError) {
 	token, err := decoder.Token()
 	if err != nil {
 		return nil, syntaxError(path, err)
+	}
+	if decoder.values++; decoder.values > maxValues {
+		return nil, &FieldError{Path: path, Problem: fmt.Sprintf("a providerSpec holds at most %d values, but this one holds more", maxValues), Fix: "write shorter lists"}
 	}
 	switch token := token.(type) {
 	case json.Delim:
@@ -69,7 +85,7 @@ func decodeNext(decoder *json.Decoder, path string, depth int) (any, *FieldError
 	}
 }
 
-func decodeObject(decoder *json.Decoder, path string, depth int) (any, *FieldError) {
+func decodeObject(decoder *specDecoder, path string, depth int) (any, *FieldError) {
 	fields := map[string]any{}
 	for decoder.More() {
 		token, err := decoder.Token()
@@ -98,7 +114,7 @@ func decodeObject(decoder *json.Decoder, path string, depth int) (any, *FieldErr
 	return fields, nil
 }
 
-func decodeList(decoder *json.Decoder, path string, depth int) (any, *FieldError) {
+func decodeList(decoder *specDecoder, path string, depth int) (any, *FieldError) {
 	items := []any{}
 	for decoder.More() {
 		item, failed := decodeNext(decoder, indexPath(path, len(items)), depth)

@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/hclfuncs"
 )
 
 // field is a place in the Machine that a condition looks at.
@@ -48,7 +49,7 @@ func (v *validator) explain(condition hclsyntax.Expression) [][]field {
 }
 
 func (v *validator) parts(b failing) [][]field {
-	switch e := b.expression.(type) {
+	switch e := hclfuncs.Plain(b.expression).(type) {
 	case *hclsyntax.ParenthesesExpr:
 		return v.parts(b.with(e.Expression))
 	case *hclsyntax.BinaryOpExpr:
@@ -77,7 +78,7 @@ func (v *validator) parts(b failing) [][]field {
 // choices returns the fields that an expression refers to, for which there is a choice of values when it is but one.
 func (v *validator) choices(b failing) []field {
 	fields := v.references(b)
-	if _, plain := b.expression.(*hclsyntax.ScopeTraversalExpr); plain && len(fields) == 1 {
+	if _, plain := hclfuncs.Plain(b.expression).(*hclsyntax.ScopeTraversalExpr); plain && len(fields) == 1 {
 		fields[0].choice = true
 	}
 	return fields
@@ -86,7 +87,7 @@ func (v *validator) choices(b failing) []field {
 // elements returns a group for each element of a list of conditions that comes out false.
 func (v *validator) elements(list failing) [][]field {
 	var groups [][]field
-	switch e := list.expression.(type) {
+	switch e := hclfuncs.Plain(list.expression).(type) {
 	case *hclsyntax.TupleConsExpr:
 		for _, one := range e.Exprs {
 			if element := list.with(one); element.fails() {
@@ -115,7 +116,7 @@ func (v *validator) elements(list failing) [][]field {
 
 // elementFields returns where the element of a collection comes from.
 func (v *validator) elementFields(collection failing, position int, key, value cty.Value) []field {
-	switch e := collection.expression.(type) {
+	switch e := hclfuncs.Plain(collection.expression).(type) {
 	case *hclsyntax.TupleConsExpr:
 		if position < len(e.Exprs) {
 			return v.references(collection.with(e.Exprs[position]))

@@ -26,6 +26,9 @@ type validator struct {
 	values map[string]cty.Value
 	// context has the same values, with those of sensitive variables marked.
 	context *hcl.EvalContext
+	// budget is that of the context. Where it is exceeded, that is the last finding.
+	budget *hclfuncs.Budget
+	ended  bool
 }
 
 // variableNames is the order in which variables are checked.
@@ -37,7 +40,12 @@ func validate(from *module.Module, read *spec, variables map[string]cty.Value, f
 		return
 	}
 	v := &validator{findings: found, module: from, spec: read, values: variables}
-	v.context = module.EvalContext(v.marked())
+	v.budget = hclfuncs.NewBudget()
+	v.context = module.EvalContextWithin(v.budget, v.marked())
+	if limit := v.budget.Admit(variables[module.VariableProviderSpec], variables[module.VariableUserData], variables[module.VariableMachine]); limit != nil {
+		v.fail(&FieldError{Path: read.at, Problem: "it cannot be evaluated: " + limit.Problem, Fix: limit.Fix})
+		return
+	}
 	for _, name := range variableNames {
 		for _, validation := range from.Variable(name).Validations {
 			v.check(validation)
@@ -63,14 +71,17 @@ func (v *validator) compute() {
 		fields = append(fields, v.resolve(reference, nil)...)
 	}
 	fields = deepest(fields)
-	reason := failed.Reason
+	reason, fix := failed.Reason, fmt.Sprintf("change it to what local.%s can be made of (%s:%d of the stack)", failed.Local, failed.Range.Filename, failed.Range.Start.Line)
+	if failed.Limit != nil {
+		reason, fix = failed.Limit.Problem, failed.Limit.Fix
+	}
 	// Details quote values.
-	if !hidden(fields) && !slices.ContainsFunc(fields, field.holdsSecrets) && failed.Detail != "" {
+	if failed.Limit == nil && !hidden(fields) && !slices.ContainsFunc(fields, field.holdsSecrets) && failed.Detail != "" {
 		reason += ": " + failed.Detail
 	}
 	_, path := v.locate(module.Validation{Variable: module.VariableProviderSpec}, fields)
 	v.fail(&FieldError{
-		Path: path, Fix: fmt.Sprintf("change it to what local.%s can be made of (%s:%d of the stack)", failed.Local, failed.Range.Filename, failed.Range.Start.Line),
+		Path: path, Fix: fix,
 		Problem: fmt.Sprintf("%s cannot compute local.%s: %s", titleOf(v.module), failed.Local, cut(strings.TrimSuffix(reason, "."), maxReason)),
 	})
 }
@@ -92,6 +103,7 @@ func (f field) holdsSecrets() bool {
 func (v *validator) advise(check module.Check) {
 	result, diags := check.Condition.Value(v.context)
 	if diags.HasErrors() {
+		v.limited(check.Validation)
 		return
 	}
 	result, _ = result.Unmark()
@@ -127,17 +139,26 @@ func (v *validator) wary() *hcl.EvalContext {
 	if err == nil {
 		marked[module.VariableProviderSpec] = hidden
 	}
-	return module.EvalContext(marked)
+	return module.EvalContextWithin(v.budget, marked)
 }
 
 // check decides as the engine does. It evaluates the message whether or not it is needed, and refuses the variables where it cannot.
 func (v *validator) check(validation module.Validation) {
+	if v.budget.Exceeded() != nil {
+		return
+	}
 	result, diags := validation.Condition.Value(v.context)
 	if diags.HasErrors() {
+		if v.limited(validation) {
+			return
+		}
 		v.unable(validation, v.explain(validation.Condition)[0], diags)
 		return
 	}
 	if _, diags := validation.ErrorMessage.Value(v.context); diags.HasErrors() {
+		if v.limited(validation) {
+			return
+		}
 		v.unable(validation, v.references(failing{expression: validation.ErrorMessage}), diags)
 		return
 	}
@@ -150,6 +171,22 @@ func (v *validator) check(validation module.Validation) {
 	case converted.IsKnown() && converted.False():
 		v.refuse(validation)
 	}
+}
+
+// limited reports that a limit has ended the evaluation, once, and whether it has.
+func (v *validator) limited(validation module.Validation) bool {
+	limit := v.budget.Exceeded()
+	if limit == nil || v.ended {
+		return limit != nil
+	}
+	v.ended = true
+	fields := deepest(v.references(failing{expression: validation.Condition}))
+	_, path := v.locate(validation, fields)
+	v.fail(&FieldError{
+		Path: path, Fix: limit.Fix, InSecret: inSecret(fields),
+		Problem: fmt.Sprintf("%s cannot check it (%s:%d): %s", titleOf(v.module), validation.Range.Filename, validation.Range.Start.Line, limit.Problem),
+	})
+	return true
 }
 
 // refuse reports a condition that came out false, once for each part of it that did.

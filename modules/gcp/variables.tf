@@ -73,6 +73,19 @@ variable "provider_spec" {
   }
 
   validation {
+    # They become parts of URLs.
+    condition = alltrue([
+      for project in concat([var.provider_spec.projectID], var.provider_spec.networkInterfaces[*].projectID) : project == "" || can(regex("^([a-z0-9.-]{1,253}:)?[a-z0-9-]{1,63}$", project))
+    ])
+    error_message = "projectID is the ID of a project: write it as projectID: my-project."
+  }
+
+  validation {
+    condition     = can(regex("^[a-z0-9-]{0,63}$", var.provider_spec.region)) && can(regex("^[a-z0-9-]{0,63}$", var.provider_spec.zone))
+    error_message = "region and zone are names that Google Cloud has: write them as region: us-central1 and zone: us-central1-a."
+  }
+
+  validation {
     condition     = var.provider_spec.region != ""
     error_message = "region is required: write it as region: us-central1."
   }

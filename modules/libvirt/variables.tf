@@ -45,6 +45,21 @@ variable "provider_spec" {
   }
 
   validation {
+    condition     = can(regex("^[^/]*//([^/@]*@)?([A-Za-z0-9._-]{0,253}|\\[[0-9A-Fa-f:.]{2,45}\\])(:[0-9]{1,5})?/[^/?]*([?].*)?$", var.provider_spec.uri))
+    error_message = "The host in uri is a name or an address, perhaps with a port: write it as qemu+tcp://192.168.122.1/system."
+  }
+
+  validation {
+    # Whoever writes a Machine chooses neither which files of the manager sign in, nor to what sockets of its Pod it connects.
+    condition = alltrue([
+      for parameter in flatten([for query in regexall("[?](.*)$", var.provider_spec.uri) : split("&", query[0])]) : !strcontains(parameter, "..") && can(
+        regex("^(keyfile=/etc/libvirt-ssh/|knownhosts=/etc/libvirt-ssh/|pkipath=/etc/pki/|socket=/run/libvirt/|socket=/var/run/libvirt/)[A-Za-z0-9._/-]+$", parameter)
+      )
+    ])
+    error_message = "Of the parameters of uri, keyfile and knownhosts name files in /etc/libvirt-ssh, pkipath a folder in /etc/pki, and socket one in /run/libvirt: put the files there, and leave other parameters out."
+  }
+
+  validation {
     condition     = !can(regex("^[^/]*//[^/@]*:[^/@]*@", var.provider_spec.uri))
     error_message = "uri is kept with the Machine, where a password does not belong: leave it out, and log in by a key, as in qemu+ssh://core@host/system?keyfile=/etc/libvirt-ssh/id."
   }

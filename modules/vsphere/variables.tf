@@ -62,6 +62,11 @@ variable "provider_spec" {
   }
 
   validation {
+    condition     = can(regex("^[A-Za-z0-9._-]{0,253}$", var.provider_spec.workspace.server))
+    error_message = "workspace.server is a name or an IPv4 address, without a scheme, a port or a path: write it as server: vcenter.example.com."
+  }
+
+  validation {
     condition     = var.provider_spec.workspace.folder == "" || startswith(var.provider_spec.workspace.folder, "/${var.provider_spec.workspace.datacenter}/vm/")
     error_message = "folder must be absolute path: expected prefix \"/${var.provider_spec.workspace.datacenter}/vm/\". It is an inventory path: begin it with /, the datacenter and /vm/, or leave it out for the datacenter's root folder."
   }

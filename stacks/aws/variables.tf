@@ -110,6 +110,12 @@ variable "provider_spec" {
   }
 
   validation {
+    # It becomes a part of host names.
+    condition     = can(regex("^[a-z0-9-]{0,32}$", var.provider_spec.placement.region))
+    error_message = "placement.region is the name of a region: write it as region: us-east-1."
+  }
+
+  validation {
     condition     = var.provider_spec.userDataSecret != null
     error_message = "providerSpec.userDataSecret: Required value: expected providerSpec.userDataSecret to be populated"
   }

@@ -1,7 +1,6 @@
 package adoption
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"maps"
@@ -154,19 +153,6 @@ func (o *onPrism) read(uuid, name string, into any) {
 	if err := json.Unmarshal([]byte(o.at(uuid, "spec", "resources", name)), into); err != nil {
 		o.world.t.Fatal(err)
 	}
-}
-
-func (o *onPrism) output(name string) string {
-	o.world.t.Helper()
-	outputs, err := o.terraform.Output(o.world.t.Context())
-	if err != nil {
-		o.world.t.Fatal(err)
-	}
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, outputs[name].Value); err != nil {
-		o.world.t.Fatal(err)
-	}
-	return compact.String()
 }
 
 func TestNothingIsMadeOfWhatPrismLacks(t *testing.T) {

@@ -1,6 +1,7 @@
 package adoption
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
+	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
@@ -50,20 +52,26 @@ func newWorld(t *testing.T, name string) *world {
 // newWorldOf returns a module whose providers are those of one of the mirrors in bin/.
 func newWorldOf(t *testing.T, name, providers string) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir()}
-	var err error
-	if w.module, err = load.Module(os.DirFS(filepath.Join(root, "modules", name))); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(w.dir, w.module.Files()); err != nil {
-		t.Fatal(err)
-	}
 	// Mirrors link to the binaries from here; an engine follows no link that leads out of its mirror.
 	mirror, err := filepath.EvalSymlinks(filepath.Join(root, "bin", providers))
 	if err != nil {
 		t.Fatalf("%v; run 'make tools'", err)
 	}
 	if mirror, err = filepath.Abs(mirror); err != nil {
+		t.Fatal(err)
+	}
+	return newWorldIn(t, name, mirror)
+}
+
+// newWorldIn returns a module whose providers are those of a mirror.
+func newWorldIn(t *testing.T, name, mirror string) *world {
+	t.Helper()
+	w := &world{t: t, dir: t.TempDir()}
+	var err error
+	if w.module, err = load.Module(os.DirFS(filepath.Join(root, "modules", name))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(w.dir, w.module.Files()); err != nil {
 		t.Fatal(err)
 	}
 	w.config = filepath.Join(t.TempDir(), "cli.tfrc")
@@ -111,7 +119,15 @@ func machineOf(name string, spec map[string]any) *machinev1beta1.Machine {
 // render writes the inputs of a Machine, as a run gets them. Environment is what the run has from the cluster.
 func (w *world) render(machine *machinev1beta1.Machine, cluster string, credentials map[string][]byte, environment map[string]string) {
 	w.t.Helper()
-	inputs, err := render.Render(render.Input{Machine: machine, ClusterID: cluster, Module: w.module, Credentials: credentials, UserData: []byte(`{"ignition":{"version":"3.2.0"}}`)})
+	w.renderIn(nil, machine, cluster, credentials, environment)
+}
+
+// renderIn does the same in a cluster of which more is known.
+func (w *world) renderIn(known *platform.Cluster, machine *machinev1beta1.Machine, cluster string, credentials map[string][]byte, environment map[string]string) {
+	w.t.Helper()
+	inputs, err := render.Render(render.Input{
+		Machine: machine, ClusterID: cluster, Module: w.module, Cluster: known, Credentials: credentials, UserData: []byte(`{"ignition":{"version":"3.2.0"}}`),
+	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -244,6 +260,20 @@ func warnings(plan *tfjson.Plan) []string {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// output returns an output of the state, as JSON.
+func (w *world) output(name string) string {
+	w.t.Helper()
+	outputs, err := w.terraform.Output(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, outputs[name].Value); err != nil {
+		w.t.Fatal(err)
+	}
+	return compact.String()
 }
 
 // output decodes a planned output.

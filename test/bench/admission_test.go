@@ -34,7 +34,7 @@ type admissionFigures struct {
 
 // TestAdmission measures what the webhooks add to the creation of a MachineSet: through the API server, served by the manager over TLS.
 func TestAdmission(t *testing.T) {
-	b := open(t)
+	b := open(t, openLab(t))
 	server := newAPIServer(t, b.Lab)
 	good := exampleOf(t, b)
 	bad := exampleOf(t, b, func(fields map[string]any) {

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,11 +29,14 @@ var (
 	idle     = flag.Int("idle", 500, "Machines that exist while the manager is idle")
 	idleFor  = flag.Duration("idle-for", time.Minute, "how long the idle manager is watched")
 	pageFile = flag.String("page", "../../docs/benchmarks.md", "file to write; empty for none")
+	against  = flag.String("against", "", "file with a page whose ratios are not to grow by more than a fifth; empty for none")
 )
 
 const (
 	setName  = "bench"
 	patience = 20 * time.Minute
+	// tolerance is how much a ratio may grow, where it is compared.
+	tolerance = 0.2
 )
 
 // cost is what a number of Machines has cost.
@@ -52,31 +56,83 @@ type bench struct {
 	token   string
 }
 
+// way is how the operator is run.
+type way struct {
+	title string
+	flags []string
+}
+
+// ways are what is compared with the plain loop; the last is the default.
+var ways = []way{
+	{title: "operator, `--warm-providers=0`", flags: []string{"--warm-providers=0"}},
+	{title: "operator"},
+}
+
 func TestBench(t *testing.T) {
-	b := open(t)
-	loop := newPlain(t, b.Lab)
+	l := openLab(t)
+	loop := newPlain(t, l)
 	names := loop.names(t, *machines)
 	var result figures
 	for round := range *rounds {
 		made := loop.all(t, "apply", names, *parallel)
+		checked := loop.all(t, "plan", names, *parallel)
 		gone := loop.all(t, "destroy", names, *parallel)
-		result.plain = result.plain.add(made).add(gone)
-		t.Logf("round %d, plain loop: create %s, destroy %s", round+1, per(made, *machines), per(gone, *machines))
-
-		children := watch(b.manager.PID())
-		made = b.scale(t, *machines)
-		gone = b.scale(t, 0)
-		result.operator = result.operator.add(made).add(gone)
-		if most := children.end(); most.mib > result.childMiB {
-			result.child, result.childMiB = most.name, most.mib
-		}
-		t.Logf("round %d, operator: create %s, destroy %s", round+1, per(made, *machines), per(gone, *machines))
+		result.plain = result.plain.add(measured{life: made.add(gone), check: checked})
+		t.Logf("round %d, plain loop: create %s, plan %s, destroy %s", round+1, per(made, *machines), per(checked, *machines), per(gone, *machines))
 	}
-	result.managerMiB = peakOf(b.manager.PID())
-	b.scale(t, *idle)
-	result.idle = b.watchIdle(t)
-	result.idleMiB = peakOf(b.manager.PID())
-	result.print(t) // the Machines go with the cluster
+	for i, w := range ways {
+		t.Run(w.title, func(t *testing.T) {
+			b := open(t, l, w.flags...)
+			m := measured{title: w.title}
+			for round := range *rounds {
+				m = m.add(b.round(t, round))
+			}
+			m.managerMiB = peakOf(b.manager.PID())
+			result.operator = append(result.operator, m)
+			if i < len(ways)-1 || *idle == 0 {
+				return
+			}
+			b.scale(t, *idle)
+			result.idle = b.watchIdle(t)
+			result.idleMiB = peakOf(b.manager.PID())
+		})
+	}
+	if !t.Failed() {
+		result.print(t) // the Machines go with the cluster
+	}
+}
+
+// measured is what the lives of Machines have cost in one way, and what checks of them have.
+type measured struct {
+	title       string
+	life, check cost
+	managerMiB  float64
+	// largest is the child that took the most memory, by its program.
+	largest peak
+}
+
+func (m measured) add(other measured) measured {
+	m.life, m.check = m.life.add(other.life), m.check.add(other.check)
+	if other.largest.mib > m.largest.mib {
+		m.largest = other.largest
+	}
+	return m
+}
+
+// round makes the Machines, checks them for drift and destroys them.
+func (b *bench) round(t *testing.T, number int) measured {
+	t.Helper()
+	children := watch(b.manager.PID())
+	made := b.scale(t, *machines)
+	r := &race{bench: b, api: newAPIServer(t, b.Lab)}
+	each := r.counted(t, *machines, func(text string) float64 { return endedRuns(text, "terraform", checking) }, func() {
+		r.begin(t, contender{engine: setName}, checking, *machines)
+	})
+	gone := b.scale(t, 0)
+	count := float64(*machines)
+	checked := cost{wall: each.wall, cpu: time.Duration(float64(each.cpu) * count), starts: each.starts * count}
+	t.Logf("round %d, operator: create %s, check %s, destroy %s", number+1, per(made, *machines), per(checked, *machines), per(gone, *machines))
+	return measured{life: made.add(gone), check: checked, largest: children.end()}
 }
 
 // openLab brings a cluster up until the test ends, even one that did not come up whole.
@@ -99,10 +155,12 @@ func openLab(t *testing.T) *lab.Lab {
 	return l
 }
 
-// open starts the manager on a cluster of its own, with a MachineSet that has no Machines yet.
-func open(t *testing.T) *bench {
+// open starts the manager, with a MachineSet that has no Machines yet.
+func open(t *testing.T, l *lab.Lab, flags ...string) *bench {
 	t.Helper()
-	b := startManager(t, openLab(t), fmt.Sprintf("--max-concurrent-runs=%d", *parallel), "--drift-interval=24h")
+	b := startManager(t, l, slices.Concat([]string{
+		fmt.Sprintf("--max-concurrent-runs=%d", *parallel), fmt.Sprintf("--max-concurrent-drift-checks=%d", *parallel), "--drift-interval=24h",
+	}, flags)...)
 	b.addSet(t, setName, "modules")
 	b.scale(t, 1) // the module is initialised once, which is no cost of a Machine
 	b.scale(t, 0)
@@ -209,6 +267,15 @@ func writePage(t *testing.T, sections ...page.Section) {
 	t.Helper()
 	for _, section := range sections {
 		fmt.Printf("\n## %s\n\n%s\n", section.Title, section.Text)
+	}
+	if *against != "" {
+		worse, err := page.Check(filepath.FromSlash(*against), tolerance, sections...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range worse {
+			t.Error(line)
+		}
 	}
 	if *pageFile == "" {
 		return

@@ -4,6 +4,8 @@ package bench
 
 import (
 	"bytes"
+	"fmt"
+	"strings"
 	"testing"
 	"text/template"
 
@@ -12,29 +14,35 @@ import (
 
 // figures are what one run has measured.
 type figures struct {
-	plain, operator, idle         cost
-	managerMiB, childMiB, idleMiB float64
-	child                         string
+	plain    measured
+	operator []measured // in the order of ways
+	idle     cost
+	idleMiB  float64
 }
 
 // row is one line of the table of costs.
 type row struct {
 	Name            string
 	Wall, CPU, Runs float64
+	// Ratio says that the figures are shares of the plain loop's.
+	Ratio bool
 }
 
-var costText = template.Must(template.New("cost").Parse(`{{.Machines}} Machines of the kubemark module, created and destroyed {{.Rounds}}x, {{.Parallel}} engine runs at a time ({{.Machine}}). The plain loop is
-` + "`tofu apply -auto-approve`, `tofu destroy -auto-approve`" + ` over the same module, in one initialised folder with a local state file for each
+var costText = template.Must(template.New("cost").Parse(`{{.Machines}} Machines of the kubemark module, created, checked for drift and destroyed {{.Rounds}}x, {{.Parallel}} engine runs at a time ({{.Machine}}). The plain loop is
+` + "`tofu apply -auto-approve`, `tofu plan` and `tofu destroy -auto-approve`" + ` over the same module, in one initialised folder with a local state file for each
 Machine. CPU seconds are those of the manager or the loop's processes with all their children; the API server's are in neither.
 The operator does more for them: it keeps the state in Secrets, writes an intent before each run, and maintains the Machines' status.
 
-| | wall seconds per Machine | CPU seconds per Machine | CLI starts per Machine |
+| create and destroy | wall seconds per Machine | CPU seconds per Machine | CLI starts per Machine |
 |---|---|---|---|
-{{range .Rows}}| {{.Name}} | {{printf "%.3f" .Wall}} | {{printf "%.3f" .CPU}} | {{printf "%.2f" .Runs}} |
-{{end}}| **operator / plain loop** | **{{printf "%.2f" .WallRatio}}** | **{{printf "%.2f" .CPURatio}}** | |
-
-Memory at its peak: the manager {{printf "%.0f" .ManagerMiB}} MiB, its largest child ({{.Child}}) {{printf "%.0f" .ChildMiB}} MiB.
-`))
+{{range .Life}}{{template "row" .}}{{end}}
+| check | wall seconds per Machine | CPU seconds per Machine | CLI starts per Machine |
+|---|---|---|---|
+{{range .Checks}}{{template "row" .}}{{end}}
+Memory at its peak: {{.Peaks}}.
+{{define "row"}}{{if .Ratio}}| **{{.Name}} / plain loop** | **{{printf "%.2f" .Wall}}** | **{{printf "%.2f" .CPU}}** | |
+{{else}}| {{.Name}} | {{printf "%.3f" .Wall}} | {{printf "%.3f" .CPU}} | {{printf "%.2f" .Runs}} |
+{{end}}{{end}}`))
 
 var idleText = template.Must(template.New("idle").Parse(`{{.Idle}} Machines run, and nothing changes for {{.IdleFor}}, no drift check falling due ({{.Machine}}): **{{printf "%.0f" .IdleStarts}} processes started**,
 {{printf "%.2f" .IdleCPU}} CPU seconds a minute, {{printf "%.0f" .IdleMiB}} MiB at the peak of the manager's life until then.
@@ -42,24 +50,45 @@ var idleText = template.Must(template.New("idle").Parse(`{{.Idle}} Machines run,
 
 func (f *figures) print(t *testing.T) {
 	t.Helper()
+	var peaks []string
+	for _, m := range f.operator {
+		peaks = append(peaks, fmt.Sprintf("%s: the manager %.0f MiB, its largest child (%s) %.0f MiB", m.title, m.managerMiB, m.largest.name, m.largest.mib))
+	}
+	values := map[string]any{
+		"Machine": page.Machine(), "Machines": *machines, "Rounds": *rounds, "Parallel": *parallel,
+		"Life": f.rows(func(m measured) cost { return m.life }), "Checks": f.rows(func(m measured) cost { return m.check }), "Peaks": strings.Join(peaks, "; "),
+	}
+	sections := []page.Section{{Title: "What a Machine costs", Text: filled(t, costText, values)}}
+	if *idle > 0 {
+		sections = append(sections, page.Section{Title: "What idling costs", Text: filled(t, idleText, map[string]any{
+			"Machine": page.Machine(), "Idle": *idle, "IdleFor": *idleFor, "IdleStarts": f.idle.starts,
+			"IdleCPU": f.idle.cpu.Minutes() / f.idle.wall.Minutes() * 60, "IdleMiB": f.idleMiB,
+		})})
+	}
+	writePage(t, sections...)
+	for _, m := range f.operator {
+		if m.life.cpu > f.plain.life.cpu {
+			t.Errorf("%s: a Machine costs %.2f times the plain loop's CPU, want at most once", m.title, ratio(m.life.cpu, f.plain.life.cpu))
+		}
+	}
+}
+
+// rows returns a cost of the plain loop and of each way, and their ratios.
+func (f *figures) rows(of func(measured) cost) []row {
 	count := float64(*machines * *rounds)
 	line := func(name string, c cost) row {
 		return row{Name: name, Wall: c.wall.Seconds() / count, CPU: c.cpu.Seconds() / count, Runs: c.starts / count}
 	}
-	values := map[string]any{
-		"Machine": page.Machine(), "Machines": *machines, "Rounds": *rounds, "Parallel": *parallel,
-		"Rows":       []row{line("plain loop", f.plain), line("operator", f.operator)},
-		"WallRatio":  f.operator.wall.Seconds() / f.plain.wall.Seconds(),
-		"CPURatio":   f.operator.cpu.Seconds() / f.plain.cpu.Seconds(),
-		"ManagerMiB": f.managerMiB, "Child": f.child, "ChildMiB": f.childMiB,
-		"Idle": *idle, "IdleFor": *idleFor, "IdleStarts": f.idle.starts, "IdleCPU": f.idle.cpu.Minutes() / f.idle.wall.Minutes() * 60, "IdleMiB": f.idleMiB,
+	plain := of(f.plain)
+	rows := []row{line("plain loop", plain)}
+	for _, m := range f.operator {
+		rows = append(rows, line(m.title, of(m)))
 	}
-	writePage(t,
-		page.Section{Title: "What a Machine costs", Text: filled(t, costText, values)},
-		page.Section{Title: "What idling costs", Text: filled(t, idleText, values)})
-	if f.operator.cpu > f.plain.cpu {
-		t.Errorf("a Machine costs %.2f times the plain loop's CPU, want at most once", f.operator.cpu.Seconds()/f.plain.cpu.Seconds())
+	for _, m := range f.operator {
+		c := of(m)
+		rows = append(rows, row{Name: m.title, Wall: ratio(c.wall, plain.wall), CPU: ratio(c.cpu, plain.cpu), Ratio: true})
 	}
+	return rows
 }
 
 // filled returns a text with values put in.

@@ -81,7 +81,7 @@ func (r *race) counted(t *testing.T, wanted int, count func(metrics string) floa
 	if begin != nil {
 		begin()
 	}
-	until(t, 500*time.Millisecond, fmt.Sprintf("%d more are counted", wanted), func(ctx context.Context) (bool, error) {
+	until(t, scrapeEvery, fmt.Sprintf("%d more are counted", wanted), func(ctx context.Context) (bool, error) {
 		_, text, err := r.manager.Scrape(ctx, r.token)
 		return count(text)-had >= float64(wanted), err
 	})

@@ -94,7 +94,11 @@ func (p *plain) all(t *testing.T, verb string, names []string, parallel int) cos
 	group.SetLimit(parallel)
 	for _, name := range names {
 		group.Go(func() error {
-			cpu, err := p.run(ctx, verb, "-auto-approve", "-input=false", "-no-color", "-state="+name+".tfstate", "-var-file="+name+".tfvars.json")
+			arguments := []string{verb, "-input=false", "-no-color", "-state=" + name + ".tfstate", "-var-file=" + name + ".tfvars.json"}
+			if verb != "plan" {
+				arguments = append(arguments, "-auto-approve")
+			}
+			cpu, err := p.run(ctx, arguments...)
 			spent <- cpu
 			return err
 		})

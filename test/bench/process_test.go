@@ -20,6 +20,8 @@ type process struct {
 	name        string
 	// cpu is the time of the process and of its children that it has waited for.
 	cpu time.Duration
+	// own is the time of the process alone.
+	own time.Duration
 }
 
 func readProcess(pid int) (process, error) {
@@ -34,12 +36,15 @@ func readProcess(pid int) (process, error) {
 	if p.parent, err = strconv.Atoi(fields[1]); err != nil {
 		return process{}, err
 	}
-	for _, field := range fields[11:15] { // utime, stime, cutime, cstime
+	for i, field := range fields[11:15] { // utime, stime, cutime, cstime
 		ticks, err := strconv.Atoi(field)
 		if err != nil {
 			return process{}, err
 		}
 		p.cpu += time.Duration(ticks) * time.Second / ticksPerSecond
+		if i < 2 {
+			p.own = p.cpu
+		}
 	}
 	return p, nil
 }

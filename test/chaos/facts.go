@@ -85,7 +85,7 @@ func (w *world) processes(f *Facts) error {
 		return err
 	}
 	for _, process := range running {
-		kept := strings.Contains(process.Dir, "/providers") || process.Supervises() != "" && w.isManager(process.Parent)
+		kept := (strings.Contains(process.Dir, "/providers/") || process.Supervises() != "") && w.isManager(process.Parent)
 		if !kept && !w.isManager(process.PID) {
 			f.Running = append(f.Running, process.String())
 		}

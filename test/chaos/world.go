@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/test/apiproxy"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 	"github.com/machine-iac/machine-iac-operator/test/observe"
@@ -155,7 +156,7 @@ func (w *world) clouds(logins ...openstack.Login) map[string][]byte {
 
 // putSecret makes a Secret, or gives it other content.
 func (w *world) putSecret(ctx context.Context, name string, data map[string][]byte) error {
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name}, Data: data}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name, Labels: map[string]string{references.Label: "true"}}, Data: data}
 	err := w.client.Create(ctx, secret)
 	if client.IgnoreAlreadyExists(err) == nil && err != nil {
 		err = w.client.Update(ctx, secret)

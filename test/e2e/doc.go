@@ -5,7 +5,7 @@
 //	make e2e                                              # everything, ten to fifteen minutes on two cores
 //	make e2e-pulumi                                       # the same with Machines of stacks, which Pulumi runs
 //	make e2e TESTFLAGS='-ginkgo.focus="API server"'       # one chapter; each sets up what it stands on
-//	E2E_MANAGER_FLAGS=--warm-providers=8 make e2e         # with other flags for the manager
+//	E2E_MANAGER_FLAGS=--warm-providers=0 make e2e         # with other flags for the manager
 //
 // E2E_ENGINE says what the Machines of the story run on: terraform, which is the default, or pulumi. What is tested with one engine alone bears
 // that engine's name as its label, and is left out with the other. Machines of both meet in a chapter that either story has.

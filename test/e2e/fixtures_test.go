@@ -16,10 +16,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 )
 
 const (
@@ -51,7 +53,7 @@ func (w *world) makeSecrets(ctx context.Context) error {
 }
 
 func newSecret(name string, data map[string][]byte) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name}, Data: data}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name, Labels: map[string]string{references.Label: "true"}}, Data: data}
 }
 
 // copySecret makes a Secret with the credentials.
@@ -60,6 +62,13 @@ func (w *world) copySecret(ctx context.Context, name string) {
 	own := &corev1.Secret{}
 	Expect(w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: credentials}, own)).To(Succeed())
 	w.create(ctx, newSecret(name, own.Data))
+}
+
+// label sets the label of a Secret that lets Machines use it, to a value in JSON.
+func (w *world) label(ctx context.Context, secret, value string) {
+	GinkgoHelper()
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+references.Label+`":`+value+`}}}`))
+	Expect(w.client.Patch(ctx, newSecret(secret, nil), patch)).To(Succeed())
 }
 
 // machineSet is the example of the engine's kubemark, with user data.

@@ -17,11 +17,13 @@ import (
 )
 
 func aMachineThatCannotBeMade() {
-	const lateSecret = "late-credentials"
+	const lateSecret, unlabelledSecret = "late-credentials", "unlabelled-credentials"
 	var name string
 
 	BeforeAll(func(ctx SpecContext) {
 		w.replicas(ctx, few)
+		w.copySecret(ctx, unlabelledSecret)
+		w.label(ctx, unlabelledSecret, "null")
 		w.unguarded(ctx)
 		DeferCleanup(func(ctx SpecContext) { w.guarded(ctx) })
 	})
@@ -62,6 +64,12 @@ func aMachineThatCannotBeMade() {
 			change: credentialsFrom(lateSecret), wantPhase: machinev1beta1.PhaseProvisioning, wantWords: []string{lateSecret, "does not exist"},
 			fix: func(ctx context.Context, _ string) {
 				w.copySecret(ctx, lateSecret)
+			},
+		}),
+		Entry("because of a Secret that Machines may not use", misfit{
+			change: credentialsFrom(unlabelledSecret), wantPhase: machinev1beta1.PhaseProvisioning, wantWords: []string{unlabelledSecret, "it has no label", "kubectl label secret"},
+			fix: func(ctx context.Context, _ string) {
+				w.label(ctx, unlabelledSecret, `"credentials"`)
 			},
 		}),
 	)

@@ -27,10 +27,11 @@ var _ = Describe("The integration suite of machine-controller-manager", Ordered,
 		if os.Geteuid() != 0 {
 			Skip("a PID namespace needs root")
 		}
+		stopMCM() // the suite starts its own
 		home := filepath.Join(w.dir, "suite")
 		folder := filepath.Join(home, "test", "integration", "provider")
 		mcm := filepath.Join(home, "dev", "mcm")
-		for _, made := range []string{folder, filepath.Join(mcm, ".git"), filepath.Join(mcm, "kubernetes", "crds"), filepath.Join(home, ".ci", "controllers-test")} {
+		for _, made := range []string{folder, filepath.Join(mcm, ".git"), filepath.Join(mcm, "kubernetes", "crds"), filepath.Join(home, ".ci", "controllers-test", "logs")} {
 			Expect(os.MkdirAll(made, 0o755)).To(Succeed())
 		}
 		write := func(path, content string) { Expect(os.WriteFile(path, []byte(content), 0o600)).To(Succeed()) }

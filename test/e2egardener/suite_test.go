@@ -21,6 +21,8 @@ import (
 
 const (
 	root = "../.."
+	// theirs and ours are both kinds of Machines.
+	theirs, ours = "machines.machine.sapcloud.io", "machines.machine.openshift.io"
 	// patience is for what takes some seconds to a minute on an idle machine.
 	patience    = 5 * time.Minute
 	poll        = 500 * time.Millisecond
@@ -57,7 +59,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	w.land, err = landscape.Open(ctx, root, w.dir, GinkgoWriter)
 	Expect(err).NotTo(HaveOccurred())
-	w.manager, err = w.land.Lab.StartManager(ctx, "--controllers=machine")
+	w.manager, err = w.land.Lab.StartManager(ctx, "--controllers=machine,drain", "--inventory-interval=20s", "--orphan-grace-period=30s")
 	Expect(err).NotTo(HaveOccurred())
 }, NodeTimeout(10*time.Minute))
 
@@ -88,7 +90,7 @@ var _ = JustAfterEach(func(ctx SpecContext) {
 	if !CurrentSpecReport().Failed() || w.land == nil {
 		return
 	}
-	for _, kind := range []string{"machinedeployments.machine.sapcloud.io", "machines.machine.sapcloud.io", "machines.machine.openshift.io"} {
+	for _, kind := range []string{"machinedeployments.machine.sapcloud.io", theirs, ours} {
 		out, err := w.land.Lab.Kubectl(ctx, "get", kind, "-o", "yaml")
 		fmt.Printf("\n$ kubectl get %s (%v)\n%s", kind, err, out)
 	}
@@ -136,9 +138,9 @@ func apply(ctx context.Context, manifest string) {
 // ordered is what tests read of MCM's Machines.
 type ordered struct {
 	Metadata struct {
-		Name   string
-		UID    string
-		Labels map[string]string
+		Name              string
+		DeletionTimestamp string
+		Labels            map[string]string
 	}
 	Spec struct {
 		ProviderID string
@@ -152,7 +154,7 @@ type ordered struct {
 
 // machines returns MCM's Machines with a label name=NAME.
 func machines(ctx context.Context, name string) ([]ordered, error) {
-	out, err := w.land.Lab.Kubectl(ctx, "get", "machines.machine.sapcloud.io", "-l", "name="+name, "-o", "json")
+	out, err := w.land.Lab.Kubectl(ctx, "get", theirs, "-l", "name="+name, "-o", "json")
 	if err != nil {
 		return nil, err
 	}
@@ -161,37 +163,41 @@ func machines(ctx context.Context, name string) ([]ordered, error) {
 }
 
 // nodes returns the names of the target's Nodes.
-func nodes(ctx context.Context) ([]string, error) {
+func nodes(ctx SpecContext) ([]string, error) {
 	out, err := w.land.KubectlTarget(ctx, "", "get", "nodes", "-o", "name")
 	return strings.Fields(out), err
 }
 
-// running reports whether so many Machines of a MachineDeployment run, all of a class, and no others are there.
-func running(name, class string, count int) func(SpecContext) error {
+// running reports whether so many Machines of the pool run, all of a class, and no others are there.
+func running(class string, count int) func(SpecContext) error {
 	return func(ctx SpecContext) error {
-		list, err := machines(ctx, name)
+		list, err := machines(ctx, pool)
 		if err != nil {
 			return err
 		}
-		for _, m := range list {
-			if m.Status.CurrentStatus.Phase != "Running" || m.Spec.Class.Name != class {
-				return fmt.Errorf("%s of class %s is %q: %s", m.Metadata.Name, m.Spec.Class.Name, m.Status.CurrentStatus.Phase, m.Status.LastOperation.Description)
-			}
-		}
-		if len(list) != count {
-			return fmt.Errorf("there are %d Machines", len(list))
-		}
-		return nil
+		return allRun(list, class, count)
 	}
+}
+
+func allRun(list []ordered, class string, count int) error {
+	for _, m := range list {
+		if m.Status.CurrentStatus.Phase != "Running" || m.Spec.Class.Name != class {
+			return fmt.Errorf("%s of class %s is %q: %s", m.Metadata.Name, m.Spec.Class.Name, m.Status.CurrentStatus.Phase, m.Status.LastOperation.Description)
+		}
+	}
+	if len(list) != count {
+		return fmt.Errorf("there are %d Machines", len(list))
+	}
+	return nil
 }
 
 // nothingLeft reports what is left of Machines.
 func nothingLeft(ctx SpecContext) error {
 	for what, arguments := range map[string][]string{
-		"MCM's Machines": {"get", "machines.machine.sapcloud.io", "-o", "name"},
-		"Machines":       {"get", "machines.machine.openshift.io", "-o", "name"},
+		"MCM's Machines": {"get", theirs, "-o", "name"},
+		"Machines":       {"get", ours, "-o", "name"},
 		"states":         {"get", "secrets", "-l", "tfstate=true", "-o", "name"},
-		"user data":      {"get", "secrets", "-l", "app.kubernetes.io/managed-by=machine-controller-manager", "-o", "name"},
+		"user data":      {"get", "secrets", "-l", "app.kubernetes.io/managed-by=machine-controller-manager,machine-iac.io/usable-by-machines=user-data", "-o", "name"},
 	} {
 		out, err := w.land.Lab.Kubectl(ctx, arguments...)
 		if err != nil || out != "" {

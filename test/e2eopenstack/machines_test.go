@@ -26,6 +26,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 )
 
@@ -69,7 +70,7 @@ func alone(name string, fields map[string]any) *machinev1beta1.Machine {
 }
 
 func newSecret(name string, data map[string]string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name}, StringData: data}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name, Labels: map[string]string{references.Label: "true"}}, StringData: data}
 }
 
 func (w *world) machine(ctx context.Context, g Gomega, name string) *machinev1beta1.Machine {

@@ -15,6 +15,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
@@ -47,7 +48,7 @@ func newTofu(t *testing.T, confined *sandbox.Sandbox, warm int) (engine *tofu.En
 	work = workFolder(t)
 	engine, err = tofu.New(tofu.Options{
 		Binary: binary, WorkDir: work, ProviderMirror: hostileMirror(t), Slots: 2, WaitDelay: 10 * time.Second, Sandbox: confined,
-		Warm: tofu.WarmOptions{Max: warm},
+		Warm: provider.Options{Max: warm},
 	})
 	if err != nil {
 		t.Fatal(err)

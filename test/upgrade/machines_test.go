@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
@@ -129,7 +130,7 @@ func (w *world) slowCredentials() string {
 	own := &corev1.Secret{}
 	w.must(w.client.Get(w.Context(), client.ObjectKey{Namespace: lab.Namespace, Name: "kubemark-credentials"}, own))
 	slowly := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "slow-credentials"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "slow-credentials", Labels: map[string]string{references.Label: "true"}},
 		Data:       map[string][]byte{"server": []byte(w.proxy.Address()), "ca.crt": w.proxy.Authority(), "token": own.Data["token"]},
 	}
 	w.must(w.client.Create(w.Context(), slowly))

@@ -174,6 +174,8 @@ type breach struct {
 	What    string `json:"what,omitempty"`
 	Problem string `json:"problem"`
 	Fix     string `json:"fix,omitempty"`
+	// Unsafe says that no content with the breach is used, wherever it comes from.
+	Unsafe bool `json:"unsafe,omitempty"`
 }
 
 // settle sums up once everything has been checked.

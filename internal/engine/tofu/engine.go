@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/singleflight"
 	"k8s.io/utils/clock"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
@@ -51,7 +52,7 @@ type Options struct {
 	// Sandbox confines engines and warm providers; nil confines nothing.
 	Sandbox *sandbox.Sandbox
 	// Warm says which providers are kept running between runs; its zero value keeps none.
-	Warm   WarmOptions
+	Warm   provider.Options
 	Logger logr.Logger
 	// Clock provides the times in reports; nil means the machine's.
 	Clock clock.PassiveClock
@@ -80,10 +81,10 @@ func (o Options) validate() error {
 	if o.WorkDir == "" {
 		return errors.New("no work folder is given")
 	}
-	if o.Slots < 0 || o.WaitDelay < 0 || o.InitTimeout < 0 || o.Warm.Max < 0 || o.Warm.Uses < 0 || o.Warm.IdleTTL < 0 {
+	if o.Slots < 0 || o.WaitDelay < 0 || o.InitTimeout < 0 {
 		return errors.New("numbers and durations must not be negative")
 	}
-	return reserved.Check(o.Environment)
+	return errors.Join(o.Warm.Validate(), reserved.Check(o.Environment))
 }
 
 // Engine runs one CLI in a private work folder:
@@ -99,7 +100,7 @@ type Engine struct {
 	dir     workDir
 	lock    *os.File
 	slots   chan *slot
-	pool    *pool // nil where providers are not kept
+	pool    *provider.Pool // nil where providers are not kept
 	// readable is what every engine may read, beside its module: the mirror, and the CLI's configuration.
 	readable []string
 	inits    singleflight.Group
@@ -223,7 +224,7 @@ func (e *Engine) Close(ctx context.Context) error {
 		}
 	}
 	if e.pool != nil {
-		e.pool.close()
+		e.pool.Close()
 	}
 	lock := e.lock
 	e.lock = nil

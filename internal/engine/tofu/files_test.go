@@ -89,7 +89,7 @@ func TestARunWithFilesHasNoWarmProvider(t *testing.T) {
 		t.Errorf("plan is %+v, want one create", report.Planned)
 	}
 	if f.lease != nil {
-		t.Errorf("the run has %d warm providers, which keep the paths of its files", len(f.lease.providers))
+		t.Errorf("the run has %d warm providers, which keep the paths of its files", len(f.lease.Reattach()))
 	}
 	closeNow(t, f)
 }

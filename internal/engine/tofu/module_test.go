@@ -201,6 +201,40 @@ func TestChecksumsAreCheckedAtInitAndOnDemand(t *testing.T) {
 	}
 }
 
+func TestAProviderThatTheLockFileDoesNotKnowIsRefused(t *testing.T) {
+	mirror := t.TempDir()
+	if err := os.CopyFS(filepath.Join(mirror, "registry.opentofu.org", "gavinbunney"), os.DirFS(filepath.Join(mirrorForTests(t), "registry.opentofu.org", "gavinbunney"))); err != nil {
+		t.Fatal(err)
+	}
+	at := func(o *Options) { o.ProviderMirror, o.VerifyEachRun = mirror, true }
+	e := newEngine(t, at)
+	prepare(t, e, objectModule(objectLock+"}\n"))
+	f := open(t, e, RunSpec{ID: "r", Module: "object", Backend: newBackend(t).at("m"), Variables: []byte(`{"name":"x"}`)})
+	lock, err := os.ReadFile(filepath.Join(f.dir, lockFile)) // with the checksums of what the mirror has
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeNow(t, f)
+	if err := newEngine(t, at).Prepare(t.Context(), objectModule(string(lock))); err != nil {
+		t.Fatalf("the provider that the lock file knows: %v", err)
+	}
+	binaries, err := filepath.Glob(filepath.Join(mirror, "*", "*", "*", "*", "*", "terraform-provider-*"))
+	if err != nil || len(binaries) != 1 {
+		t.Fatalf("the mirror has %q, %v", binaries, err)
+	}
+	content, err := os.ReadFile(binaries[0])
+	if err == nil {
+		err = os.Remove(binaries[0]) // it may be a link
+	}
+	if err == nil {
+		err = os.WriteFile(binaries[0], append(content, 0), 0o700) // it would still run
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectTexts(t, newEngine(t, at).Prepare(t.Context(), objectModule(string(lock))), []string{"kubectl", "checksums"})
+}
+
 func TestPrepareOnceAlsoAfterARestart(t *testing.T) {
 	dir := workFolder(t)
 	inDir := func(o *Options) { o.WorkDir = dir }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
@@ -34,6 +35,9 @@ type RunSpec struct {
 	Variables []byte
 	// Environment is added to the engine's, for example credentials of the infrastructure.
 	Environment map[string]string
+	// Credentials names whose credentials the environment has, such as a Secret. Warm providers of the same module and name that have other
+	// ones are ended.
+	Credentials string
 	// Files are written into the run's folder, for the engine's user alone, and removed with it. Their paths are in the engine's
 	// environment, in the variables that they are named by.
 	Files   map[string]string
@@ -82,11 +86,15 @@ type Workspace struct {
 	module string
 	dir    string
 	redact *redact.Redactor
+	// environment is the engine's, but for what depends on its providers.
+	environment map[string]string
 
-	mu     sync.Mutex
-	lease  *lease // nil until an operation wants warm providers
-	dumped []byte
-	closed bool
+	mu    sync.Mutex
+	lease *provider.Lease // nil until an operation wants warm providers
+	// plugins is how many providers the module uses, once there is a lease.
+	plugins int
+	dumped  []byte
+	closed  bool
 }
 
 // Open waits for a free slot, makes the run's folder, and returns it. Close gives both back. An error is an *Error: a wait that
@@ -156,8 +164,8 @@ func (f *Workspace) fill(ctx context.Context) error {
 		return err
 	}
 	maps.Copy(own, f.run.Environment)
-	environment := f.engine.environment(f.dir, f.slot, own, f.run.Backend)
-	return f.slot.use(ctx, f.dir, f.engine.confined(environment, f.dir, f.module))
+	f.environment = f.engine.confined(f.engine.environment(f.dir, f.slot, own, f.run.Backend), f.dir, f.module)
+	return f.slot.use(ctx, f.dir, f.environment)
 }
 
 // linkModule puts the module into the run's folder, or what takes its place.
@@ -281,7 +289,11 @@ func (f *Workspace) operate(ctx context.Context, op failure.Op, call func(contex
 	if f.closed {
 		return &engine.Report{}, &failure.Error{Op: op, Class: failure.Unknown, Err: errors.New("the run is closed")}
 	}
-	providers := tfexec.Reattach(f.providers())
+	running := f.providers(ctx)
+	if err := f.slot.terraform.SetEnv(f.environmentBeside(running)); err != nil {
+		return &engine.Report{}, &failure.Error{Op: op, Class: failure.Unknown, Err: f.redact.Error(err)}
+	}
+	providers := tfexec.Reattach(running)
 	report, err := f.slot.run(ctx, operation{
 		op:        op,
 		dir:       f.dir,
@@ -301,7 +313,7 @@ func (f *Workspace) operate(ctx context.Context, op failure.Op, call func(contex
 }
 
 // providers returns the running providers for the next operation, nil where there are none.
-func (f *Workspace) providers() tfexec.ReattachInfo {
+func (f *Workspace) providers(ctx context.Context) tfexec.ReattachInfo {
 	if len(f.run.Providers) > 0 {
 		return f.run.Providers
 	}
@@ -311,15 +323,20 @@ func (f *Workspace) providers() tfexec.ReattachInfo {
 	}
 	if f.lease == nil {
 		files, err := providersOf(f.module)
+		f.plugins = len(files)
 		if err != nil {
 			f.engine.options.Logger.Error(err, "no warm providers; the engine starts its own")
 		}
-		f.lease = f.engine.pool.lend(files, f.engine.providerEnvironment(f.run.Environment))
+		use := provider.Use{Files: files, Environment: f.engine.providerEnvironment(f.run.Environment)}
+		if f.run.Credentials != "" {
+			use.Owner = f.run.Module + " " + f.run.Credentials
+		}
+		f.lease = f.engine.pool.Lend(ctx, use)
 	}
-	if len(f.lease.providers) == 0 {
-		return nil
+	if info := f.lease.Reattach(); len(info) > 0 {
+		return info
 	}
-	return f.lease.reattach()
+	return nil
 }
 
 // endProviders ends the warm providers of a run that failed: a call may still be going on in them, or they may be the cause.
@@ -327,7 +344,7 @@ func (f *Workspace) endProviders() {
 	if f.lease == nil {
 		return
 	}
-	if err := f.lease.discard(); err != nil {
+	if err := f.lease.Discard(); err != nil {
 		f.engine.options.Logger.Error(err, "ending the warm providers of a run that failed", "folder", f.run.ID)
 	}
 }
@@ -369,7 +386,7 @@ func (f *Workspace) giveBack() error {
 	f.closed = true
 	f.dumped = nil
 	if f.lease != nil {
-		f.lease.giveBack()
+		f.lease.GiveBack()
 	}
 	return f.engine.release(f.slot)
 }

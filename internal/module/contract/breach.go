@@ -23,6 +23,9 @@ type Breach struct {
 	Problem string
 	// Fix says what to do about it.
 	Fix string
+	// Unsafe says that a run of the content could do more than its providers do: run other programs, or read files of the manager. No content
+	// is used then, wherever it comes from.
+	Unsafe bool
 }
 
 // String renders the breach on one line: place, offender, problem and fix.
@@ -89,13 +92,29 @@ func (r *Report) At(where hcl.Range, what, problem, fix string) {
 	r.Add(Breach{File: where.Filename, Line: where.Start.Line, What: what, Problem: problem, Fix: fix})
 }
 
-// diagnostics adds what the HCL parser complained of. Warnings are not breaches.
+// UnsafeAt adds a breach at a place in HCL for which the content is not used wherever it comes from.
+func (r *Report) UnsafeAt(where hcl.Range, what, problem, fix string) {
+	r.Add(Breach{File: where.Filename, Line: where.Start.Line, What: what, Problem: problem, Fix: fix, Unsafe: true})
+}
+
+// MarkUnsafe makes the breaches that match some for which the content is not used, and reports whether there are any.
+func (r *Report) MarkUnsafe(match func(Breach) bool) (marked bool) {
+	for i, breach := range r.breaches {
+		if match(breach) {
+			r.breaches[i].Unsafe, marked = true, true
+		}
+	}
+	return marked
+}
+
+// diagnostics adds what the HCL parser complained of, of a whole file where what is empty. Warnings are not breaches. A file that is not read here
+// may be read by an engine, which the other rules would not know.
 func (r *Report) diagnostics(file, what string, diags hcl.Diagnostics) {
 	for _, diag := range diags {
 		if diag.Severity != hcl.DiagError {
 			continue
 		}
-		breach := Breach{File: file, What: what, Problem: "is not valid HCL: " + OneLine(diag.Summary), Fix: OneLine(diag.Detail)}
+		breach := Breach{File: file, What: what, Problem: "is not valid HCL: " + OneLine(diag.Summary), Fix: OneLine(diag.Detail), Unsafe: what == ""}
 		if diag.Subject != nil {
 			breach.Line = diag.Subject.Start.Line
 		}
@@ -105,13 +124,22 @@ func (r *Report) diagnostics(file, what string, diags hcl.Diagnostics) {
 
 // Err returns an [*Error] with all breaches of a module, or nil when there is none.
 func (r *Report) Err(name string, engine v1alpha1.Engine) error {
-	if len(r.breaches) == 0 {
+	return newError(name, engine, r.breaches)
+}
+
+// UnsafeErr returns an [*Error] with the breaches for which content is never used, or nil when there is none.
+func (r *Report) UnsafeErr(name string, engine v1alpha1.Engine) error {
+	return newError(name, engine, slices.DeleteFunc(slices.Clone(r.breaches), func(b Breach) bool { return !b.Unsafe }))
+}
+
+func newError(name string, engine v1alpha1.Engine, breaches []Breach) error {
+	if len(breaches) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(r.breaches, func(a, b Breach) int {
+	slices.SortStableFunc(breaches, func(a, b Breach) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.What, b.What))
 	})
-	return &Error{Module: name, Engine: engine, Breaches: slices.Compact(r.breaches)}
+	return &Error{Module: name, Engine: engine, Breaches: slices.Compact(breaches)}
 }
 
 // OneLine returns a text with each run of white space as one space.

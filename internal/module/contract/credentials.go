@@ -26,8 +26,23 @@ func (m *Metadata) checkUnless(path string, index int) {
 	}
 }
 
+// checkMatches checks the expressions of a key at a path.
 func (m *Metadata) checkMatches(path string, key v1alpha1.CredentialKey) {
-	for i, pattern := range key.Matches {
+	m.checkPatterns(path+".matches", key.Matches)
+	for i, part := range key.Parts {
+		at := fmt.Sprintf("%s.parts[%d]", path, i)
+		if len(part.Path) == 0 || slices.Contains(part.Path, "") {
+			m.AtField(at+".path", "is empty, or has an empty step", `write what leads to the value, for example [clouds, "*", auth, auth_url]`)
+		}
+		if len(part.Matches) == 0 {
+			m.AtField(at+".matches", "is empty", "write what the value may be")
+		}
+		m.checkPatterns(at+".matches", part.Matches)
+	}
+}
+
+func (m *Metadata) checkPatterns(path string, patterns []string) {
+	for i, pattern := range patterns {
 		if _, err := regexp.Compile(pattern); err != nil {
 			m.AtField(fmt.Sprintf("%s[%d]", path, i), "is not a regular expression: "+OneLine(err.Error()), "write it in RE2 syntax")
 		}

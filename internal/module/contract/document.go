@@ -35,8 +35,11 @@ func (r *Report) InvalidYAML(file string, err error) {
 	if match := yamlLine.FindStringSubmatch(err.Error()); match != nil {
 		line, _ = strconv.Atoi(match[1])
 	}
-	r.Add(Breach{File: file, Line: line, Problem: "is not valid YAML: " + OneLine(err.Error())})
+	r.Add(Breach{File: file, Line: line, Problem: "is not valid YAML: " + OneLine(err.Error()), Unsafe: true}) // an engine may read it all the same
 }
+
+// hugeQuantity matches quantities in JSON that nobody would write. Of a large exponent the library computes all digits.
+var hugeQuantity = regexp.MustCompile(`"(cpu|memory)":"?(?:[^",}\]]{65}|[^",}\]]*[eE][+-]?[0-9]{3})`)
 
 // Decode parses the file strictly into a value of the document's kind.
 func (d *Document) Decode(content []byte, into any) bool {
@@ -46,6 +49,10 @@ func (d *Document) Decode(content []byte, into any) bool {
 	}
 	if err != nil {
 		d.InvalidYAML(d.File, err)
+		return false
+	}
+	if found := hugeQuantity.FindSubmatch(raw); found != nil {
+		d.Add(Breach{File: d.File, Problem: fmt.Sprintf("has a quantity of %s that is too long, or has too large an exponent", found[1]), Fix: `write it as "4" or "16Gi"`})
 		return false
 	}
 	strictErrs, err := strictjson.UnmarshalStrict(raw, into)
@@ -79,6 +86,11 @@ func (d *Document) checkKind(read metav1.TypeMeta) {
 // AtField adds a breach at a field of the document, or at the nearest parent that is there.
 func (d *Document) AtField(path, problem, fix string) {
 	d.Add(Breach{File: d.File, Line: d.line(path), What: path, Problem: problem, Fix: fix})
+}
+
+// UnsafeField is AtField for a breach for which the content is not used wherever it comes from.
+func (d *Document) UnsafeField(path, problem, fix string) {
+	d.Add(Breach{File: d.File, Line: d.line(path), What: path, Problem: problem, Fix: fix, Unsafe: true})
 }
 
 func (d *Document) line(path string) int {

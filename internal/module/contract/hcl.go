@@ -44,8 +44,10 @@ func searchHCL(folder string) func(name string) bool {
 
 // ParseHCL returns the syntax tree of a file, or nil after reporting why there is none.
 func ParseHCL(content []byte, name string, found *Report) *hclsyntax.Body {
-	if line, problem := tooDeep(content); line > 0 {
-		found.Add(Breach{File: name, Line: line, Problem: problem, Fix: "write it simpler"})
+	// What the lexer complains of, the parser complains of too.
+	tokens, _ := hclsyntax.LexConfig(content, "", hcl.InitialPos)
+	if line, problem := TooDeep(tokens); line > 0 {
+		found.Add(Breach{File: name, Line: line, Problem: problem, Fix: "write it simpler", Unsafe: true})
 		return nil
 	}
 	file, diags := hclparse.NewParser().ParseHCL(content, name)
@@ -60,11 +62,9 @@ func ParseHCL(content []byte, name string, found *Report) *hclsyntax.Body {
 	return body
 }
 
-// tooDeep returns the line where the parser would recurse too deep, and what makes it so; 0 when it would not. Only the lexer
+// TooDeep returns the line where the parser would recurse too deep, and what makes it so; 0 when it would not. Only the lexer
 // runs here, which does not recurse. Brackets nest; operators recurse without any ("!!!x", "a ? b : c ? d : e").
-func tooDeep(content []byte) (line int, problem string) {
-	// What the lexer complains of, the parser complains of too.
-	tokens, _ := hclsyntax.LexConfig(content, "", hcl.InitialPos)
+func TooDeep(tokens hclsyntax.Tokens) (line int, problem string) {
 	depth, operators := 0, 0
 	for _, token := range tokens {
 		switch token.Type {

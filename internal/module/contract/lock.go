@@ -40,26 +40,17 @@ func ParseSource(source string) (provider module.Provider, ok bool) {
 // IsExactVersion reports whether a text is one version, and no constraint.
 func IsExactVersion(text string) bool { return versionPattern.MatchString(text) }
 
-// readRequirements returns the entries of every required_providers block by local name, and refuses whatever else a terraform
+// readRequirements returns the entries of every required_providers block by local name. The package confine refuses whatever else a terraform
 // block may hold.
 func readRequirements(blocks []*hclsyntax.Block, found *Report) map[string]requirement {
 	required := map[string]requirement{}
 	for _, block := range blocks {
-		for name, attribute := range block.Body.Attributes {
-			if name != "required_version" {
-				found.At(attribute.Range(), "terraform."+name, "is not allowed in a provider module", "remove it")
-			}
-		}
 		for _, inner := range block.Body.Blocks {
-			switch inner.Type {
-			case "required_providers":
-				for name, attribute := range inner.Body.Attributes {
-					required[name] = readRequirement(name, attribute, found)
-				}
-			case "backend", "cloud":
-				found.At(inner.Range(), Title(inner), "is not allowed: the operator keeps the state", "remove it")
-			default:
-				found.At(inner.Range(), Title(inner), "is not allowed in a provider module", "remove it")
+			if inner.Type != "required_providers" {
+				continue
+			}
+			for name, attribute := range inner.Body.Attributes {
+				required[name] = readRequirement(name, attribute, found)
 			}
 		}
 	}

@@ -153,7 +153,7 @@ func (m *Metadata) checkCredentials() {
 		m.checkKey(path+".key", key.Key)
 		m.checkVariable(path, key)
 		m.checkUnless(path+".unless", i)
-		m.checkMatches(path+".matches", key)
+		m.checkMatches(path, key)
 		if slices.Contains(key.Path, "") {
 			m.AtField(path+".path", "has an empty step", "write the names and positions that lead to the value")
 		}
@@ -202,7 +202,7 @@ func (m *Metadata) checkVariableName(path, name string) {
 	case !variableName.MatchString(name):
 		m.AtField(path, fmt.Sprintf("is %q, which cannot name an environment variable", name), "use letters, digits and '_'")
 	case reservedName.MatchString(name):
-		m.AtField(path, fmt.Sprintf("is %s, which steers the engine and is the operator's to set", name),
+		m.UnsafeField(path, fmt.Sprintf("is %s, which steers the engine and is the operator's to set", name),
 			"use a variable that the provider reads")
 	}
 }

@@ -22,27 +22,13 @@ func sortBlocks(bodies []*hclsyntax.Body, found *Report) map[string][]*hclsyntax
 			found.At(attribute.Range(), name, "is outside of any block", "move it into a block, or remove it")
 		}
 		for _, block := range body.Blocks {
-			if problem, fix := blockRule(block.Type); problem != "" {
-				found.At(block.Range(), Title(block), problem, fix)
+			if block.Type == "import" {
+				found.At(block.Range(), Title(block), "would import at every run", "move it to lookup/, which is used only after an interrupted create")
 			}
 			sorted[block.Type] = append(sorted[block.Type], block)
 		}
 	}
 	return sorted
-}
-
-// blockRule says what is wrong with a top-level block of the module proper, if anything.
-func blockRule(blockType string) (problem, fix string) {
-	switch blockType {
-	case "terraform", "provider", "variable", "locals", "resource", "data", "ephemeral", "output", "check", "moved", "removed":
-		return "", ""
-	case "import":
-		return "would import at every run", "move it to lookup/, which is used only after an interrupted create"
-	case "module":
-		return "calls another module, which no lock file pins", "put its resources into this folder"
-	default:
-		return "is not a block that a provider module may have", "remove it"
-	}
 }
 
 // checkResources checks everything that a provider serves against the contract, and returns the addresses that the instance may have.
@@ -57,9 +43,6 @@ func checkResources(blocks map[string][]*hclsyntax.Block, required map[string]re
 			checkRequired(name, block, required, found)
 		}
 	}
-	for _, block := range blocks["removed"] {
-		checkNoPrograms(block, found)
-	}
 	return findInstances(blocks["resource"], found)
 }
 
@@ -68,10 +51,7 @@ func checkServed(block *hclsyntax.Block, required map[string]requirement, found 
 		found.At(block.Range(), Title(block), "does not have a type and a name", "write both")
 		return
 	}
-	checkNoPrograms(block, found)
-	if block.Type == "data" && block.Labels[0] == "external" {
-		found.At(block.Range(), Title(block), "runs a program", "use a provider's data source")
-	}
+	checkDeletable(block, found)
 	name, _, _ := strings.Cut(block.Labels[0], "_")
 	if attribute := block.Body.Attributes["provider"]; attribute != nil {
 		traversal, diags := hcl.AbsTraversalForExpr(attribute.Expr)
@@ -93,15 +73,10 @@ func checkRequired(name string, block *hclsyntax.Block, required map[string]requ
 	}
 }
 
-func checkNoPrograms(block *hclsyntax.Block, found *Report) {
+func checkDeletable(block *hclsyntax.Block, found *Report) {
 	for _, inner := range block.Body.Blocks {
-		switch inner.Type {
-		case "provisioner", "connection":
-			found.At(inner.Range(), Title(inner), "runs programs beside the provider", "remove it; what runs on the instance is user data")
-		case "lifecycle":
-			if attribute := inner.Body.Attributes["prevent_destroy"]; attribute != nil {
-				found.At(attribute.Range(), Title(block), "sets prevent_destroy, so that its Machine could not be deleted", "remove it")
-			}
+		if attribute := inner.Body.Attributes["prevent_destroy"]; inner.Type == "lifecycle" && attribute != nil {
+			found.At(attribute.Range(), Title(block), "sets prevent_destroy, so that its Machine could not be deleted", "remove it")
 		}
 	}
 }

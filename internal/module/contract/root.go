@@ -19,32 +19,16 @@ import (
 // ProjectFile is the name of a file that makes a folder a Pulumi project: a stack, and no module in HCL.
 const ProjectFile = "Pulumi.yaml"
 
-// CheckHCL reads a module that OpenTofu or Terraform runs, and checks what the contract says of those. meta may be nil.
+// CheckHCL reads a module that OpenTofu or Terraform runs, and checks what the contract says of those, but for what the package confine does. meta
+// may be nil.
 func CheckHCL(files snapshot.Files, meta *Metadata, found *Report) module.Definition {
 	checkLayout(files, found)
 	if _, exists := files[ProjectFile]; exists {
 		found.Add(Breach{File: ProjectFile, Problem: "is a program of Pulumi, but spec.engine of module.yaml is Terraform", Fix: "write engine: Pulumi, or remove the file"})
 	}
-	loaded, blocks, required := readHCL(files, found)
-	checkOutputs(blocks["output"], found)
-	for _, rules := range searches {
-		searchCheck{searchRules: rules, files: files, metadata: meta, required: required, instances: loaded.Instances, found: found}.check()
-	}
-	meta.checkInstanceCheck(blocks["provider"], loaded.InstanceCheck)
-	meta.CheckCreates(typesOf(blocks["resource"]), loaded.Instances...)
-	return loaded
-}
-
-// ReadHCL reads what a run by OpenTofu or Terraform needs, without the rest of the contract.
-func ReadHCL(files snapshot.Files, found *Report) module.Definition {
-	read, _, _ := readHCL(files, found)
-	return read
-}
-
-func readHCL(files snapshot.Files, found *Report) (module.Definition, map[string][]*hclsyntax.Block, map[string]requirement) {
 	blocks := sortBlocks(parseRoot(files, found), found)
 	required := readRequirements(blocks["terraform"], found)
-	read := module.Definition{
+	loaded := module.Definition{
 		Variables:      ReadVariables(blocks["variable"], found),
 		Providers:      checkLock(files, required, found),
 		Instances:      checkResources(blocks, required, found),
@@ -53,8 +37,14 @@ func readHCL(files snapshot.Files, found *Report) (module.Definition, map[string
 		InventoryFiles: files.Names(searchHCL(InventoryFolder)),
 		InstanceCheck:  instanceCheckHCL(blocks, files),
 	}
-	read.Checks = ReadChecks(blocks["check"], read.Variables, found)
-	return read, blocks, required
+	loaded.Checks = ReadChecks(blocks["check"], loaded.Variables, found)
+	checkOutputs(blocks["output"], found)
+	for _, rules := range searches {
+		searchCheck{searchRules: rules, files: files, metadata: meta, required: required, instances: loaded.Instances, found: found}.check()
+	}
+	meta.checkInstanceCheck(blocks["provider"], loaded.InstanceCheck)
+	meta.CheckCreates(typesOf(blocks["resource"]), loaded.Instances...)
+	return loaded
 }
 
 // InfluencesRun reports whether a file can make a difference to a run. Whatever is not known to make none does: HCL can read
@@ -100,11 +90,11 @@ func checkLayout(files snapshot.Files, found *Report) {
 		base := path.Base(name)
 		switch {
 		case strings.HasSuffix(base, ".tf.json"), strings.HasSuffix(base, ".tofu"), strings.HasSuffix(base, ".tofu.json"):
-			found.Add(Breach{File: name, Problem: "is HCL that only some engines read, or not HCL's own syntax", Fix: "write a .tf file"})
+			found.Add(Breach{File: name, Problem: "is HCL that only some engines read, or not HCL's own syntax", Fix: "write a .tf file", Unsafe: true})
 		case base == "override.tf", strings.HasSuffix(base, "_override.tf"):
 			found.Add(Breach{File: name, Problem: "overrides what other files say", Fix: "change those files instead"})
 		case strings.HasSuffix(base, ".tfvars"), strings.HasSuffix(base, ".tfvars.json"):
-			found.Add(Breach{File: name, Problem: "sets variables, which is the operator's part", Fix: "remove it"})
+			found.Add(Breach{File: name, Problem: "sets variables, which is the operator's part", Fix: "remove it", Unsafe: true})
 		}
 	}
 }

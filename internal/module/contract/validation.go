@@ -111,7 +111,7 @@ func (c validationCheck) expression(what string, expression hclsyntax.Expression
 		c.found.At(where, what, problem, fix)
 	}
 	_ = hclsyntax.VisitAll(expression, func(node hclsyntax.Node) hcl.Diagnostics {
-		if call, ok := node.(*hclsyntax.FunctionCallExpr); ok {
+		if call, ok := hclfuncs.Plain(node).(*hclsyntax.FunctionCallExpr); ok {
 			if _, known := hclfuncs.Functions()[call.Name]; !known {
 				breach(call.NameRange, fmt.Sprintf("calls %s, which cannot be evaluated before a run", call.Name),
 					"use functions whose result depends on their arguments only; docs/contracts/module.md lists them")
@@ -135,7 +135,7 @@ func (c validationCheck) expression(what string, expression hclsyntax.Expression
 
 // result reports an expression that fails whatever the variables are, and one whose result has another type than is wanted.
 func (c validationCheck) result(what string, expression hclsyntax.Expression, wanted cty.Type, fix string) {
-	value, diags := expression.Value(c.context)
+	value, diags := hclfuncs.Metered(expression).Value(c.context)
 	if diags.HasErrors() {
 		for _, diag := range diags {
 			where := expression.Range()

@@ -96,6 +96,10 @@ func SecretParts(keys []v1alpha1.CredentialKey, data map[string][]byte) []string
 // faultOfPath says that a key has nothing where its path leads.
 func faultOfPath(key v1alpha1.CredentialKey, err error) Fault {
 	problem := fmt.Sprintf("the key %q of the Secret has no value at %s", key.Key, strings.Join(key.Path, "."))
+	var limit *LimitError
+	if errors.As(err, &limit) {
+		return Fault{fmt.Sprintf("the key %q of the Secret %s", key.Key, limit.Problem), limit.Fix}
+	}
 	if err != nil {
 		problem = fmt.Sprintf("the key %q of the Secret is neither YAML nor JSON", key.Key)
 	}
@@ -120,7 +124,7 @@ func faultOf(key v1alpha1.CredentialKey, value []byte, given bool) *Fault {
 			"write what the module's README says, and nothing else",
 		}
 	}
-	return nil
+	return faultOfParts(key, value)
 }
 
 // matching returns an expression for values that consist of texts which match the patterns; nil when there are none.

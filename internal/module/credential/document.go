@@ -11,19 +11,32 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ScalarIn returns the text, number or bool at a path of a document in YAML or JSON, as text; "" where there is none. Errors show nothing of it.
+// ScalarIn returns the text, number or bool at a path of a document in YAML or JSON, as text; "" where there is none. The error is a [*LimitError]
+// where the document is too large. Errors show nothing of it.
 func ScalarIn(document []byte, path []string) (string, error) {
-	converted, err := yaml.YAMLToJSON(document)
+	value, err := read(document, yaml.YAMLToJSON)
 	if err != nil {
-		return "", errors.New("neither YAML nor JSON")
+		return "", err
+	}
+	return ScalarAt(value, path...), nil
+}
+
+// read decodes a document within the limits, with numbers as json.Number.
+func read(document []byte, toJSON func([]byte) ([]byte, error)) (any, error) {
+	if err := checkDocument(document); err != nil {
+		return nil, err
+	}
+	converted, err := toJSON(document)
+	if err != nil {
+		return nil, errNoDocument
 	}
 	decoder := json.NewDecoder(bytes.NewReader(converted))
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil && !errors.Is(err, io.EOF) {
-		return "", errors.New("neither YAML nor JSON")
+		return nil, errNoDocument
 	}
-	return ScalarAt(value, path...), nil
+	return value, nil
 }
 
 // ScalarAt returns the same of a value that is decoded, with numbers as json.Number. Steps are names in objects, and positions in lists from "0".

@@ -97,14 +97,23 @@ func base64Decode(args []string) (cty.Value, error) {
 // replace takes a text between slashes as a regular expression.
 func replace(args []string) (cty.Value, error) {
 	text, old, by := args[0], args[1], args[2]
-	if len(old) < 2 || !strings.HasPrefix(old, "/") || !strings.HasSuffix(old, "/") {
+	source, is := asPattern(old)
+	if !is {
 		return cty.StringVal(strings.ReplaceAll(text, old, by)), nil
 	}
-	pattern, err := regexp.Compile(old[1 : len(old)-1])
+	pattern, err := regexp.Compile(source)
 	if err != nil {
 		return cty.NilVal, fmt.Errorf("compiling the regular expression: %w", err)
 	}
 	return cty.StringVal(pattern.ReplaceAllString(text, by)), nil
+}
+
+// asPattern returns the regular expression between slashes, and whether there is one.
+func asPattern(text string) (string, bool) {
+	if len(text) < 2 || !strings.HasPrefix(text, "/") || !strings.HasSuffix(text, "/") {
+		return "", false
+	}
+	return text[1 : len(text)-1], true
 }
 
 func urlDecode(args []string) (cty.Value, error) {

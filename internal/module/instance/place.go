@@ -239,6 +239,10 @@ func (r placeReader) credential(from v1alpha1.PlaceCredential) (value, missing s
 		steps = append(steps, expanded)
 	}
 	value, err = credential.ScalarIn(raw, steps)
+	var limit *credential.LimitError
+	if errors.As(err, &limit) {
+		return "", "", fmt.Errorf("the key %q of the credentials Secret %s", key, limit.Problem)
+	}
 	if err != nil {
 		return "", "", fmt.Errorf("the key %q of the credentials Secret is neither YAML nor JSON", key)
 	}

@@ -121,7 +121,7 @@ func diskOf(entry cty.Value, spec v1alpha1.PreviewDisk) Disk {
 
 // diskSize returns a size as its author wrote it, with its unit. Bytes are shown in a larger unit where possible, since they are hard to read.
 func diskSize(text, unit string) string {
-	quantity, err := resource.ParseQuantity(text + unit)
+	quantity, err := quantityOf(text + unit)
 	switch {
 	case err != nil:
 		return text // its validation lets it pass, so people may read it as it is

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"regexp"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -102,6 +103,17 @@ func sizeOfType(m *module.Module, providerSpec cty.Value) (Size, error) {
 	return size, &UnknownTypeError{Module: m.Name(), File: file, Field: path, Type: name}
 }
 
+// longQuantity matches what is no quantity that anybody would write. Of a large exponent the library computes all digits.
+var longQuantity = regexp.MustCompile(`^.{65}|[eE][+-]?[0-9]{3}`)
+
+// quantityOf reads a quantity.
+func quantityOf(text string) (resource.Quantity, error) {
+	if longQuantity.MatchString(text) {
+		return resource.Quantity{}, resource.ErrNumeric
+	}
+	return resource.ParseQuantity(text)
+}
+
 // floor returns a quantity without its fraction; Value would round it up.
 func floor(quantity resource.Quantity) int64 {
 	whole := quantity.Value()
@@ -136,7 +148,7 @@ func (r *sizeReader) read(fields v1alpha1.CapacityFields, size *Size) {
 		size.CPU, r.cpu = *product, true
 	}
 	if text := textAt(r.from, fields.Memory); text != "" {
-		quantity, err := resource.ParseQuantity(text + fields.MemoryUnit)
+		quantity, err := quantityOf(text + fields.MemoryUnit)
 		if err != nil || quantity.Sign() <= 0 {
 			fix := "write a quantity, for example 16Gi"
 			if fields.MemoryUnit != "" {

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/confine"
 	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
 	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 	"github.com/machine-iac/machine-iac-operator/internal/module/stack"
@@ -26,10 +27,6 @@ func Module(fsys fs.FS) (*module.Module, error) {
 	found := &contract.Report{}
 	meta := contract.ReadMetadata(files, found)
 	contract.CheckDocumentation(files, found)
-	check := contract.CheckHCL
-	if stack.Is(meta, files) {
-		check = stack.Check
-	}
 	loaded := check(files, meta, found)
 	addMetadata(&loaded, meta)
 	if err := found.Err(loaded.Name, loaded.Spec.Engine); err != nil {
@@ -37,6 +34,16 @@ func Module(fsys fs.FS) (*module.Module, error) {
 	}
 	loaded.Files = files.Only(func(name string) bool { return contract.InfluencesRun(name) && !meta.IsCatalogue(name) })
 	return module.New(loaded), nil
+}
+
+// check checks what the engine runs that module.yaml or the files name. meta may be nil.
+func check(files snapshot.Files, meta *contract.Metadata, found *contract.Report) module.Definition {
+	if stack.Is(meta, files) {
+		return stack.Check(files, meta, found)
+	}
+	loaded := contract.CheckHCL(files, meta, found)
+	confine.CheckHCL(files, found)
+	return loaded
 }
 
 // addMetadata adds what module.yaml says, once the variable provider_spec is known that it refers to. meta may be nil.

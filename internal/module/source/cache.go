@@ -1,6 +1,7 @@
 package source
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,6 +10,9 @@ import (
 
 	"github.com/go-logr/logr"
 )
+
+// signatureSuffix is what the name of an artifact's signature ends with.
+const signatureSuffix = ".signature"
 
 // cache keeps contents as files that are named by their digest. Nothing in it is trusted: what does not have the digest of its name is
 // not there. It only saves downloads, so that its failures are logged and no more.
@@ -45,6 +49,27 @@ func (c cache) put(digest string, content []byte) {
 	}
 	if err := c.write(c.path(digest), content); err != nil {
 		c.logger.Info("A provider module could not be kept, so that a restart has to fetch it again", "digest", digest, "error", err.Error())
+	}
+}
+
+// signature returns the signature that was found for an artifact. Whether it is good is for the keys to say.
+func (c cache) signature(digest string) (signed, bool) {
+	var kept signed
+	if c.dir == "" {
+		return kept, false
+	}
+	content, err := readSmall(c.path(digest)+signatureSuffix, 2*maxPayloadBytes)
+	ok := err == nil && json.Unmarshal(content, &kept) == nil
+	return kept, ok
+}
+
+func (c cache) putSignature(digest string, one signed) {
+	content, err := json.Marshal(one)
+	if err == nil && c.dir != "" {
+		err = c.write(c.path(digest)+signatureSuffix, content)
+	}
+	if err != nil {
+		c.logger.Info("The signature of a provider module could not be kept, so that a restart has to fetch it again", "digest", digest, "error", err.Error())
 	}
 }
 

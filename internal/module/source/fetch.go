@@ -3,6 +3,7 @@ package source
 import (
 	"bytes"
 	"context"
+	"crypto"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -43,6 +44,9 @@ type Options struct {
 	Timeout time.Duration
 	// Backoff is how often a download is tried, and the time between. Default: five times within about 15 s.
 	Backoff wait.Backoff
+	// SignedBy are keys of which one must have signed an artifact of a registry; where there are none, no signature is asked for. What comes from
+	// elsewhere has its digest alone.
+	SignedBy []crypto.PublicKey
 	// Logger logs tries that failed, and a cache that cannot be used. Default: nothing is logged.
 	Logger logr.Logger
 }

@@ -37,6 +37,11 @@ func (f *fetcher) artifact(ctx context.Context, reference Reference) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
+	if len(f.SignedBy) > 0 {
+		if err := f.checkSigned(ctx, from, reference.digest); err != nil {
+			return nil, fmt.Errorf("checking who signed the artifact: %w", err)
+		}
+	}
 	manifest, err := f.content(ctx, reference.digest, func(ctx context.Context) ([]byte, error) {
 		found, err := remote.Get(from.Digest(reference.digest), f.registryOptions(ctx)...)
 		if err != nil {

@@ -30,6 +30,7 @@ func readLocals(blocks []*hclsyntax.Block, variables map[string]module.Variable,
 		if !c.sound(one) {
 			continue
 		}
+		one.Expression = hclfuncs.Metered(one.Expression)
 		value, diags := one.Value(context, values)
 		for _, diag := range diags {
 			where := one.Range
@@ -110,7 +111,7 @@ func (c localCheck) sound(one module.Local) bool {
 		c.found.At(where, what, problem, fix)
 	}
 	_ = hclsyntax.VisitAll(one.Expression, func(node hclsyntax.Node) hcl.Diagnostics {
-		call, ok := node.(*hclsyntax.FunctionCallExpr)
+		call, ok := hclfuncs.Plain(node).(*hclsyntax.FunctionCallExpr)
 		if !ok {
 			return nil
 		}

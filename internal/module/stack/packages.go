@@ -100,6 +100,13 @@ func (d *declarationCheck) read(content []byte) module.Package {
 	if d.Name == bridgePlugin {
 		one.Provider = d.bridged()
 	}
+	served := one.Plugin // under another name: what is used by its own name is refused where it is used
+	if one.Provider != nil {
+		served = one.Provider.Type
+	}
+	if does := programPackage(served); does != "" && served != one.Name {
+		d.UnsafeField("name", does, "remove it, and use a package of the infrastructure")
+	}
 	return one
 }
 

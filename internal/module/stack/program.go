@@ -101,7 +101,7 @@ func readProgram(files snapshot.Files, name string, found *contract.Report) *pro
 		return nil
 	}
 	if len(document.Content) != 1 || document.Content[0].Kind != yamlnode.MappingNode {
-		found.Add(contract.Breach{File: name, Problem: "is no YAML object", Fix: "write the project's name, runtime, config, resources and outputs"})
+		found.Add(contract.Breach{File: name, Problem: "is no YAML object", Fix: "write the project's name, runtime, config, resources and outputs", Unsafe: true})
 		return nil
 	}
 	read := &program{file: name, fields: fieldsOf(document.Content[0]), document: document}
@@ -129,8 +129,10 @@ func callsIn(node *yamlnode.Node) []yamlText {
 	var calls []yamlText
 	walkFields(node, func(one yamlField) {
 		if strings.EqualFold(one.name, "fn::invoke") {
-			if function := fieldOf(fieldsOf(one.value), "function"); function != nil {
-				calls = append(calls, yamlText{text: function.text(), line: function.line})
+			for _, function := range fieldsOf(one.value) {
+				if strings.EqualFold(function.name, "function") { // Pulumi takes any case
+					calls = append(calls, yamlText{text: function.text(), line: function.line})
+				}
 			}
 		} else if match := functionCall.FindStringSubmatch(one.name); match != nil {
 			calls = append(calls, yamlText{text: match[1], line: one.line})
@@ -202,6 +204,11 @@ func typeOf(token string, isBridged bool) string {
 // add reports a breach at a line of the program.
 func (p *program) add(found *contract.Report, line int, what, problem, fix string) {
 	found.Add(contract.Breach{File: p.file, Line: line, What: what, Problem: problem, Fix: fix})
+}
+
+// unsafe reports a breach for which the content is not used wherever it comes from.
+func (p *program) unsafe(found *contract.Report, line int, what, problem, fix string) {
+	found.Add(contract.Breach{File: p.file, Line: line, What: what, Problem: problem, Fix: fix, Unsafe: true})
 }
 
 // kindOf names what a field holds, for messages.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/repeat"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/confine"
 	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
 	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
@@ -44,6 +45,17 @@ func (c programCheck) check() {
 	}
 }
 
+// CodeIn reports the programs in other languages than YAML as breaches: they are code, and no rule sees what it does. It is for content that
+// nobody is known to have chosen.
+func CodeIn(files snapshot.Files, found *contract.Report) {
+	for _, name := range files.Names(func(name string) bool { return path.Base(name) == projectFile }) {
+		if p := readProgram(files, name, &contract.Report{}); p != nil && !p.isYAML() {
+			p.unsafe(found, lineOf(p.field("runtime")), "runtime", fmt.Sprintf("is %q, so that the program is code, which is not run from where others may write it", p.runtime),
+				"give the stack to the manager by --module-dir or --module-source, or have what is stored signed by --module-key-file")
+		}
+	}
+}
+
 // fields that a project may have, by whether its program is YAML. Whatever else there is makes Pulumi read or do something that no rule
 // here looks at.
 var (
@@ -73,7 +85,7 @@ func (c programCheck) project(p *program) {
 	case p.isYAML():
 		allowed = yamlFields
 	case p.runtime == "":
-		p.add(c.found, lineOf(p.field("runtime")), "runtime", "names none", "write runtime: yaml, or the language of the program")
+		p.unsafe(c.found, lineOf(p.field("runtime")), "runtime", "names none", "write runtime: yaml, or the language of the program")
 		return
 	}
 	for _, one := range p.fields {
@@ -84,19 +96,24 @@ func (c programCheck) project(p *program) {
 		if !known {
 			reason = [2]string{"is not a field that a stack's project may have", "remove it, or correct its spelling; there are " + strings.Join(allowed, ", ")}
 		}
-		p.add(c.found, one.line, one.name, reason[0], reason[1])
+		p.unsafe(c.found, one.line, one.name, reason[0], reason[1])
 	}
 	if p.isYAML() && p.runtimeOptions {
-		p.add(c.found, lineOf(p.field("runtime")), "runtime", "has options, with which a program of its own could write the program", "write runtime: yaml")
+		p.unsafe(c.found, lineOf(p.field("runtime")), "runtime", "has options, with which a program of its own could write the program", "write runtime: yaml")
 	}
 	if main := p.field("main").text(); main != "" && !isInside(main) {
-		p.add(c.found, p.field("main").line, "main", fmt.Sprintf("is %q, which leads out of the stack", main), "name a folder of the stack")
+		p.unsafe(c.found, p.field("main").line, "main", fmt.Sprintf("is %q, which leads out of the stack", main), "name a folder of the stack")
 	}
 	c.config(p)
 	c.functions(p)
 	if p.isYAML() {
 		for _, one := range p.resources {
 			c.resource(p, one)
+		}
+		for _, one := range p.calls {
+			if does := programPackage(packageOf(one.text)); does != "" {
+				p.unsafe(c.found, one.line, one.text, does, "use a provider's function")
+			}
 		}
 		for _, one := range repeat.Faults(&p.document) {
 			problem, fix, _ := strings.Cut(one.Problem, "; ")
@@ -185,6 +202,9 @@ var (
 	fileFunctions   = []string{"fn::readfile", "fn::filebase64", "fn::filebase64sha256", "fn::fileasset", "fn::filearchive"}
 )
 
+// mergeKey is YAML's key for the fields of other objects.
+const mergeKey = "<<"
+
 // functions checks what a YAML program calls.
 func (c programCheck) functions(p *program) {
 	for _, one := range p.fields {
@@ -193,16 +213,38 @@ func (c programCheck) functions(p *program) {
 			switch {
 			case name == "fn::unsecret":
 				p.add(c.found, f.line, f.name, "would show a secret in the checkpoint", "remove it")
+			case name == mergeKey:
+				p.unsafe(c.found, f.line, f.name, "merges objects, which not everything that reads YAML takes for the same", "write it out")
 			case slices.Contains(remoteFunctions, name):
-				p.add(c.found, f.line, f.name, "reads what is no part of the stack", "put it into the stack's folder, or use a provider's function")
-			case slices.Contains(fileFunctions, name) && (f.text() == "" || strings.Contains(f.text(), "${") || !isInside(f.text())):
-				p.add(c.found, f.line, f.name, "reads "+f.kind()+", which may be any file of the manager", "name a file of the stack's folder, literally")
+				p.unsafe(c.found, f.line, f.name, "reads what is no part of the stack", "put it into the stack's folder, or use a provider's function")
+			case slices.Contains(fileFunctions, name):
+				c.fileFunction(p, f)
 			}
 		})
 		if at := alias(one.value); at > 0 {
-			p.add(c.found, at, "", "has an alias, which not everything that reads YAML takes for the same", "write it out")
+			p.unsafe(c.found, at, "", "has an alias, which not everything that reads YAML takes for the same", "write it out")
 		}
 	}
+}
+
+// fileFunction checks that a function of files reads a file of the stack.
+func (c programCheck) fileFunction(p *program, f yamlField) {
+	const fix = "name a file of the stack's folder, literally"
+	named := path.Clean(f.text())
+	switch {
+	case f.text() == "" || strings.Contains(f.text(), "${") || !isInside(f.text()):
+		p.unsafe(c.found, f.line, f.name, "reads "+f.kind()+", which may be any file of the manager", fix)
+	case !contract.InfluencesRun(named) || !c.holds(named):
+		p.unsafe(c.found, f.line, f.name, "reads "+f.kind()+", which is no file of the stack that a run has", fix)
+	}
+}
+
+// holds reports whether the stack has a file or a folder of a name. The whole folder is none: in a run it has more than the stack.
+func (c programCheck) holds(name string) bool {
+	if _, exists := c.files[name]; exists {
+		return true
+	}
+	return len(c.files.Names(func(file string) bool { return strings.HasPrefix(file, name+"/") })) > 0
 }
 
 // alias returns the line of the first alias below a node, 0 when there is none.
@@ -271,6 +313,8 @@ func (c programCheck) outputs(p *program) {
 	}
 }
 
+const pluginURL = "pluginDownloadURL"
+
 // resourceFields and resourceOptions are what a resource may have. Whatever else there is would be ignored, or break a rule.
 var (
 	resourceFields  = []string{"type", "defaultProvider", "properties", "options", "get", repeat.Field}
@@ -279,12 +323,12 @@ var (
 		"hideDiffs", "ignoreChanges", "parent", "provider", "providers", "replaceOnChanges", "replaceWith", "replacementTrigger",
 	}
 	refusedOptions = map[string][2]string{
-		"protect":           {"keeps its Machine from being deleted", "remove it"},
-		"retainOnDelete":    {"leaves the instance behind when its Machine is deleted", "remove it"},
-		"import":            {"would import at every run", "remove it; lookup/ finds what an interrupted run has created"},
-		"version":           {"pins a version beside " + packagesFolder + "/", "remove it, and pin the package there"},
-		"pluginDownloadURL": {"would download a plugin", "remove it: plugins come from the folder that the manager is given"},
-		"name":              {"gives it another name than its key", "remove it: it is known by its key"},
+		"protect":        {"keeps its Machine from being deleted", "remove it"},
+		"retainOnDelete": {"leaves the instance behind when its Machine is deleted", "remove it"},
+		"import":         {"would import at every run", "remove it; lookup/ finds what an interrupted run has created"},
+		"version":        {"pins a version beside " + packagesFolder + "/", "remove it, and pin the package there"},
+		pluginURL:        {"would download a plugin", "remove it: plugins come from the folder that the manager is given"},
+		"name":           {"gives it another name than its key", "remove it: it is known by its key"},
 	}
 )
 
@@ -299,7 +343,11 @@ func (c programCheck) resource(p *program, one programResource) {
 			if !known {
 				reason = [2]string{"is not known", "remove it, or correct its spelling; there are " + strings.Join(allowed, ", ")}
 			}
-			p.add(c.found, field.line, what+"."+field.name, reason[0], reason[1])
+			report := p.add
+			if !known || field.name == pluginURL {
+				report = p.unsafe // no rule looks at it
+			}
+			report(c.found, field.line, what+"."+field.name, reason[0], reason[1])
 		}
 	}
 	refuse(what, one.fields, resourceFields)
@@ -313,10 +361,18 @@ func (c programCheck) resource(p *program, one programResource) {
 	case one.typ == "":
 		p.add(c.found, one.line, what, "has no type", "write type: package:module:Type")
 	case name == "pulumi":
-		p.add(c.found, one.line, what, fmt.Sprintf("is a %s, which reads another stack or makes nothing", one.typ), "remove it")
-	case name == "command":
-		p.add(c.found, one.line, what, "runs programs", "use a provider's resource; what runs on the instance is user data")
+		p.unsafe(c.found, one.line, what, fmt.Sprintf("is a %s, which reads another stack or makes nothing", one.typ), "remove it")
+	case programPackage(name) != "":
+		p.unsafe(c.found, one.line, what, programPackage(name), "use a provider's resource; what runs on the instance is user data")
 	}
+}
+
+// programPackage says what a package does beside the infrastructure; empty for one that may be used.
+func programPackage(name string) string {
+	if name == "command" {
+		return "runs programs"
+	}
+	return confine.ProgramProvider(name)
 }
 
 // packages checks that what programs use is pinned, and nothing else.

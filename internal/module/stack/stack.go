@@ -40,29 +40,29 @@ func Is(meta *contract.Metadata, files snapshot.Files) bool {
 // Check reads a stack and checks it against the contract. meta may be nil.
 func Check(files snapshot.Files, meta *contract.Metadata, found *contract.Report) module.Definition {
 	checkLayout(files, found)
-	loaded := Read(files, found)
+	loaded := read(files, found)
 	programCheck{files: files, metadata: meta, module: loaded, found: found}.check()
 	return loaded
 }
 
-// Read reads what a run of a stack needs, without the rest of the contract.
-func Read(files snapshot.Files, found *contract.Report) module.Definition {
+// read reads what a run of a stack needs.
+func read(files snapshot.Files, found *contract.Report) module.Definition {
 	blocks := sortBlocks(files, found)
-	read := module.Definition{
+	loaded := module.Definition{
 		Variables:   contract.ReadVariables(blocks["variable"], found),
 		Packages:    readPackages(files, found),
 		LookupFiles: searchFiles(files, contract.LookupFolder),
 		AdoptFiles:  searchFiles(files, contract.AdoptFolder),
 	}
-	read.Locals = readLocals(blocks["locals"], read.Variables, found)
-	read.Checks = readChecks(blocks["check"], read.Variables, found)
-	read.Providers = bridged(read.Packages)
+	loaded.Locals = readLocals(blocks["locals"], loaded.Variables, found)
+	loaded.Checks = readChecks(blocks["check"], loaded.Variables, found)
+	loaded.Providers = bridged(loaded.Packages)
 	if program := readProgram(files, projectFile, found); program != nil {
-		if address := program.instance(read.Packages); address != "" {
-			read.Instances = []string{address}
+		if address := program.instance(loaded.Packages); address != "" {
+			loaded.Instances = []string{address}
 		}
 	}
-	return read
+	return loaded
 }
 
 // sortBlocks groups the blocks of a stack's HCL by type.
@@ -131,9 +131,9 @@ func checkFile(name string, found *contract.Report) {
 		found.Add(contract.Breach{File: name, Problem: "is HCL, which a stack does not run", Fix: "use variables.tf, locals.tf and checks.tf only; the program is in " + projectFile})
 	case folder != "." && !contract.IsSearchFolder(folder):
 	case slices.Contains(otherPrograms, base):
-		found.Add(contract.Breach{File: name, Problem: "would be run in place of " + projectFile, Fix: "write the program into " + path.Join(folder, projectFile)})
+		found.Add(contract.Breach{File: name, Problem: "would be run in place of " + projectFile, Fix: "write the program into " + path.Join(folder, projectFile), Unsafe: true})
 	case strings.HasPrefix(base, "Pulumi.") && base != projectFile:
-		found.Add(contract.Breach{File: name, Problem: "holds settings of a stack, which are the operator's to write", Fix: "remove it; what a user may set is a field of provider_spec"})
+		found.Add(contract.Breach{File: name, Problem: "holds settings of a stack, which are the operator's to write", Fix: "remove it; what a user may set is a field of provider_spec", Unsafe: true})
 	}
 }
 

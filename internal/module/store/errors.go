@@ -24,6 +24,24 @@ func (e *DamagedError) Error() string {
 // Unwrap returns what is wrong.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
+// UnprovenError says that what is stored of a module is not proven to be what a manager with a key has kept.
+type UnprovenError struct {
+	// Secret is where it is stored, as namespace/name.
+	Secret string
+}
+
+// Error implements error.
+func (e *UnprovenError) Error() string {
+	return fmt.Sprintf("the module in Secret %s is not signed with a key of --module-key-file, so somebody else may have written it, and it is not used; "+
+		"if you know where it is from, sign it with 'kubectl machine module sign'", e.Secret)
+}
+
+// IsUnproven reports whether err says that a module is stored and not proven.
+func IsUnproven(err error) bool {
+	_, unproven := errors.AsType[*UnprovenError](err)
+	return unproven
+}
+
 // IsMissing reports whether err says that a module cannot be had, however often it is asked for.
 func IsMissing(err error) bool {
 	_, damaged := errors.AsType[*DamagedError](err)

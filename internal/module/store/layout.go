@@ -59,14 +59,14 @@ func partName(digest, archive string, index int) string {
 }
 
 // secretsFor returns the Secrets that hold a module, in the order in which they are to be written: the head last.
-func secretsFor(namespace string, m *module.Module, chunk int) ([]*corev1.Secret, error) {
+func secretsFor(namespace string, m *module.Module, options Options) ([]*corev1.Secret, error) {
 	var packed bytes.Buffer
 	if err := snapshot.WriteArchive(&packed, m.Files()); err != nil {
 		return nil, err
 	}
 	raw := packed.Bytes()
 	sum := checksum(raw)
-	chunks := split(raw, chunk)
+	chunks := split(raw, options.ChunkBytes)
 	if len(chunks) > maxParts {
 		return nil, fmt.Errorf("it takes %d Secrets and may take %d", len(chunks), maxParts)
 	}
@@ -87,6 +87,9 @@ func secretsFor(namespace string, m *module.Module, chunk int) ([]*corev1.Secret
 	head := newSecret(headName(m.Digest()), RoleHead, chunks[0])
 	head.Annotations[annotationArchive] = sum
 	head.Annotations[annotationParts] = strconv.Itoa(len(chunks))
+	if options.Keys != nil {
+		head.Annotations[AnnotationSignature] = options.Keys.sign(m.Digest())
+	}
 	return append(secrets, head), nil
 }
 
@@ -103,8 +106,8 @@ func partsOf(digest string, head *corev1.Secret) (names []string, archive string
 	return names, archive, nil
 }
 
-// unpack returns the module in an archive with the checksum.
-func unpack(raw []byte, archive, digest string) (*module.Module, error) {
+// unpack returns the module in an archive with the checksum. What no administrator is known to have chosen is held to more rules.
+func unpack(raw []byte, archive, digest string, chosen bool) (*module.Module, error) {
 	if checksum(raw) != archive {
 		return nil, fmt.Errorf("the checksum of its %s is wrong", dataArchive)
 	}
@@ -112,7 +115,11 @@ func unpack(raw []byte, archive, digest string) (*module.Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	restored, err := load.Restore(files)
+	restore := load.Restore
+	if chosen {
+		restore = load.RestoreProven
+	}
+	restored, err := restore(files)
 	if err != nil {
 		return nil, err
 	}

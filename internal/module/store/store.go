@@ -34,6 +34,10 @@ type Options struct {
 	ChunkBytes int
 	// Grace is how long a module must have been unused before it is removed; an hour when zero.
 	Grace time.Duration
+	// Keys sign what is kept, and what they have not signed is not loaded. When nil, nothing is signed, and everything is loaded.
+	Keys *Keys
+	// Known reports whether a content is that of a module which the program was given, so that what is stored of it may be signed; none when nil.
+	Known func(digest string) bool
 }
 
 // Store keeps modules in Secrets. It caches what it has written and read. It is safe for concurrent use.
@@ -66,18 +70,24 @@ func New(live client.Client, options Options) *Store {
 	if options.Grace <= 0 {
 		options.Grace = defaultGrace
 	}
+	if options.Known == nil {
+		options.Known = func(string) bool { return false }
+	}
 	return &Store{client: live, options: options, kept: map[location]*module.Module{}, unused: map[location]time.Time{}}
 }
 
-// Keep stores a module in a namespace unless it is there. What is there and is damaged is written anew.
+// Keep stores a module in a namespace unless it is there, and signs it. What is there and is damaged is written anew.
 func (s *Store) Keep(ctx context.Context, namespace string, m *module.Module) error {
 	at := location{namespace: namespace, digest: m.Digest()}
 	if s.recall(at) != nil {
 		return nil
 	}
-	_, err := s.read(ctx, at)
-	if IsMissing(err) {
+	_, proven, err := s.read(ctx, at, true)
+	switch {
+	case IsMissing(err):
 		err = s.write(ctx, at, m, !errors.Is(err, ErrNotFound))
+	case err == nil && !proven && s.options.Keys != nil:
+		err = s.sign(ctx, at)
 	}
 	if err != nil {
 		return fmt.Errorf("keeping module %s: %w", m.Reference(), err)
@@ -86,13 +96,17 @@ func (s *Store) Keep(ctx context.Context, namespace string, m *module.Module) er
 	return nil
 }
 
-// Load returns a stored module. It returns ErrNotFound when there is none, and a *DamagedError when what there is cannot be used.
+// Load returns a stored module. It returns ErrNotFound when there is none, a *DamagedError when what there is cannot be used, and an
+// *UnprovenError when it is not signed.
 func (s *Store) Load(ctx context.Context, namespace, digest string) (*module.Module, error) {
 	at := location{namespace: namespace, digest: digest}
 	if known := s.recall(at); known != nil {
 		return known, nil
 	}
-	loaded, err := s.read(ctx, at)
+	loaded, proven, err := s.read(ctx, at, s.options.Known(digest))
+	if s.options.Keys != nil && !proven && !errors.Is(err, ErrNotFound) && (err == nil || IsMissing(err)) && !s.options.Known(digest) {
+		err = &UnprovenError{Secret: at.object().String()}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("loading module sha256:%s: %w", digest, err)
 	}
@@ -118,41 +132,57 @@ func (s *Store) remember(at location, m *module.Module) {
 	delete(s.unused, at)
 }
 
-func (s *Store) read(ctx context.Context, at location) (*module.Module, error) {
+// read returns what is stored, and whether it is signed. With known, what has the digest is known to be of an administrator's choice.
+func (s *Store) read(ctx context.Context, at location, known bool) (stored *module.Module, proven bool, err error) {
 	head := &corev1.Secret{}
 	if err := s.client.Get(ctx, at.object(), head); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil, ErrNotFound
+			return nil, false, ErrNotFound
 		}
-		return nil, fmt.Errorf("reading Secret %s: %w", at.object(), err)
+		return nil, false, fmt.Errorf("reading Secret %s: %w", at.object(), err)
 	}
+	proven = s.options.Keys.proven(at.digest, head)
 	names, archive, err := partsOf(at.digest, head)
 	if err != nil {
-		return nil, &DamagedError{Secret: at.object().String(), Err: err}
+		return nil, proven, &DamagedError{Secret: at.object().String(), Err: err}
 	}
 	raw := bytes.Clone(head.Data[dataArchive])
 	for _, name := range names {
 		part := &corev1.Secret{}
 		err := s.client.Get(ctx, types.NamespacedName{Namespace: at.namespace, Name: name}, part)
 		if apierrors.IsNotFound(err) {
-			return nil, &DamagedError{Secret: at.object().String(), Err: fmt.Errorf("its part %s is gone", name)}
+			return nil, proven, &DamagedError{Secret: at.object().String(), Err: fmt.Errorf("its part %s is gone", name)}
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading Secret %s/%s: %w", at.namespace, name, err)
+			return nil, proven, fmt.Errorf("reading Secret %s/%s: %w", at.namespace, name, err)
 		}
 		raw = append(raw, part.Data[dataArchive]...)
 	}
-	stored, err := unpack(raw, archive, at.digest)
+	stored, err = unpack(raw, archive, at.digest, proven || known)
 	if err != nil {
-		return nil, &DamagedError{Secret: at.object().String(), Err: err}
+		return nil, proven, &DamagedError{Secret: at.object().String(), Err: err}
 	}
-	return stored, nil
+	return stored, proven, nil
+}
+
+// sign writes the proof for what is stored. It is for the digest alone, so that the content need not be read.
+func (s *Store) sign(ctx context.Context, at location) error {
+	head := &corev1.Secret{}
+	err := s.client.Get(ctx, at.object(), head)
+	if err == nil {
+		metav1.SetMetaDataAnnotation(&head.ObjectMeta, AnnotationSignature, s.options.Keys.sign(at.digest))
+		err = s.client.Update(ctx, head)
+	}
+	if err != nil {
+		return fmt.Errorf("signing the module in Secret %s: %w", at.object(), err)
+	}
+	return nil
 }
 
 // write writes the Secrets of a module. A part that exists already is of an earlier try, and its name identifies its content. With
 // anew, after damage, all are written anew.
 func (s *Store) write(ctx context.Context, at location, m *module.Module, anew bool) error {
-	secrets, err := secretsFor(at.namespace, m, s.options.ChunkBytes)
+	secrets, err := secretsFor(at.namespace, m, s.options)
 	if err != nil {
 		return err
 	}
@@ -169,7 +199,10 @@ func (s *Store) write(ctx context.Context, at location, m *module.Module, anew b
 			return fmt.Errorf("writing Secret %s/%s: %w", secret.Namespace, secret.Name, err)
 		}
 	}
-	_, err = s.read(ctx, at) // another may have been faster; what can be read is what counts
+	_, proven, err := s.read(ctx, at, true) // another may have been faster; what can be read is what counts
+	if err == nil && !proven && s.options.Keys != nil {
+		return s.sign(ctx, at)
+	}
 	return err
 }
 

@@ -42,6 +42,9 @@ type shelf struct {
 	calls     *atomic.Int32
 	// failing fails the creation of heads.
 	failing *atomic.Bool
+	// keys and known are those of the store.
+	keys  *store.Keys
+	known func(digest string) bool
 }
 
 func newShelf(ctx context.Context, chunk int) *shelf {
@@ -72,7 +75,7 @@ func (s *shelf) restart(chunk int) {
 			return c.Create(ctx, object, options...)
 		},
 	})
-	s.Store = store.New(counted, store.Options{Clock: s.clock, ChunkBytes: chunk})
+	s.Store = store.New(counted, store.Options{Clock: s.clock, ChunkBytes: chunk, Keys: s.keys, Known: s.known})
 }
 
 // secrets returns what is stored, by role.

@@ -17,7 +17,8 @@ import (
 const listPage = 500
 
 // Tidy removes from a namespace the modules that nothing has needed for the grace period, and returns their digests. What is needed and
-// known, but no longer stored, is stored again.
+// known, but no longer stored, is stored again. What is known to be of a module that this program was given, or was signed with an earlier key,
+// is signed with the present one.
 func (s *Store) Tidy(ctx context.Context, namespace string, needed func(digest string) bool) (removed []string, err error) {
 	stored, err := s.list(ctx, namespace)
 	if err != nil {
@@ -30,6 +31,9 @@ func (s *Store) Tidy(ctx context.Context, namespace string, needed func(digest s
 		}
 	}
 	for at, found := range stored {
+		if s.mayBeSigned(at, found) {
+			failed = append(failed, s.sign(ctx, at))
+		}
 		if needed(at.digest) || !s.expire(at) {
 			continue
 		}
@@ -44,8 +48,18 @@ func (s *Store) Tidy(ctx context.Context, namespace string, needed func(digest s
 
 // secrets are those of one module.
 type secrets struct {
-	head  string
-	parts []string
+	head      string
+	signature string
+	parts     []string
+}
+
+// mayBeSigned reports whether what is stored lacks the proof of the present key and may have it.
+func (s *Store) mayBeSigned(at location, found *secrets) bool {
+	if s.options.Keys == nil || found.head != headName(at.digest) {
+		return false
+	}
+	valid, current := s.options.Keys.verify(at.digest, found.signature)
+	return !current && (valid || s.options.Known(at.digest))
 }
 
 // remove deletes the head first: without it, a module is not there.
@@ -84,7 +98,7 @@ func (s *Store) list(ctx context.Context, namespace string) (map[location]*secre
 				stored[at] = &secrets{}
 			}
 			if object.Labels[LabelRole] == RoleHead {
-				stored[at].head = object.Name
+				stored[at].head, stored[at].signature = object.Name, object.Annotations[AnnotationSignature]
 			} else {
 				stored[at].parts = append(stored[at].parts, object.Name)
 			}

@@ -21,6 +21,8 @@ func (in Inputs) complete(object *unstructured.Unstructured) error {
 		return in.deployment(object)
 	case object.GetKind() == "DaemonSet":
 		return in.daemonSet(object)
+	case object.GetName() == egressPolicy:
+		return in.egress(object)
 	case object.GetKind() == "Service" && in.ServiceCA && object.GetName() == "machine-api-operator-webhook":
 		annotate(object, "service.beta.openshift.io/serving-cert-secret-name", webhookSecret)
 	case isWebhook(object) && in.ServiceCA:

@@ -75,6 +75,8 @@ type Inputs struct {
 	WithoutWebhooks bool
 	// WithoutHealthChecks runs no controller of MachineHealthChecks.
 	WithoutHealthChecks bool
+	// Egress is what the controllers reach besides name servers; everything where it is empty.
+	Egress []Destination
 	// Arguments are further flags of the controllers.
 	Arguments []string
 }

@@ -1,13 +1,16 @@
 package operands_test
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -72,6 +75,61 @@ func TestTheNamespaceIsTheOperators(t *testing.T) {
 		}
 		if strings.Contains(strings.ReplaceAll(string(text), "operator.openshift.io/dep-"+operands.Namespace, ""), operands.Namespace) {
 			t.Errorf("%s %s names %s:\n%s", one.GetKind(), one.GetName(), operands.Namespace, text)
+		}
+	}
+}
+
+func TestTheControllersReachWhatIsNamed(t *testing.T) {
+	policies := func(in operands.Inputs) map[string]networkingv1.NetworkPolicySpec {
+		found := map[string]networkingv1.NetworkPolicySpec{}
+		for _, one := range rendered(t, in) {
+			if one.GetKind() != "NetworkPolicy" {
+				continue
+			}
+			made := &networkingv1.NetworkPolicy{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(one.Object, made, true); err != nil {
+				t.Fatal(err)
+			}
+			found[made.Name] = made.Spec
+		}
+		return found
+	}
+	free := policies(inputs())
+	if got := free["machine-iac-controllers-egress"].Egress; len(got) != 1 || len(got[0].To)+len(got[0].Ports) != 0 {
+		t.Errorf("without the setting they reach %v", got)
+	}
+	bound := policies(inputs(func(in *operands.Inputs) {
+		in.Egress = []operands.Destination{{Network: netip.MustParsePrefix("192.0.2.0/24"), Ports: []int32{443, 6443}}, {Network: netip.MustParsePrefix("2001:db8::/32")}}
+	}))
+	rules := bound["machine-iac-controllers-egress"].Egress
+	if len(rules) != 3 || len(rules[0].To) != 0 || len(rules[0].Ports) != 4 {
+		t.Fatalf("they reach %v, want name servers and two networks", rules)
+	}
+	if got := rules[1]; got.To[0].IPBlock.CIDR != "192.0.2.0/24" || len(got.Ports) != 2 || got.Ports[1].Port.IntVal != 6443 || *got.Ports[1].Protocol != corev1.ProtocolTCP {
+		t.Errorf("the first is %v", got)
+	}
+	if got := rules[2]; got.To[0].IPBlock.CIDR != "2001:db8::/32" || len(got.Ports) != 0 {
+		t.Errorf("the second is %v", got)
+	}
+	delete(free, "machine-iac-controllers-egress")
+	delete(bound, "machine-iac-controllers-egress")
+	if diff := cmp.Diff(free, bound); diff != "" {
+		t.Errorf("the other policies changed (-free +bound):\n%s", diff)
+	}
+}
+
+func TestDestinationsThatCannotBeRead(t *testing.T) {
+	for text, want := range map[string]string{
+		"203.0.113.7": "203.0.113.7/32", "203.0.113.7/24": "write 203.0.113.0/24", "infra.example.com/24": "is no network", "203.0.113.0/24 https": `"https" is no port`,
+		"203.0.113.0/24 0": "from 1 to 65535", "203.0.113.0/24 70000": "from 1 to 65535",
+	} {
+		if _, err := operands.ParseDestination(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", text, err, want)
+		}
+	}
+	for _, text := range []string{"203.0.113.0/24", "203.0.113.0/24 443", " 2001:db8::/32 443, 6443 "} {
+		if _, err := operands.ParseDestination(text); err != nil {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }

@@ -911,3 +911,21 @@ run "refuses_more_user_data_than_ec2_takes" {
 
   expect_failures = [var.user_data]
 }
+
+run "refuses_a_region_that_is_a_host" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      instanceType       = "m5.large"
+      iamInstanceProfile = { id = "demo-worker-profile" }
+      subnet             = { id = "subnet-0123456789abcdef0" }
+      ami                = { id = "ami-0123456789abcdef0" }
+      placement          = { region = "elsewhere.example/#" }
+      credentialsSecret  = { name = "aws-cloud-credentials" }
+      userDataSecret     = { name = "worker-user-data" }
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}

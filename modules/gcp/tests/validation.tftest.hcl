@@ -555,3 +555,61 @@ run "refuses_more_labels_than_openshift_allows" {
 
   expect_failures = [var.provider_spec]
 }
+
+run "refuses_a_project_that_leads_elsewhere" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      machineType       = "n1-standard-4"
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p/../../projects/other"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_region_that_leads_elsewhere" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      machineType       = "n1-standard-4"
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1/.."
+      zone              = "us-central1/../zones/z"
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_network_of_a_project_that_leads_elsewhere" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      machineType       = "n1-standard-4"
+      credentialsSecret = { name = "c" }
+      userDataSecret    = { name = "u" }
+      projectID         = "p"
+      region            = "us-central1"
+      zone              = "us-central1-a"
+      disks             = [{ boot = true, autoDelete = true, sizeGb = 128, type = "pd-ssd", image = "i" }]
+      serviceAccounts   = [{ email = "e", scopes = ["s"] }]
+      networkInterfaces = [{ network = "n", subnetwork = "s", projectID = "p?x" }]
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}

@@ -63,7 +63,7 @@ run "refuses_a_password_in_the_uri" {
       ignition             = { userDataSecret = "worker-user-data" }
       volume               = { poolName = "default", baseVolumeID = "base" }
       networkInterfaceName = "default"
-      uri                  = "qemu+ssh://core:secret@host/system?sshauth=ssh-password"
+      uri                  = "qemu+ssh://core:secret@host/system"
     }
   }
 
@@ -453,4 +453,238 @@ run "refuses_a_machine_whose_name_is_no_hostname" {
   }
 
   expect_failures = [var.machine]
+}
+
+run "refuses_a_key_of_another_folder" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      domainMemory         = 2048
+      domainVcpu           = 1
+      ignition             = { userDataSecret = "worker-user-data" }
+      volume               = { poolName = "default", baseVolumeID = "base" }
+      networkInterfaceName = "default"
+      uri                  = "qemu+ssh://core@host/system?keyfile=/var/run/secrets/kubernetes.io/serviceaccount/token"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_way_out_of_the_folder" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      domainMemory         = 2048
+      domainVcpu           = 1
+      ignition             = { userDataSecret = "worker-user-data" }
+      volume               = { poolName = "default", baseVolumeID = "base" }
+      networkInterfaceName = "default"
+      uri                  = "qemu+ssh://core@host/system?keyfile=/etc/libvirt-ssh/../shadow"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_an_escaped_way_out_of_the_folder" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      domainMemory         = 2048
+      domainVcpu           = 1
+      ignition             = { userDataSecret = "worker-user-data" }
+      volume               = { poolName = "default", baseVolumeID = "base" }
+      networkInterfaceName = "default"
+      uri                  = "qemu+ssh://core@host/system?keyfile=/etc/libvirt-ssh/%2e%2e/shadow"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_socket_of_something_else" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      domainMemory         = 2048
+      domainVcpu           = 1
+      ignition             = { userDataSecret = "worker-user-data" }
+      volume               = { poolName = "default", baseVolumeID = "base" }
+      networkInterfaceName = "default"
+      uri                  = "qemu:///system?socket=/run/containerd/containerd.sock"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_certificates_of_another_folder" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      domainMemory         = 2048
+      domainVcpu           = 1
+      ignition             = { userDataSecret = "worker-user-data" }
+      volume               = { poolName = "default", baseVolumeID = "base" }
+      networkInterfaceName = "default"
+      uri                  = "qemu+tls://host/system?pkipath=/tmp/pki"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_host_that_is_not_verified" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      domainMemory         = 2048
+      domainVcpu           = 1
+      ignition             = { userDataSecret = "worker-user-data" }
+      volume               = { poolName = "default", baseVolumeID = "base" }
+      networkInterfaceName = "default"
+      uri                  = "qemu+tls://host/system?no_verify=1"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_hosts_that_are_not_known" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      domainMemory         = 2048
+      domainVcpu           = 1
+      ignition             = { userDataSecret = "worker-user-data" }
+      volume               = { poolName = "default", baseVolumeID = "base" }
+      networkInterfaceName = "default"
+      uri                  = "qemu+ssh://core@host/system?keyfile=/etc/libvirt-ssh/id&known_hosts_verify=ignore"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_command" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      domainMemory         = 2048
+      domainVcpu           = 1
+      ignition             = { userDataSecret = "worker-user-data" }
+      volume               = { poolName = "default", baseVolumeID = "base" }
+      networkInterfaceName = "default"
+      uri                  = "qemu+ssh://core@host/system?command=/bin/sh"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_netcat" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      domainMemory         = 2048
+      domainVcpu           = 1
+      ignition             = { userDataSecret = "worker-user-data" }
+      volume               = { poolName = "default", baseVolumeID = "base" }
+      networkInterfaceName = "default"
+      uri                  = "qemu+ssh://core@host/system?netcat=/bin/sh"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_password_that_is_asked_for" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      domainMemory         = 2048
+      domainVcpu           = 1
+      ignition             = { userDataSecret = "worker-user-data" }
+      volume               = { poolName = "default", baseVolumeID = "base" }
+      networkInterfaceName = "default"
+      uri                  = "qemu+ssh://core@host/system?sshauth=ssh-password"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_what_is_no_host" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      domainMemory         = 2048
+      domainVcpu           = 1
+      ignition             = { userDataSecret = "worker-user-data" }
+      volume               = { poolName = "default", baseVolumeID = "base" }
+      networkInterfaceName = "default"
+      uri                  = "qemu+tcp://host%0a/system"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_a_second_question" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      domainMemory         = 2048
+      domainVcpu           = 1
+      ignition             = { userDataSecret = "worker-user-data" }
+      volume               = { poolName = "default", baseVolumeID = "base" }
+      networkInterfaceName = "default"
+      uri                  = "qemu+ssh://core@host/system?keyfile=/etc/libvirt-ssh/id?command=/bin/sh"
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "takes_certificates_and_sockets_where_they_belong" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      domainMemory         = 2048
+      domainVcpu           = 1
+      ignition             = { userDataSecret = "worker-user-data" }
+      volume               = { poolName = "default", baseVolumeID = "base" }
+      networkInterfaceName = "default"
+      uri                  = "qemu+tls://host.example.com:16514/system?pkipath=/etc/pki/libvirt"
+    }
+  }
+}
+
+run "takes_a_socket_of_libvirt" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      domainMemory         = 2048
+      domainVcpu           = 1
+      ignition             = { userDataSecret = "worker-user-data" }
+      volume               = { poolName = "default", baseVolumeID = "base" }
+      networkInterfaceName = "default"
+      uri                  = "qemu:///system?socket=/run/libvirt/libvirt-sock"
+    }
+  }
 }

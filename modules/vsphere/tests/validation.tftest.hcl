@@ -449,3 +449,22 @@ run "refuses_no_user_data" {
 
   expect_failures = [var.provider_spec]
 }
+
+run "refuses_a_server_with_a_user" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      userDataSecret    = { name = "worker-user-data" }
+      diskGiB           = 120
+      memoryMiB         = 8192
+      numCPUs           = 4
+      credentialsSecret = { name = "vsphere-cloud-credentials" }
+      template          = "rhcos"
+      network           = { devices = [{ networkName = "VM Network" }] }
+      workspace         = { datacenter = "DC0", datastore = "LocalDS_0", resourcePool = "Resources", server = "vcenter.example.com@elsewhere.example/sdk" }
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}

@@ -1,0 +1,106 @@
+package source
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// ReadPrivateKey reads a key of ECDSA or Ed25519 from a file in PEM (PKCS #8 or SEC 1) without a passphrase.
+func ReadPrivateKey(file string) (crypto.Signer, error) {
+	block, err := readPEM(file)
+	if err != nil {
+		return nil, err
+	}
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if ec, ecErr := x509.ParseECPrivateKey(block.Bytes); ecErr == nil {
+		key, err = ec, nil
+	}
+	switch key := key.(type) {
+	case *ecdsa.PrivateKey:
+		return key, nil
+	case ed25519.PrivateKey:
+		return key, nil
+	}
+	if err == nil {
+		err = fmt.Errorf("it is a %T", key)
+	}
+	return nil, fmt.Errorf("reading the private key %s: %w; use one of ECDSA or Ed25519 without a passphrase, or sign with 'cosign sign --key'", file, err)
+}
+
+// Sign signs a pushed artifact in the layout of cosign, beside it in the registry. Signatures that it has already are replaced.
+func (r Reference) Sign(ctx context.Context, key crypto.Signer, options Options) error {
+	from, err := repository(r.location)
+	if err != nil {
+		return err
+	}
+	one, err := r.signature(key, from.Name())
+	if err != nil {
+		return fmt.Errorf("signing the artifact %s: %w", r, err)
+	}
+	manifest, blobs, err := one.artifact()
+	if err != nil {
+		return fmt.Errorf("signing the artifact %s: %w", r, err)
+	}
+	options = options.withDefaults()
+	ctx, cancel := context.WithTimeout(ctx, options.Timeout)
+	defer cancel()
+	err = options.retry(ctx, func(ctx context.Context) error {
+		for _, blob := range blobs {
+			if err := remote.WriteLayer(from, blob, options.registryOptions(ctx)...); err != nil {
+				return registryError(from.RegistryStr(), err)
+			}
+		}
+		return registryError(from.RegistryStr(), remote.Put(signatureTag(from, r.digest), manifest, options.registryOptions(ctx)...))
+	})
+	if err != nil {
+		return fmt.Errorf("pushing the signature of %s: %w", r, err)
+	}
+	return nil
+}
+
+// signature signs that the artifact is what it is.
+func (r Reference) signature(key crypto.Signer, repository string) (signed, error) {
+	var of payload
+	of.Critical.Identity.Reference, of.Critical.Image.Digest, of.Critical.Type = repository, r.digest, payloadType
+	content, err := json.Marshal(of)
+	if err != nil {
+		return signed{}, err
+	}
+	message, hash := content, crypto.Hash(0) // Ed25519 signs the message itself
+	if _, isECDSA := key.(*ecdsa.PrivateKey); isECDSA {
+		sum := sha256.Sum256(content)
+		message, hash = sum[:], crypto.SHA256
+	}
+	signature, err := key.Sign(rand.Reader, message, hash)
+	return signed{Payload: content, Signature: signature}, err
+}
+
+// artifact returns the manifest of the signature's artifact, and what it names.
+func (s signed) artifact() (rawManifest, []v1.Layer, error) {
+	config, content := static.NewLayer([]byte("{}"), types.OCIConfigJSON), static.NewLayer(s.Payload, payloadMediaType)
+	blobs := []v1.Layer{config, content}
+	described := make([]v1.Descriptor, 0, len(blobs))
+	for _, blob := range blobs {
+		one, err := describe(blob)
+		if err != nil {
+			return nil, nil, err
+		}
+		described = append(described, one)
+	}
+	described[1].Annotations = map[string]string{signatureAnnotation: base64.StdEncoding.EncodeToString(s.Signature)}
+	manifest, err := json.Marshal(v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1, Config: described[0], Layers: described[1:]})
+	return manifest, blobs, err
+}

@@ -1,0 +1,387 @@
+package adoption
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const (
+	armSubscription = "00000000-0000-4000-8000-00000000a55e"
+	armTenant       = "00000000-0000-4000-8000-0000000007e4"
+	armClient       = "00000000-0000-4000-8000-00000000c11e"
+	armSecret       = "simulated"
+)
+
+// arm simulates as much of Azure's Resource Manager as the module azure uses: resources of any type are kept as they are written, and get what Azure adds
+// to the few types that Machines are made of. It knows no rule of Azure's, so that it refuses nothing but what is not there.
+type arm struct {
+	t           *testing.T
+	server      *httptest.Server
+	certificate string
+
+	mutex sync.Mutex
+	// resources are by their IDs in small letters; writes are the requests that changed something, in their order.
+	resources map[string]object
+	writes    []string
+	addresses int
+	// refusal is the type and name of what is refused, and the code of the error.
+	refusal []string
+}
+
+func newARM(t *testing.T) *arm {
+	t.Helper()
+	a := &arm{t: t, resources: map[string]object{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /metadata/endpoints", a.endpoints)
+	mux.HandleFunc("POST /"+armTenant+"/oauth2/v2.0/token", a.token)
+	mux.HandleFunc("GET /subscriptions/{subscription}/resources", a.list)
+	mux.HandleFunc("GET /subscriptions/{subscription}/{groups}/{group}/resources", a.list)
+	mux.HandleFunc("GET /subscriptions/", a.get)
+	mux.HandleFunc("PUT /subscriptions/", a.put)
+	mux.HandleFunc("POST /subscriptions/", a.act)
+	mux.HandleFunc("DELETE /subscriptions/", a.delete)
+	a.server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.mutex.Lock()
+		defer a.mutex.Unlock()
+		if strings.HasPrefix(r.URL.Path, "/subscriptions/") && !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
+			refuseARM(w, http.StatusUnauthorized, "AuthenticationFailed", "no token")
+			return
+		}
+		// The provider's SDK does not wait then before it reads what is done already.
+		w.Header().Set("X-Go-Azure-Sdk-Skip-Polling-Delay", "true")
+		mux.ServeHTTP(w, r)
+	}))
+	t.Cleanup(a.server.Close)
+	a.certificate = filepath.Join(t.TempDir(), "arm.pem")
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.server.Certificate().Raw})
+	if err := os.WriteFile(a.certificate, authority, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// environment is what a run has from the cluster.
+func (a *arm) environment() map[string]string {
+	return map[string]string{"ARM_METADATA_HOSTNAME": a.server.Listener.Addr().String(), "SSL_CERT_FILE": a.certificate}
+}
+
+func refuseARM(w http.ResponseWriter, status int, code, message string) {
+	respond(w, status, object{"error": object{"code": code, "message": message}})
+}
+
+// endpoints says that everything of this cloud is here.
+func (a *arm) endpoints(w http.ResponseWriter, _ *http.Request) {
+	here := a.server.URL
+	respond(w, http.StatusOK, object{
+		"name": "AzureCloud", "resourceManager": here, "microsoftGraphResourceId": here, "graph": here, "portal": here,
+		"authentication": object{"loginEndpoint": here, "audiences": []string{here}, "tenant": "common", "identityProvider": "AAD"},
+		"suffixes":       object{"storage": "core.local", "keyVaultDns": "vault.local"},
+	})
+}
+
+// token signs in who has the secret.
+func (a *arm) token(w http.ResponseWriter, r *http.Request) {
+	if r.PostFormValue("client_id") != armClient || r.PostFormValue("client_secret") != armSecret {
+		respond(w, http.StatusUnauthorized, object{"error": "invalid_client", "error_description": "AADSTS7000215: another client or secret"})
+		return
+	}
+	claims, err := json.Marshal(object{"oid": armClient, "tid": armTenant, "appid": armClient, "idtyp": "app"})
+	if err != nil {
+		a.t.Error(err)
+	}
+	encode := base64.RawURLEncoding.EncodeToString
+	respond(w, http.StatusOK, object{
+		"token_type": "Bearer", "expires_in": 3600, "access_token": encode([]byte(`{"alg":"none"}`)) + "." + encode(claims) + ".none",
+	})
+}
+
+var armFilter = regexp.MustCompile(`(resourceType|resourceGroup|name) eq '([^']*)'`)
+
+// list returns resources as Resource Manager lists them: without what is special to their type.
+func (a *arm) list(w http.ResponseWriter, r *http.Request) {
+	wanted := map[string]string{}
+	for _, condition := range armFilter.FindAllStringSubmatch(r.URL.Query().Get("$filter"), -1) {
+		wanted[condition[1]] = condition[2]
+	}
+	if group := r.PathValue("group"); group != "" {
+		wanted["resourceGroup"] = group
+	}
+	found := []object{}
+	for _, id := range slices.Sorted(maps.Keys(a.resources)) {
+		one := a.resources[id]
+		says := map[string]string{"resourceType": one["type"].(string), "name": one["name"].(string), "resourceGroup": part(one["id"].(string), 4)}
+		matches := true
+		for name, value := range wanted {
+			matches = matches && strings.EqualFold(says[name], value)
+		}
+		if matches && strings.Count(says["resourceType"], "/") == 1 {
+			found = append(found, object{"id": one["id"], "name": one["name"], "type": one["type"], "location": one["location"], "tags": one["tags"]})
+		}
+	}
+	respond(w, http.StatusOK, object{"value": found})
+}
+
+// part returns a part of an ID, from the first slash on.
+func part(id string, position int) string {
+	if parts := strings.Split(id, "/"); position < len(parts) {
+		return parts[position]
+	}
+	return ""
+}
+
+func (a *arm) get(w http.ResponseWriter, r *http.Request) {
+	id := strings.ToLower(strings.TrimSuffix(r.URL.Path, "/"))
+	machine, view := strings.CutSuffix(id, "/instanceview")
+	one := a.resources[machine]
+	switch {
+	case one == nil && strings.Count(id, "/") == 4 && strings.Contains(id, "/resourcegroups/"):
+		respond(w, http.StatusOK, object{"id": r.URL.Path, "name": part(r.URL.Path, 4), "location": "eastus", "properties": object{"provisioningState": "Succeeded"}})
+	case one == nil:
+		refuseARM(w, http.StatusNotFound, "ResourceNotFound", "The Resource '"+r.URL.Path+"' was not found.")
+	case view:
+		respond(w, http.StatusOK, one["properties"].(object)["instanceView"])
+	default:
+		respond(w, http.StatusOK, one)
+	}
+}
+
+func (a *arm) put(w http.ResponseWriter, r *http.Request) {
+	var written object
+	if err := json.NewDecoder(r.Body).Decode(&written); err != nil {
+		refuseARM(w, http.StatusBadRequest, "InvalidRequestContent", err.Error())
+		return
+	}
+	a.writes = append(a.writes, "PUT "+armName(r.URL.Path))
+	if len(a.refusal) > 0 && strings.EqualFold(armName(r.URL.Path), a.refusal[0]) {
+		refuseARM(w, http.StatusBadRequest, a.refusal[1], "It is refused.")
+		return
+	}
+	id := strings.TrimSuffix(r.URL.Path, "/")
+	status := http.StatusOK
+	if a.resources[strings.ToLower(id)] == nil {
+		status = http.StatusCreated
+	}
+	respond(w, status, a.store(id, written))
+}
+
+// armName is the type and name of what an ID is about.
+func armName(id string) string {
+	parts := strings.Split(strings.Trim(id, "/"), "/")
+	return strings.Join(parts[max(0, len(parts)-2):], "/")
+}
+
+// store keeps a resource, with what Azure adds to it, and returns it.
+func (a *arm) store(id string, one object) object {
+	_, rest, _ := strings.Cut(id, "/providers/")
+	parts := strings.Split(rest, "/")
+	kind := parts[0]
+	for n := 1; n < len(parts); n += 2 {
+		kind += "/" + parts[n]
+	}
+	one["id"], one["name"], one["type"], one["etag"] = id, parts[len(parts)-1], kind, `W/"1"`
+	properties, _ := one["properties"].(object)
+	if properties == nil {
+		properties = object{}
+		one["properties"] = properties
+	}
+	properties["provisioningState"] = "Succeeded"
+	switch strings.ToLower(kind) {
+	case "microsoft.network/networkinterfaces":
+		a.completeInterface(id, properties)
+	case "microsoft.network/publicipaddresses":
+		properties["ipAddress"] = "20.0.0.4"
+		if settings, ok := properties["dnsSettings"].(object); ok {
+			settings["fqdn"] = fmt.Sprint(settings["domainNameLabel"]) + "." + fmt.Sprint(one["location"]) + ".cloudapp.azure.com"
+		}
+	case "microsoft.compute/virtualmachines":
+		a.completeMachine(id, one, properties)
+	}
+	a.resources[strings.ToLower(id)] = one
+	return one
+}
+
+func (a *arm) completeInterface(id string, properties object) {
+	properties["macAddress"] = "00-0D-3A-00-00-04"
+	settings, _ := properties["dnsSettings"].(object)
+	if settings == nil {
+		settings = object{}
+		properties["dnsSettings"] = settings
+	}
+	settings["internalDomainNameSuffix"] = "internal.cloudapp.net"
+	configurations, _ := properties["ipConfigurations"].([]any)
+	for _, one := range configurations {
+		configuration := one.(object)
+		configuration["id"] = id + "/ipConfigurations/" + configuration["name"].(string)
+		details := configuration["properties"].(object)
+		if address, _ := details["privateIPAddress"].(string); address != "" {
+			continue
+		}
+		a.addresses++
+		details["privateIPAddress"] = fmt.Sprintf("10.0.0.%d", 3+a.addresses)
+		if details["privateIPAddressVersion"] == "IPv6" {
+			details["privateIPAddress"] = fmt.Sprintf("fd00::%d", 3+a.addresses)
+		}
+	}
+}
+
+// completeMachine makes the disks that a virtual machine is made with, and has it run.
+func (a *arm) completeMachine(id string, one, properties object) {
+	group, _, _ := strings.Cut(id, "/providers/")
+	storage := properties["storageProfile"].(object)
+	system := storage["osDisk"].(object)
+	data, _ := storage["dataDisks"].([]any)
+	for _, each := range append([]any{system}, data...) {
+		disk := each.(object)
+		managed, _ := disk["managedDisk"].(object)
+		if managed == nil {
+			managed = object{}
+			disk["managedDisk"] = managed
+		}
+		if named, _ := managed["id"].(string); named == "" {
+			named = group + "/providers/Microsoft.Compute/disks/" + fmt.Sprint(disk["name"])
+			managed["id"] = named
+			a.store(named, object{
+				"location": one["location"], "sku": object{"name": managed["storageAccountType"]},
+				"properties": object{"diskSizeGB": disk["diskSizeGB"], "creationData": object{"createOption": disk["createOption"]}},
+			})
+		}
+		if found := a.resources[strings.ToLower(managed["id"].(string))]; found != nil {
+			found["managedBy"] = id
+		}
+	}
+	properties["vmId"] = "5e0ad6a1-0000-4000-8000-0000000000a2"
+	properties["timeCreated"] = "2026-01-02T03:04:05Z"
+	properties["instanceView"] = instanceView("running")
+	network := properties["networkProfile"].(object)
+	for _, each := range network["networkInterfaces"].([]any) {
+		if found := a.resources[strings.ToLower(each.(object)["id"].(string))]; found != nil {
+			found["properties"].(object)["virtualMachine"] = object{"id": id}
+		}
+	}
+}
+
+func instanceView(power string) object {
+	return object{"statuses": []any{
+		object{"code": "ProvisioningState/succeeded", "level": "Info", "displayStatus": "Provisioning succeeded"},
+		object{"code": "PowerState/" + power, "level": "Info", "displayStatus": "VM " + power},
+	}}
+}
+
+// act does what is requested of a virtual machine: its power.
+func (a *arm) act(w http.ResponseWriter, r *http.Request) {
+	id, action := filepath.Split(r.URL.Path)
+	power := map[string]string{"powerOff": "stopped", "deallocate": "deallocated", "start": "running"}[action]
+	one := a.resources[strings.ToLower(strings.TrimSuffix(id, "/"))]
+	if one == nil || power == "" {
+		refuseARM(w, http.StatusNotFound, "ResourceNotFound", "There is no "+r.URL.Path+".")
+		return
+	}
+	a.writes = append(a.writes, "POST "+armName(id)+"/"+action)
+	one["properties"].(object)["instanceView"] = instanceView(power)
+	w.WriteHeader(http.StatusOK)
+}
+
+func (a *arm) delete(w http.ResponseWriter, r *http.Request) {
+	id := strings.ToLower(r.URL.Path)
+	if a.resources[id] == nil {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	a.writes = append(a.writes, "DELETE "+armName(r.URL.Path))
+	if user := usedBy(a.resources[id]); user != "" {
+		refuseARM(w, http.StatusConflict, "OperationNotAllowed", "It is used by "+user+".")
+		return
+	}
+	delete(a.resources, id)
+	a.release(r.URL.Path)
+	w.WriteHeader(http.StatusOK)
+}
+
+// release detaches what a virtual machine had.
+func (a *arm) release(machine string) {
+	for _, other := range a.resources {
+		if strings.EqualFold(usedBy(other), machine) {
+			delete(other, "managedBy")
+			delete(other["properties"].(object), "virtualMachine")
+		}
+	}
+}
+
+// usedBy is the virtual machine that a disk or a network interface is attached to.
+func usedBy(one object) string {
+	if machine, ok := one["properties"].(object)["virtualMachine"].(object); ok {
+		return machine["id"].(string)
+	}
+	machine, _ := one["managedBy"].(string)
+	return machine
+}
+
+// add puts a resource there as others have made it.
+func (a *arm) add(id string, one object) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.store(armGroup+"/providers/"+id, one)
+}
+
+// property returns a field of a resource, as JSON.
+func (a *arm) property(id string, path ...string) string {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	var value any = a.resources[strings.ToLower(armGroup+"/providers/"+id)]
+	for _, name := range path {
+		inner, _ := value.(object)
+		value = inner[name]
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return string(raw)
+}
+
+// names are the types and names of what is there.
+func (a *arm) names() []string {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	var all []string
+	for _, one := range a.resources {
+		all = append(all, armName(one["id"].(string)))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// power has a virtual machine be in another state.
+func (a *arm) power(id, state string) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.resources[strings.ToLower(armGroup+"/providers/"+id)]["properties"].(object)["instanceView"] = instanceView(state)
+}
+
+// remove takes a resource away, as others do.
+func (a *arm) remove(id string) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	whole := armGroup + "/providers/" + id
+	delete(a.resources, strings.ToLower(whole))
+	a.release(whole)
+}
+
+// refuse has requests to write a resource fail, by its type and name, with the code of an error. Without both nothing fails.
+func (a *arm) refuse(refusal ...string) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.refusal = refusal
+}
