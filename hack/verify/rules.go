@@ -134,6 +134,8 @@ var rules = []rule{
 	{path: "internal/engine/sandbox", never: kubernetes},
 	{path: "internal/engine/memory", never: kubernetes},
 	{path: "internal/engine/supervisor", may: []string{"internal/engine/workdir"}, never: kubernetes},
+	{path: "internal/engine/supervisor", may: []string{"internal/engine/sandbox", "internal/engine/workdir"}, never: kubernetes},
+	{path: "internal/engine/tofu", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/redact", "internal/engine/sandbox", "internal/engine/workdir"}, never: kubernetes},
 	{path: "internal/engine/provider", may: []string{"internal/engine/sandbox", "internal/engine/workdir"}, never: kubernetes},
 	{path: "internal/engine/tofu", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/provider", "internal/engine/redact", "internal/engine/sandbox", "internal/engine/workdir"}, never: kubernetes},
 	{path: "internal/engine/workdir", never: kubernetes},

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
@@ -24,11 +25,12 @@ type checkOptions struct {
 	noEngine       bool
 	providerMirror string
 	timeout        time.Duration
+	sandbox        sandbox.Mode
 	output         string
 }
 
 func newCheck() *cobra.Command {
-	var o checkOptions
+	o := checkOptions{sandbox: sandbox.Preferred}
 	command := &cobra.Command{
 		Use:   "check DIR|REFERENCE...",
 		Short: "Check provider modules",
@@ -38,7 +40,8 @@ the manager fetches it. No two modules of one engine may have one name, and no t
 
 A module that keeps the contract is then formatted (fmt -check), validated, and tested by the engine, tofu or terraform, in a copy of its
 folder and with its providers mocked. Providers come from --provider-mirror, and from their registries where that is not given. Tests are
-code: use --no-engine for a module that you do not trust.
+code. On Linux, engine and providers are confined to that copy (--sandbox), but not from the network: use --no-engine for a module that you do
+not trust.
 
 A stack, a module whose program Pulumi runs, is checked against docs/contracts/stack.md. The engine checks its variables and locals only, and runs
 its tests if there are any; its program is skipped.
@@ -61,6 +64,7 @@ The exit code is 0 when every module passes all of it, and 1 when not.`,
 	flags.StringVar(&o.enginePath, "engine-path", "", "File of the engine. Default: tofu, else terraform, on PATH.")
 	flags.BoolVar(&o.noEngine, "no-engine", false, "Check the contract only.")
 	flags.StringVar(&o.providerMirror, "provider-mirror", "", "Folder with the providers, laid out as a filesystem mirror. Nothing is downloaded then.")
+	flags.Var(&o.sandbox, "sandbox", "Whether engine and providers are confined to their files by the kernel's Landlock: preferred, required or off.")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long the engine may take for one module.")
 	flags.StringVarP(&o.output, "output", "o", "", "Format of the output: json, or nothing for people.")
 	return command
@@ -128,7 +132,11 @@ func (o checkOptions) engine(ctx context.Context, errOut io.Writer) (*engineChec
 		fmt.Fprintf(errOut, "warning: fmt, validate and test are left out: %v (--engine-path). --no-engine silences this\n", err)
 		return nil, nil
 	}
-	return newEngineCheck(binary, o.providerMirror, o.timeout)
+	confined, err := sandbox.New(sandbox.Options{Mode: o.sandbox})
+	if err != nil {
+		return nil, err
+	}
+	return newEngineCheck(binary, o.providerMirror, o.timeout, confined)
 }
 
 // checkedModules is the outcome, in the form that -o json prints.

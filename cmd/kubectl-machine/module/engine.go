@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
 )
@@ -36,11 +38,16 @@ type engineCheck struct {
 	// mirror is absolute; empty means that providers come from where the user's own configuration says.
 	mirror  string
 	timeout time.Duration
+	// sandbox confines the engine with the providers that it starts; nil confines nothing.
+	sandbox *sandbox.Sandbox
 }
 
-func newEngineCheck(binary tofu.Binary, mirror string, timeout time.Duration) (*engineCheck, error) {
+func newEngineCheck(binary tofu.Binary, mirror string, timeout time.Duration, confined *sandbox.Sandbox) (*engineCheck, error) {
+	if err := confined.Check(); err != nil {
+		return nil, err
+	}
 	if mirror == "" {
-		return &engineCheck{binary: binary, timeout: timeout}, nil
+		return &engineCheck{binary: binary, timeout: timeout, sandbox: confined}, nil
 	}
 	absolute, err := filepath.Abs(mirror)
 	if err != nil {
@@ -49,7 +56,7 @@ func newEngineCheck(binary tofu.Binary, mirror string, timeout time.Duration) (*
 	if info, err := os.Stat(absolute); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("finding the provider mirror: %s is no folder; name one that is laid out as a filesystem mirror", mirror)
 	}
-	return &engineCheck{binary: binary, mirror: absolute, timeout: timeout}, nil
+	return &engineCheck{binary: binary, mirror: absolute, timeout: timeout, sandbox: confined.Reading(sandbox.Tree(absolute)...)}, nil
 }
 
 // checkByEngine adds what the engine finds. A module that breaks the contract never reaches it. The error is one of the machine.
@@ -68,11 +75,14 @@ func (m *checkedModule) checkByEngine(ctx context.Context, check *engineCheck) (
 	if err := copyModule(copied, m.files); err != nil {
 		return fmt.Errorf("checking %s: %w", m.Dir, err)
 	}
-	terraform, err := check.terraform(scratch, copied, m.loaded.Spec().Credentials)
-	if err != nil {
+	w := &work{module: m, check: check, dir: copied, engine: check.binary.Name}
+	confined := check.sandbox
+	if check.mirror == "" { // an initialisation writes where the user's own configuration says, and starts no provider
+		confined = nil
+	}
+	if w.terraform, err = w.cli(confined); err != nil {
 		return fmt.Errorf("checking %s: %w", m.Dir, err)
 	}
-	w := &work{module: m, terraform: terraform, dir: copied, engine: check.binary.Name}
 	for _, step := range w.steps() {
 		before := len(m.Breaches)
 		if err := step.run(ctx); err != nil {
@@ -111,10 +121,11 @@ func (w *work) steps() []step {
 	return append(steps, step{"test", w.test})
 }
 
-// terraform returns the CLI in dir with a built environment: nothing of the caller's credentials or TF_VAR_*. Credentials are dummies,
+// cli returns the CLI with a built environment: nothing of the caller's credentials or TF_VAR_*. Credentials are dummies,
 // as some providers want to be configured before anything is validated.
-func (c *engineCheck) terraform(scratch, dir string, credentials *v1alpha1.ModuleCredentials) (*tfexec.Terraform, error) {
-	terraform, err := tfexec.NewTerraform(dir, c.binary.Path)
+func (w *work) cli(confined *sandbox.Sandbox) (*tfexec.Terraform, error) {
+	c, scratch, credentials := w.check, filepath.Dir(w.dir), w.module.loaded.Spec().Credentials
+	terraform, err := tfexec.NewTerraform(w.dir, confined.Program(c.binary.Path))
 	if err != nil {
 		return nil, err
 	}
@@ -140,10 +151,26 @@ func (c *engineCheck) terraform(scratch, dir string, credentials *v1alpha1.Modul
 			environment[name] = value
 		}
 	}
+	if confined != nil {
+		environment["TMPDIR"] = scratch
+	}
+	maps.Copy(environment, confined.Environment(sandbox.Policy{Program: c.binary.Path, Read: w.readable(environment), Write: []string{scratch}}))
 	if err := terraform.SetEnv(environment); err != nil {
 		return nil, err
 	}
 	return terraform, terraform.SetWaitDelay(endDelay)
+}
+
+// readable is what the CLI may read beside the mirror: its configuration, and where that keeps providers, which those of the module are links to.
+func (w *work) readable(environment map[string]string) []string {
+	found := sandbox.Tree(filepath.Join(w.dir, ".terraform"))
+	for _, name := range []string{"TF_CLI_CONFIG_FILE", "TF_PLUGIN_CACHE_DIR", "SSL_CERT_FILE", "SSL_CERT_DIR"} {
+		found = append(found, sandbox.Named(map[string]string{name: environment[name]})...)
+	}
+	for _, name := range []string{".terraformrc", ".tofurc", ".terraform.d", filepath.Join(".config", "opentofu")} {
+		found = append(found, filepath.Join(environment["HOME"], name))
+	}
+	return found
 }
 
 // copyModule copies what belongs to a module: no folders and files that begin with a dot, such as .terraform, but the lock file.
@@ -172,6 +199,7 @@ func copyModule(to string, from fs.FS) error {
 // work is the check of one module's copy.
 type work struct {
 	module    *checkedModule
+	check     *engineCheck
 	terraform *tfexec.Terraform
 	dir       string
 	engine    string
@@ -196,7 +224,11 @@ func (w *work) format(ctx context.Context) error {
 func (w *work) initialise(ctx context.Context) error {
 	var output bytes.Buffer
 	err := w.terraform.InitJSON(ctx, &output, tfexec.Backend(false))
-	return w.addDiagnostics(ctx, &output, err)
+	if err != nil {
+		return w.addDiagnostics(ctx, &output, err)
+	}
+	w.terraform, err = w.cli(w.check.sandbox) // what comes next starts providers
+	return err
 }
 
 // validate checks the module together with each of its searches, until one has errors.

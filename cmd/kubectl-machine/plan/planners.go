@@ -14,6 +14,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
@@ -27,7 +28,14 @@ type engineOptions struct {
 	pulumi         string
 	pulumiPlugins  string
 	cacheDir       string
+	sandbox        sandbox.Mode
 	parallel       int
+}
+
+// confined returns what confines the engines, nil where nothing does.
+func (o engineOptions) confined() (*sandbox.Sandbox, error) {
+	confined, err := sandbox.New(sandbox.Options{Mode: o.sandbox})
+	return confined, errors.Join(err, confined.Check())
 }
 
 func (o *engineOptions) registerPulumi(flags *pflag.FlagSet) {
@@ -80,12 +88,16 @@ func (o engineOptions) openTofu(ctx context.Context, into *planners) error {
 	if err != nil {
 		return err
 	}
+	confined, err := o.confined()
+	if err != nil {
+		return err
+	}
 	cache, release, err := o.cache()
 	if err != nil {
 		return err
 	}
 	into.closes = append(into.closes, release)
-	options := offline.Options{Binary: binary, CacheDir: cache, ProviderMirror: o.mirror(), Parallel: o.parallel}
+	options := offline.Options{Binary: binary, CacheDir: cache, ProviderMirror: o.mirror(), Parallel: o.parallel, Sandbox: confined}
 	if options.ProviderMirror == "" {
 		options.InitEnvironment = ownEnvironment()
 	}
@@ -119,7 +131,11 @@ func (o engineOptions) openPulumi(ctx context.Context, into *planners) error {
 	if err != nil {
 		return err
 	}
-	planner, err := program.New(ctx, program.Options{Binary: binary, Plugins: plugins, ProviderMirror: o.mirror(), Parallel: o.parallel})
+	confined, err := o.confined()
+	if err != nil {
+		return err
+	}
+	planner, err := program.New(ctx, program.Options{Binary: binary, Plugins: plugins, ProviderMirror: o.mirror(), Parallel: o.parallel, Sandbox: confined})
 	if err != nil {
 		return err
 	}

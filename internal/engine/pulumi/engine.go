@@ -132,8 +132,7 @@ func (e *Engine) setUp() error {
 		}
 		*path = absolute
 	}
-	e.readable = slices.Concat(
-		[]string{filepath.Dir(e.options.Binary.Path)}, sandbox.Tree(e.options.Plugins), sandbox.Tree(e.options.ProviderMirror))
+	e.readable = slices.Concat(e.options.Binary.files(), sandbox.Tree(e.options.Plugins), sandbox.Tree(e.options.ProviderMirror))
 	if err := os.MkdirAll(e.runs(), 0o700); err != nil {
 		return err
 	}

@@ -30,6 +30,19 @@ type Binary struct {
 	Version semver.Version
 }
 
+// files returns the folder with the CLI, the hosts of languages and the programs of stacks, and what the first two are links to.
+func (b Binary) files() []string {
+	dir := filepath.Dir(b.Path)
+	found := []string{dir}
+	programs, _ := filepath.Glob(filepath.Join(dir, Name+"*")) // the pattern is a valid one
+	for _, program := range programs {
+		if target, err := filepath.EvalSymlinks(program); err == nil && filepath.Dir(target) != dir {
+			found = append(found, target)
+		}
+	}
+	return found
+}
+
 // Find checks the CLI at a path.
 func Find(ctx context.Context, path string) (Binary, error) {
 	path, err := filepath.Abs(path)

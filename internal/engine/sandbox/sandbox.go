@@ -1,12 +1,15 @@
 package sandbox
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -141,7 +144,8 @@ func (s *Sandbox) ABI() int {
 }
 
 var errNoLandlock = errors.New("engines cannot be confined: the kernel has no Landlock, which --sandbox=required demands; " +
-	"use a kernel of version 5.13 or later with \"landlock\" among its security modules (boot parameter lsm=), or set --sandbox=preferred")
+	"use a kernel of version 5.13 or later with \"landlock\" among its security modules (boot parameter lsm=) and a seccomp profile that allows its calls, " +
+	"or set --sandbox=preferred")
 
 // Check returns why no engine may be started, nil where each may.
 func (s *Sandbox) Check() error {
@@ -157,6 +161,12 @@ func (s *Sandbox) Program(path string) string {
 		return path
 	}
 	return ownProgram
+}
+
+// Launches reports whether a process is a launcher, which is of this program and about to become an engine.
+func Launches(pid int) bool {
+	environment, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
+	return err == nil && bytes.Contains(append([]byte{0}, environment...), []byte("\x00"+Variable+"="))
 }
 
 // Environment returns the variables by which Program's process becomes that of the policy.

@@ -108,6 +108,24 @@ func TestEnginesAskOnlyThemselvesWhetherProvidersLive(t *testing.T) {
 	}
 }
 
+func TestLaunchersAreKnown(t *testing.T) {
+	for setting, want := range map[string]bool{Variable + "={}": true, "OTHER_" + Variable + "={}": false} {
+		other := exec.Command("sleep", "60") // no launcher, so that it stays as it is
+		other.Env = []string{setting}
+		if err := other.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if got := Launches(other.Process.Pid); got != want {
+			t.Errorf("%s makes a launcher: %t, want %t", setting, got, want)
+		}
+		_ = other.Process.Kill()
+		_ = other.Wait() // it was killed
+	}
+	if Launches(os.Getpid()) {
+		t.Error("this process is taken for a launcher")
+	}
+}
+
 func TestWhatIsReadableIsNamed(t *testing.T) {
 	given, later := filepath.Join(t.TempDir(), "given"), filepath.Join(t.TempDir(), "later")
 	write(t, given)

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
@@ -138,7 +139,7 @@ type folder struct {
 }
 
 // manages reports whether a process is the manager, wherever its working folder is, or runs the manager's program: another manager may wait
-// here for the end of this one's engines.
+// here for the end of this one's engines. A launcher is about to become an engine, and counts as one.
 func (f folder) manages(pid int) bool {
 	if pid == f.manager && os.Getppid() == f.manager { // when it has ended, its id may be another's
 		return true
@@ -148,7 +149,7 @@ func (f folder) manages(pid int) bool {
 		return false
 	}
 	its, err := os.Stat(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
-	return err == nil && os.SameFile(own, its)
+	return err == nil && os.SameFile(own, its) && !sandbox.Launches(pid)
 }
 
 func (f folder) interrupt(spare []int) ([]int, error) {
