@@ -91,12 +91,17 @@ var _ = Describe("References to Secrets", func() {
 			Expect(causes(create(ctx, as(tenant), "credentials-only"))).To(HaveKeyWithValue(path, ContainSubstring(`is "credentials"`)))
 		})
 		It("are taken by the names of OpenShift", func(ctx context.Context) {
+			secret(ctx, "aws-cloud-credentials", nil)
 			Expect(create(ctx, as(tenant), "worker-user-data")).To(Succeed())
 			Expect(causes(create(ctx, as(tenant), "aws-cloud-credentials"))).To(HaveKey(path))
 		})
 		It("are refused in a MachineSet", func(ctx context.Context) {
 			Expect(causes(as(tenant).Create(ctx, setWith(namespace, naming("plain"))))).To(HaveKey(path))
 			Expect(as(tenant).Create(ctx, setWith(namespace, naming("labelled")))).To(Succeed())
+		})
+		It("are taken where they are not there yet, as they may come with the label", func(ctx context.Context) {
+			Expect(create(ctx, as(tenant), "later")).To(Succeed())
+			Expect(causes(create(ctx, as(tenant), "tfstate-default-later"))).To(HaveKey(path))
 		})
 		It("are never taken to what the operator keeps", func(ctx context.Context) {
 			secret(ctx, "tfstate-default-m1", map[string]string{references.Label: "true", "machine-iac.io/state": "head"})

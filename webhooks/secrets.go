@@ -110,7 +110,7 @@ func (c secretChecks) check(ctx context.Context, namespace string, found *admiss
 		if ref.kept {
 			continue
 		}
-		if refused := c.refused(bounded, secret, ref); refused != nil {
+		if refused := c.refused(bounded, secret, ref, missing == nil); refused != nil {
 			found.refuse(refused)
 		}
 	}
@@ -132,8 +132,8 @@ func (c secretChecks) read(ctx context.Context, namespace string, ref secretRef)
 	return secret, nil
 }
 
-// refused returns why the user may not name a Secret.
-func (c secretChecks) refused(ctx context.Context, secret client.Object, ref secretRef) *field.Error {
+// refused returns why the user may not name a Secret. One that is not there yet may get its label with what is in it: each run looks for that.
+func (c secretChecks) refused(ctx context.Context, secret client.Object, ref secretRef, exists bool) *field.Error {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
 		request = admission.Request{}
@@ -142,7 +142,7 @@ func (c secretChecks) refused(ctx context.Context, secret client.Object, ref sec
 	switch {
 	case err != nil:
 		return field.Forbidden(field.NewPath(ref.path), fmt.Sprintf("%s; try again", err))
-	case refused != nil:
+	case refused != nil && (exists || refused.Final || refused.Reviewed):
 		return field.Forbidden(field.NewPath(ref.path), refused.Error())
 	}
 	return nil

@@ -52,7 +52,7 @@ func start(ctx context.Context, arguments []string) error {
 			return err
 		}
 	}
-	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
+	ctrl.SetLogger(withoutBodies(zap.New(zap.UseFlagOptions(&logging))))
 	return run(ctx, o)
 }
 

@@ -223,7 +223,8 @@ func (d *Driver) creationTimeout(of *mcm.Machine) time.Duration {
 }
 
 // ListMachines implements MCM's interface: the Machines of a class that have an instance, and that nothing is being done about; and the instances
-// of the cluster that belong to nobody, where the class's module can list them.
+// of the cluster that belong to nobody, where the class's module can list them. A Machine whose owner was removed by force is deleted by Kubernetes'
+// garbage collection, and waits for MCM's.
 func (d *Driver) ListMachines(ctx context.Context, request *driver.ListMachinesRequest) (*driver.ListMachinesResponse, error) {
 	if err := validateClass(request.MachineClass); err != nil {
 		return nil, err
@@ -234,7 +235,7 @@ func (d *Driver) ListMachines(ctx context.Context, request *driver.ListMachinesR
 	}
 	listed := map[string]string{}
 	for _, m := range found {
-		if made, err := m.created(); err == nil && made && m.DeletionTimestamp == nil && !m.changing() {
+		if made, err := m.created(); err == nil && made && (m.DeletionTimestamp == nil || m.held()) && !m.changing() {
 			listed[m.providerID()] = m.Name
 		}
 	}

@@ -3,6 +3,7 @@ package driver
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	mcm "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -139,6 +140,11 @@ func (m *machine) initialized() (bool, error) {
 		return true, nil
 	}
 	return false, m.failure()
+}
+
+// held reports whether the driver's hook holds the instance.
+func (m *machine) held() bool {
+	return slices.ContainsFunc(m.Spec.LifecycleHooks.PreTerminate, func(hook lifecycleHook) bool { return hook.Name == hookName })
 }
 
 // changing reports whether a run is under way that may make or remove an instance.

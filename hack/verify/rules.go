@@ -138,7 +138,7 @@ var rules = []rule{
 	{path: "internal/inspect", may: []string{"api/...", "internal/inspect/print", "internal/lifecycle", "internal/lifecycle/record", "internal/state"}},
 	{path: "internal/inspect/ownership", may: []string{"api/...", "internal/inspect", "internal/inspect/print", "internal/lifecycle", "internal/lifecycle/record", "internal/state", "internal/state/statefile"}},
 	{path: "internal/inspect/print"},
-	{path: "internal/inspect/show", may: []string{"internal/inspect/print", "internal/lifecycle", "internal/lifecycle/record", "internal/state", "internal/state/statefile"}},
+	{path: "internal/inspect/show", may: []string{"internal/engine/redact", "internal/inspect/print", "internal/lifecycle", "internal/lifecycle/record", "internal/state", "internal/state/statefile"}},
 	{path: "internal/leadership", may: []string{"internal/state"}},
 	{
 		path: "internal/lifecycle",
@@ -201,6 +201,7 @@ var rules = []rule{
 		tests: []string{"internal/module/load"},
 	},
 	{path: "internal/plan/offline", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/sandbox", "internal/engine/tofu", "internal/plan/stub"}},
+	{path: "internal/plan/offline", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/redact", "internal/engine/tofu", "internal/plan/stub"}},
 	{
 		path:  "internal/plan/preview",
 		may:   []string{"api/...", "internal/engine", "internal/engine/failure", "internal/module", "internal/plan/diff", "internal/plan/manifest", "internal/plan/offline", "internal/plan/text"},

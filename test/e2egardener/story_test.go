@@ -22,7 +22,7 @@ const (
 var _ = Describe("A MachineDeployment", Ordered, ContinueOnFailure, func() {
 	BeforeAll(func(ctx SpecContext) {
 		startMCM()
-		for class, cpu := range map[string]int{"small": 2, "medium": 4, "large": 8} {
+		for class, cpu := range map[string]int{"small": 2, "medium": 4, "big": 6, "large": 8} {
 			apply(ctx, landscape.Class(class, cpu))
 		}
 		apply(ctx, landscape.Deployment(pool, "small", 3))

@@ -197,7 +197,7 @@ func nothingLeft(ctx SpecContext) error {
 		"MCM's Machines": {"get", theirs, "-o", "name"},
 		"Machines":       {"get", ours, "-o", "name"},
 		"states":         {"get", "secrets", "-l", "tfstate=true", "-o", "name"},
-		"user data":      {"get", "secrets", "-l", "app.kubernetes.io/managed-by=machine-controller-manager", "-o", "name"},
+		"user data":      {"get", "secrets", "-l", "app.kubernetes.io/managed-by=machine-controller-manager,machine-iac.io/usable-by-machines=user-data", "-o", "name"},
 	} {
 		out, err := w.land.Lab.Kubectl(ctx, arguments...)
 		if err != nil || out != "" {

@@ -110,8 +110,8 @@ type RefusedError struct {
 	Final bool
 	// Command allows it; empty where nothing does.
 	Command string
-	// reviewable says that it is up to the user.
-	reviewable bool
+	// Reviewed says that it is up to the user, whom only the webhooks know.
+	Reviewed bool
 }
 
 // Error implements error.
@@ -144,7 +144,7 @@ func (p *Policy) Check(secret client.Object, use Use) *RefusedError {
 	default:
 		refused.Problem = "it has no label that allows this"
 	}
-	refused.reviewable = !token && p.mode == Reviewed
+	refused.Reviewed = !token && p.mode == Reviewed
 	refused.Command = commandFor(secret.GetName(), value, use)
 	refused.Fix = "whoever may write that Secret allows it: " + refused.Command
 	return refused

@@ -13,7 +13,7 @@ import (
 // and the error says that it did not respond.
 func (p *Policy) Review(ctx context.Context, reviewer client.Client, user authenticationv1.UserInfo, secret client.Object, use Use) (*RefusedError, error) {
 	refused := p.Check(secret, use)
-	if refused == nil || !refused.reviewable {
+	if refused == nil || !refused.Reviewed {
 		return refused, nil
 	}
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{

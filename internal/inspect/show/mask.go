@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
 // Masked stands for a sensitive value.
@@ -156,36 +158,40 @@ func (m *mask) named(name string, value any) any {
 	return value
 }
 
-// copies hides what is a copy of something hidden, or holds one.
+// copies hides what is a copy of something hidden or of a value in it, where that is a document, in whatever encoding, or holds one.
 func (m *mask) copies(shown *State) {
 	texts := slices.DeleteFunc(m.texts, func(text string) bool { return text == Masked })
+	parts := redact.New(texts)
+	hidden := func(text string) bool {
+		return parts.Contains(text) || slices.ContainsFunc(texts, func(whole string) bool { return strings.Contains(text, whole) })
+	}
 	for i := range shown.Resources {
 		all := shown.Resources[i].Attributes
 		for name, value := range all {
-			all[name] = withoutCopies(value, texts)
+			all[name] = withoutCopies(value, hidden)
 		}
 	}
 	for name, value := range shown.Outputs {
-		shown.Outputs[name] = withoutCopies(value, texts)
+		shown.Outputs[name] = withoutCopies(value, hidden)
 	}
 }
 
-func withoutCopies(value any, texts []string) any {
+func withoutCopies(value any, hidden func(string) bool) any {
 	switch value := value.(type) {
 	case map[string]any:
 		changed := map[string]any{}
 		for key, element := range value {
-			changed[key] = withoutCopies(element, texts)
+			changed[key] = withoutCopies(element, hidden)
 		}
 		return changed
 	case []any:
 		changed := make([]any, len(value))
 		for i, element := range value {
-			changed[i] = withoutCopies(element, texts)
+			changed[i] = withoutCopies(element, hidden)
 		}
 		return changed
 	case string:
-		if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(value, text) }) {
+		if hidden(value) {
 			return Masked
 		}
 	}

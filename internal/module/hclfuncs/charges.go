@@ -29,7 +29,7 @@ var charges = map[string]func(args []cty.Value) int{
 		return times(wholeAt(args, 0), strings.Count(textAt(args, 1), "\n")+1) / textWork
 	},
 	"join":            joinWork,
-	"jsondecode":      perCharacter(1),
+	"jsondecode":      perCharacter(4),
 	"length":          func(args []cty.Value) int { return len(textAt(args, 0)) / 2 },
 	"regex":           regexWork,
 	"regexall":        func(args []cty.Value) int { return matchesWork(textAt(args, 0), textAt(args, 1)) },
@@ -54,13 +54,21 @@ var shallow = map[string]bool{
 // converting are functions that give the elements of tuples and objects one type.
 var converting = map[string]bool{"coalesce": true, "tolist": true, "tomap": true, "toset": true}
 
-// functions returns the functions, which charge what they do to the budget and end when it is used up.
-func (b *Budget) functions() map[string]function.Function {
-	bounded := make(map[string]function.Function, len(functions))
-	for name, one := range functions {
-		bounded[name] = b.bound(strings.TrimPrefix(name, "core::"), one)
+// call returns a function, by its name alone, that charges what it does to the budget and ends when it is used up.
+func (b *Budget) call(name string) map[string]function.Function {
+	if made, known := b.calls[name]; known {
+		return made
 	}
-	return bounded
+	one, known := functions[name]
+	if !known {
+		return nil
+	}
+	made := map[string]function.Function{name: b.bound(strings.TrimPrefix(name, "core::"), one)}
+	if b.calls == nil {
+		b.calls = map[string]map[string]function.Function{}
+	}
+	b.calls[name] = made
+	return made
 }
 
 func (b *Budget) bound(name string, called function.Function) function.Function {
@@ -145,36 +153,50 @@ func (b *Budget) fits(value cty.Value) error {
 
 // scanJSON refuses a text that would be decoded to values beyond the limits: decoding is recursive, and reads numbers in more than linear time.
 func (b *Budget) scanJSON(text string) error {
-	depth, elements, number, quoted := 0, 0, 0, false
+	scan := jsonScan{}
 	for at := 0; at < len(text); at++ {
-		char := text[at]
-		switch {
-		case quoted && char == '\\':
+		if scan.quoted && text[at] == '\\' {
 			at++
-		case char == '"':
-			quoted = !quoted
-		case quoted:
-		case char == '[' || char == '{':
-			depth++
-			elements++
-		case char == ']' || char == '}':
-			depth--
-		case char == ',':
-			elements++
+			continue
 		}
-		if number++; quoted || !strings.ContainsRune("+-.0123456789eE", rune(char)) {
-			number = 0
-		}
+		scan.next(text[at])
 		switch {
-		case depth > MaxDepth:
+		case scan.depth > MaxDepth:
 			return b.fail(fmt.Sprintf("a JSON text nests deeper than %d levels", MaxDepth), "write it flatter")
-		case elements > MaxElements:
+		case scan.elements > MaxElements:
 			return b.fail(fmt.Sprintf("a JSON text holds more than %d values", MaxElements), "write shorter lists")
-		case number > MaxDigits:
+		case scan.number > MaxDigits:
 			return b.fail(fmt.Sprintf("a JSON text has a number of more than %d digits", MaxDigits), "write a shorter number")
 		}
 	}
 	return nil
+}
+
+// jsonScan counts what is in a JSON text up to a character.
+type jsonScan struct {
+	quoted                  bool
+	depth, elements, number int
+}
+
+func (s *jsonScan) next(char byte) {
+	if char == '"' {
+		s.quoted = !s.quoted
+	}
+	if s.number++; s.quoted || !strings.ContainsRune("+-.0123456789eE", rune(char)) {
+		s.number = 0
+	}
+	if s.quoted {
+		return
+	}
+	switch char {
+	case '[', '{':
+		s.depth++
+		s.elements++
+	case ']', '}':
+		s.depth--
+	case ',':
+		s.elements++
+	}
 }
 
 // times multiplies, and stops at the largest number.
@@ -323,7 +345,7 @@ func matchWork(pattern, text string) int {
 		return 0 // it is not run
 	}
 	size := states(parsed)
-	return min(size+times(size, len(text))/8, math.MaxInt32)
+	return min(size+times(size, len(text))/32, math.MaxInt32)
 }
 
 // matchesWork is the work of as many matches, with all their groups, as there may be.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
 )
 
 // Limits of an evaluation. They are far above what a module needs, and low enough that whatever a user writes is evaluated, or refused, in a
@@ -45,6 +46,8 @@ type Budget struct {
 	left int
 	// exceeded is kept, since try and can would hide it.
 	exceeded *LimitError
+	// calls are the functions that were called.
+	calls map[string]map[string]function.Function
 }
 
 // NewBudget returns a budget of MaxWork.
@@ -113,31 +116,41 @@ func (w *weighing) add(value cty.Value, depth int) error {
 	if depth > MaxDepth {
 		return w.budget.fail(fmt.Sprintf("a value nests deeper than %d levels", MaxDepth), "write it flatter")
 	}
-	value, _ = value.Unmark()
-	if !value.IsKnown() || value.IsNull() {
+	if value, _ = value.Unmark(); !value.IsKnown() || value.IsNull() {
 		return nil
 	}
-	switch kind := value.Type(); {
-	case kind == cty.String:
+	switch value.Type() {
+	case cty.String:
 		return w.text(value.AsString())
-	case kind == cty.Number:
+	case cty.Number:
 		return w.number(value)
-	case kind.IsObjectType():
+	default:
+		return w.inside(value, depth+1)
+	}
+}
+
+// inside adds what is in a list or an object.
+func (w *weighing) inside(value cty.Value, depth int) error {
+	if kind := value.Type(); kind.IsObjectType() {
 		for name := range kind.AttributeTypes() {
-			if err := w.add(value.GetAttr(name), depth+1); err != nil {
+			if err := w.add(value.GetAttr(name), depth); err != nil {
 				return err
 			}
 		}
-	case value.CanIterateElements():
-		for key, inner := range value.Elements() {
-			if kind.IsMapType() {
-				if err := w.text(key.AsString()); err != nil {
-					return err
-				}
-			}
-			if err := w.add(inner, depth+1); err != nil {
+		return nil
+	}
+	if !value.CanIterateElements() {
+		return nil
+	}
+	keyed := value.Type().IsMapType()
+	for key, inner := range value.Elements() {
+		if keyed {
+			if err := w.text(key.AsString()); err != nil {
 				return err
 			}
+		}
+		if err := w.add(inner, depth); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -171,14 +184,13 @@ const budgetName = "\x00budget"
 
 var budgetType = cty.Capsule("budget", reflect.TypeFor[Budget]())
 
-// Bound gives a context the functions of an evaluation, which charge its budget, and the budget itself for the expressions that [Metered] has
-// made.
+// Bound gives a context the functions, and the budget that expressions charge which [Metered] has made.
 func Bound(context *hcl.EvalContext, budget *Budget) {
 	if context.Variables == nil {
 		context.Variables = map[string]cty.Value{}
 	}
 	context.Variables[budgetName] = cty.CapsuleVal(budgetType, budget)
-	context.Functions = budget.functions()
+	context.Functions = Functions()
 }
 
 // BudgetOf returns the budget of a context, or of one around it; nil where there is none.

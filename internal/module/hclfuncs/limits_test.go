@@ -187,6 +187,23 @@ func TestExpressionsWithinLimitsComeOutAsWithoutThem(t *testing.T) {
 	}
 }
 
+// A Secret holds 1 MiB, and modules look at user data several times.
+func TestLargeUserDataIsWithinLimits(t *testing.T) {
+	variables := map[string]cty.Value{
+		"user_data": cty.StringVal(`{"ignition":{"version":"3.2.0"},"storage":{"files":[` + strings.Repeat(`{"path":"/etc/a","contents":{"source":"data:,x"}},`, 20_000) + `{}]}}`),
+		"script":    cty.StringVal("#cloud-config\n" + strings.Repeat("write_files: x\n", 1<<16)),
+	}
+	for _, text := range []string{
+		`can(jsondecode(var.user_data).ignition.version)`, `var.script == "" || can(regex("^(#cloud-config|#!)", var.script))`, `startswith(var.script, "#cloud-config")`,
+		`length(base64encode(var.user_data)) < 2000000`, `replace(var.script, "\n", "\r\n") != ""`, `sha256(var.user_data) != ""`,
+	} {
+		value, budget := bounded(t, text, variables)
+		if budget.Exceeded() != nil || value == cty.NilVal || budget.Used() > MaxWork/2 {
+			t.Errorf("%s: %v, %v, %d units of work", text, value, budget.Exceeded(), budget.Used())
+		}
+	}
+}
+
 func TestAnExpressionIsMeteredOnce(t *testing.T) {
 	expression, diags := hclsyntax.ParseExpression([]byte(`[for a in var.list : upper("${a}-${var.x}") if length(a) > 1 && a != var.y]`), "", hcl.InitialPos)
 	if diags.HasErrors() {

@@ -10,6 +10,8 @@ import (
 // themselves, and what looks for references in an expression would not find them.
 type metered struct {
 	hclsyntax.Expression
+	// function is the name of the function that it calls; empty for what is no call.
+	function string
 	// operands are references in it that are read in full, charged before it is evaluated.
 	operands []operand
 	// after charges the result.
@@ -101,9 +103,9 @@ func meteredCollection(expression hclsyntax.Expression) hclsyntax.Expression {
 	return own
 }
 
-// meteredCall is Metered for calls. What functions do is charged by [Budget.functions]; texts become numbers before they are called.
+// meteredCall is Metered for calls. What functions do is charged by [Budget.call]; texts become numbers before they are called.
 func meteredCall(e *hclsyntax.FunctionCallExpr) hclsyntax.Expression {
-	own := &metered{Expression: e}
+	own := &metered{Expression: e, function: e.Name}
 	for i, arg := range e.Args {
 		switch kind := parameterOf(e.Name, i); {
 		case isOfNumbers(kind):
@@ -171,7 +173,7 @@ func (m *metered) Value(context *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		return m.ended("The expression is evaluated without limits", "This is a mistake in the program: a context of its package is needed.")
 	}
 	if m.before(context, budget) == nil {
-		value, diags := m.Expression.Value(context)
+		value, diags := m.Expression.Value(m.within(context, budget))
 		if budget.exceeded == nil && !diags.HasErrors() {
 			m.charge(budget, value)
 		}
@@ -180,6 +182,16 @@ func (m *metered) Value(context *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		}
 	}
 	return m.ended("The evaluation was ended", budget.exceeded.Error())
+}
+
+// within returns the context of the expression: where it calls a function, that charges the budget.
+func (m *metered) within(context *hcl.EvalContext, budget *Budget) *hcl.EvalContext {
+	if m.function == "" {
+		return context
+	}
+	own := context.NewChild()
+	own.Functions = budget.call(m.function)
+	return own
 }
 
 // before charges what the expression is about to read.

@@ -47,7 +47,7 @@ func (n numeral) check(budget *Budget, value cty.Value) error {
 }
 
 func (n numeral) text(budget *Budget, text string) error {
-	if text == "" || !strings.Contains("+-.0123456789", text[:1]) {
+	if text == "" || !strings.ContainsRune("+-.0123456789", rune(text[0])) {
 		return nil // no number
 	}
 	if len(text) > MaxDigits {

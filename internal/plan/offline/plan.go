@@ -208,6 +208,7 @@ func (m *module) planOnce(ctx context.Context, inputs []Input) (plans []*Plan, e
 		return plansWithout(inputs, report, failed, err)
 	}
 	m.prune(shown)
+	hide(shown, sensitiveIn(inputs))
 	if plans = plansOf(shown, report, len(inputs)); failed != nil && brokenIn(plans) != len(report.Errors()) {
 		return plansWithout(inputs, report, failed, failed)
 	}

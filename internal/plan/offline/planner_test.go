@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 )
 
@@ -36,9 +37,17 @@ func realEngine(t testing.TB) tofu.Binary {
 // newPlanner returns a planner with a mirror and nothing else. Changes may be nil.
 func newPlanner(t testing.TB, change func(*Options)) *Planner {
 	t.Helper()
-	options := Options{Binary: realEngine(t), CacheDir: t.TempDir(), ProviderMirror: "../../../bin/mirror", Parallel: 2}
+	real := realEngine(t)
+	options := Options{Binary: real, CacheDir: t.TempDir(), ProviderMirror: "../../../bin/mirror", Parallel: 2}
 	if change != nil {
 		change(&options)
+	}
+	if options.Binary == real { // another notes what it is called with, elsewhere
+		confined, err := sandbox.New(sandbox.Options{Mode: sandbox.Preferred})
+		if err != nil {
+			t.Fatal(err)
+		}
+		options.Sandbox = confined
 	}
 	planner, err := New(options)
 	if err != nil {

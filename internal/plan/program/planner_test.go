@@ -19,6 +19,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 )
 
@@ -33,8 +34,12 @@ func newStackPlanner(t testing.TB) *Planner {
 	if err != nil {
 		t.Fatalf("%v; run 'make tools'", err)
 	}
+	confined, err := sandbox.New(sandbox.Options{Mode: sandbox.Preferred})
+	if err != nil {
+		t.Fatal(err)
+	}
 	p, err := New(t.Context(), Options{
-		Binary: binary, Plugins: filepath.Join(bin, "pulumi-plugins"), ProviderMirror: filepath.Join(bin, "mirror"), Parallel: 2,
+		Binary: binary, Plugins: filepath.Join(bin, "pulumi-plugins"), ProviderMirror: filepath.Join(bin, "mirror"), Parallel: 2, Sandbox: confined,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -93,7 +93,7 @@ func (r *tracker) left(ctx context.Context) ([]string, error) {
 	nodes := schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 	list("Machine", r.control.Resource(machines).Namespace(r.namespace), "")
 	list("state", r.control.Resource(secrets).Namespace(r.namespace), "tfstate=true")
-	list("user data", r.control.Resource(secrets).Namespace(r.namespace), "app.kubernetes.io/managed-by=machine-controller-manager")
+	list("user data", r.control.Resource(secrets).Namespace(r.namespace), "app.kubernetes.io/managed-by=machine-controller-manager,machine-iac.io/usable-by-machines=user-data")
 	list("instance", r.target.Resource(nodes), "machine-iac.io/machine-uid")
 	return names, failed
 }

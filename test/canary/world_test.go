@@ -1,0 +1,294 @@
+package canary
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/test/controlplane"
+)
+
+const (
+	patience = 5 * time.Minute
+	// programsVariable names the environment variable with the folder of the manager and the plugin; they are built where it is empty.
+	programsVariable = "CANARY_PROGRAMS"
+)
+
+// world is an API server, a manager that logs all that it can, and what it is given.
+type world struct {
+	*controlplane.ControlPlane
+	*canaries
+	namespace, dir, kubeconfig, programs, modules string
+	manager                                       *exec.Cmd
+	ended                                         chan struct{} // closed when the manager has
+	metricsAt, metricsToken                       string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	plane, err := controlplane.Start(controlplane.Default)
+	if err != nil {
+		t.Fatalf("%v; run 'make tools'", err)
+	}
+	t.Cleanup(func() {
+		if err := plane.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	dir, err := os.MkdirTemp("", "cn") // plugins put sockets into it, whose paths are bounded
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	w := &world{ControlPlane: plane, canaries: newCanaries(), dir: dir, kubeconfig: filepath.Join(dir, "kubeconfig"), modules: filepath.Join(dir, "modules")}
+	if w.namespace, err = plane.Namespace(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.programs = programs(t, dir)
+	writeModules(t, w.modules)
+	w.writeKubeconfig(t)
+	w.metricsToken = w.tokenOf(t, "metrics-reader", rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}})
+	return w
+}
+
+func repository(t *testing.T, parts ...string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(append([]string{"..", ".."}, parts...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// programs returns a folder with the manager and the plugin of these sources.
+func programs(t *testing.T, dir string) string {
+	t.Helper()
+	if given := os.Getenv(programsVariable); given != "" {
+		return given
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "./cmd/machine-controllers", "./cmd/kubectl-machine")
+	build.Dir = repository(t)
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the manager: %v\n%s", err, output)
+	}
+	return dir
+}
+
+func (w *world) writeKubeconfig(t *testing.T) {
+	t.Helper()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["a"] = &clientcmdapi.Cluster{Server: w.Config.Host, CertificateAuthorityData: w.Config.CAData}
+	config.AuthInfos["a"] = &clientcmdapi.AuthInfo{ClientCertificateData: w.Config.CertData, ClientKeyData: w.Config.KeyData}
+	config.Contexts["a"] = &clientcmdapi.Context{Cluster: "a", AuthInfo: "a", Namespace: w.namespace}
+	config.CurrentContext = "a"
+	if err := clientcmd.WriteToFile(*config, w.kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tokenOf makes a ServiceAccount that may do something, and returns its token.
+func (w *world) tokenOf(t *testing.T, name string, rules ...rbacv1.PolicyRule) string {
+	t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-" + name}, Rules: rules}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: w.namespace, Name: name}},
+	}
+	if err := w.Create(t.Context(), account, role, binding); err != nil {
+		t.Fatal(err)
+	}
+	token := &authenticationv1.TokenRequest{}
+	if err := w.Client.SubResource("token").Create(t.Context(), account, token); err != nil {
+		t.Fatal(err)
+	}
+	return token.Status.Token
+}
+
+func (w *world) secret(t *testing.T, name string, data map[string]string) {
+	t.Helper()
+	if err := w.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}, StringData: data}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) logFile() string { return filepath.Join(w.dir, "manager.log") }
+func (w *world) workDir() string { return filepath.Join(w.dir, "work") }
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// start starts the manager and waits until it is ready.
+func (w *world) start(t *testing.T) {
+	t.Helper()
+	health := freeAddress(t)
+	w.metricsAt = freeAddress(t)
+	log, err := os.OpenFile(w.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	w.manager = exec.Command(filepath.Join(w.programs, "machine-controllers"),
+		"--kubeconfig", w.kubeconfig, "--namespace", w.namespace, "--leader-elect=false", "--webhook-enabled=false", "--zap-log-level=10",
+		"--work-dir", w.workDir(), "--health-addr", health, "--metrics-bind-address", w.metricsAt, "--module-dir", w.modules,
+		"--engine-path", repository(t, "bin", "tofu"), "--provider-mirror", repository(t, "bin", "mirror"),
+		"--pulumi", repository(t, "bin", "pulumi"), "--pulumi-plugins", repository(t, "bin", "pulumi-plugins"))
+	w.manager.Stdout, w.manager.Stderr = log, log
+	w.manager.Env = []string{"HOME=" + w.dir, "PATH=" + os.Getenv("PATH")}
+	if err := w.manager.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.ended = make(chan struct{})
+	go func(manager *exec.Cmd, ended chan struct{}) {
+		_ = manager.Wait() // it is ended by signals
+		close(ended)
+	}(w.manager, w.ended)
+	w.until(t, "the manager is ready", func() bool {
+		response, err := http.Get("http://" + health + "/readyz")
+		if err != nil {
+			return false
+		}
+		defer response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	})
+}
+
+// stop ends the manager.
+func (w *world) stop(t *testing.T, how syscall.Signal) {
+	t.Helper()
+	if err := w.manager.Process.Signal(how); err != nil {
+		t.Fatal(err)
+	}
+	<-w.ended
+}
+
+func (w *world) until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !done(); time.Sleep(200 * time.Millisecond) {
+		select {
+		case <-w.ended:
+			deadline = time.Time{} // nothing comes any more
+		default:
+		}
+		if time.Now().After(deadline) {
+			log, _ := os.ReadFile(w.logFile())
+			t.Fatalf("after %s, not: %s\n%s", patience, what, log[max(0, len(log)-8<<10):])
+		}
+	}
+}
+
+// machine returns the Machine of a name, nil for none.
+func (w *world) machine(t *testing.T, name string) *machinev1beta1.Machine {
+	t.Helper()
+	machine := &machinev1beta1.Machine{}
+	err := w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: name}, machine)
+	if client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		return nil
+	}
+	return machine
+}
+
+// failure returns the note of the event about a create of a Machine that failed, "" for none.
+func (w *world) failure(t *testing.T, name string) string {
+	t.Helper()
+	events := &eventsv1.EventList{}
+	if err := w.Client.List(t.Context(), events, client.InNamespace(w.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range events.Items {
+		if event.Regarding.Name == name && event.Reason == "FailedCreate" {
+			return event.Note
+		}
+	}
+	return ""
+}
+
+// run runs kubectl-machine and returns what it prints.
+func (w *world) run(t *testing.T, arguments ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	command := exec.CommandContext(ctx, filepath.Join(w.programs, "kubectl-machine"), append(arguments, "--kubeconfig", w.kubeconfig, "-n", w.namespace)...)
+	command.Env = []string{"HOME=" + w.dir, "PATH=" + repository(t, "bin") + ":" + os.Getenv("PATH")}
+	output, err := command.CombinedOutput()
+	if err != nil {
+		t.Logf("kubectl machine %s: %v", strings.Join(arguments, " "), err)
+	}
+	return string(output)
+}
+
+func (w *world) metrics(t *testing.T) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+w.metricsAt+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+w.metricsToken)
+	asking := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+	response, err := asking.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || !bytes.Contains(text, []byte("machine_iac_")) {
+		t.Fatalf("the metrics are %d, %.200s, %v", response.StatusCode, text, err)
+	}
+	return string(text)
+}
+
+// objects returns all objects that those may read who may not read Secrets, and of Secrets the metadata.
+func (w *world) objects(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for what, list := range map[string]client.ObjectList{
+		"a Machine": &machinev1beta1.MachineList{}, "a MachineSet": &machinev1beta1.MachineSetList{}, "an event": &eventsv1.EventList{},
+		"a ConfigMap": &corev1.ConfigMapList{}, "a Secret": &corev1.SecretList{},
+	} {
+		if err := w.Client.List(t.Context(), list, client.InNamespace(w.namespace)); err != nil {
+			t.Fatal(err)
+		}
+		if secrets, are := list.(*corev1.SecretList); are {
+			for i := range secrets.Items {
+				secrets.Items[i].Data = nil
+			}
+		}
+		text, err := json.MarshalIndent(list, "", " ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[what] = string(text)
+	}
+	return found
+}
