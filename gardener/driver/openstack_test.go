@@ -87,8 +87,8 @@ func TestCloudsOfOnesOwnStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(w.credentials.Data[keyClouds]); got != "clouds: {}" || w.providerSpec["cloudName"] != "mine" {
-		t.Errorf("the clouds are %q, the cloud %v", got, w.providerSpec["cloudName"])
+	if got := string(w.credentials.Data[keyClouds]); got != "clouds: {}" || w.credentials.Name != "worker-machine-iac" || w.providerSpec["cloudName"] != "mine" {
+		t.Errorf("%s has the clouds %q, and the cloud is %v; want those of the class's Secret", w.credentials.Name, got, w.providerSpec["cloudName"])
 	}
 }
 
