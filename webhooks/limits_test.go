@@ -42,7 +42,7 @@ func TestAdmissionIsBounded(t *testing.T) {
 	if err := machinev1beta1.Install(scheme); err != nil {
 		t.Fatal(err)
 	}
-	hook := admission.WithValidator(scheme, &machineSetValidator{rules: everyRule(t), reader: &reader{}})
+	hook := admission.WithValidator(scheme, &machineSetValidator{rules: everyRule(t), secrets: secretChecks{reader: &reader{}}})
 	openstack := func(more string) *runtime.RawExtension {
 		return ofStack(`,"stack":"openstack","credentialsSecret":{"name":"c"},"userDataSecret":{"name":"u"},"values":{"cloudName":"openstack","flavor":"m1","image":"i"` + more + `}`)
 	}
