@@ -49,21 +49,21 @@ func namedBy(facts *inspect.Facts) []namedSecret {
 		if value == nil || json.Unmarshal(value.Raw, &fields) != nil {
 			return
 		}
+		counted := map[key]bool{}
 		eachReference(fields, func(secret string, use references.Use) {
 			at := key{namespace, secret, use}
 			if found[at] == nil {
 				found[at] = &namedSecret{Namespace: namespace, Secret: secret, Use: use}
 			}
-			count(found[at])
+			if !counted[at] {
+				count(found[at])
+			}
+			counted[at] = true
 		})
 	}
 	for i := range facts.Sets {
 		set := &facts.Sets[i]
-		add(set.Namespace, set.Spec.Template.Spec.ProviderSpec.Value, func(n *namedSecret) {
-			if !slices.Contains(n.MachineSets, set.Name) {
-				n.MachineSets = append(n.MachineSets, set.Name)
-			}
-		})
+		add(set.Namespace, set.Spec.Template.Spec.ProviderSpec.Value, func(n *namedSecret) { n.MachineSets = append(n.MachineSets, set.Name) })
 	}
 	for i := range facts.Machines {
 		machine := &facts.Machines[i]

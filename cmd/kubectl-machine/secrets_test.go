@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -53,16 +54,17 @@ func TestSecretsThatMachinesName(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, one := range list.Items {
-		got[one.Secret+" for "+string(one.Use)] = one.Status + " " + strings.Join(one.MachineSets, ",")
+		got[one.Secret+" for "+string(one.Use)] = fmt.Sprintf("%s %v %d", one.Status, one.MachineSets, one.Machines)
 	}
 	want := map[string]string{
-		"labelled for credentials": "Usable named", "plain for user-data": "Unlabelled named", "gone for credentials": "Missing ", "tfstate-default-x for user-data": "Forbidden ",
+		"labelled for credentials": "Usable [named] 1", "plain for user-data": "Unlabelled [named] 1", "gone for credentials": "Missing [] 1",
+		"tfstate-default-x for user-data": "Forbidden [] 1",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	said = w.ask(t, "secrets --unusable --usable-secret=gone")
-	if said.code != 0 || !strings.Contains(said.out, "kubectl label secret plain "+references.Label+"=user-data") || strings.Contains(said.out, "labelled") {
+	if said.code != 0 || !strings.Contains(said.out, "kubectl label secret plain "+references.Label+"=user-data") || strings.Contains(said.out, "Usable") {
 		t.Errorf("exit code %d: %s%s", said.code, said.out, said.err)
 	}
 }
