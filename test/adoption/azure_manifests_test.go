@@ -39,7 +39,7 @@ func testAzureManifests(t *testing.T, mirror string) {
 			o.settled()
 			var stays []string
 			for _, one := range o.names() {
-				if strings.Contains(o.world.output("outlives"), strings.TrimPrefix(one, "disks/")) {
+				if strings.Contains(o.output("outlives"), strings.TrimPrefix(one, "disks/")) {
 					stays = append(stays, one)
 				}
 			}

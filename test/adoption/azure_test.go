@@ -170,7 +170,7 @@ func testVirtualMachine(t *testing.T, o *onAzure) {
 			`{"address":"demo-x7k2p-worker-1.eastus.cloudapp.azure.com","type":"ExternalDNS"},{"address":"worker-1","type":"Hostname"},` +
 			`{"address":"worker-1","type":"InternalDNS"},{"address":"worker-1.internal.cloudapp.net","type":"InternalDNS"}]`,
 	} {
-		if got := o.world.output(name); got != want {
+		if got := o.output(name); got != want {
 			t.Errorf("the output %s is %s, want %s", name, got, want)
 		}
 	}
@@ -180,7 +180,7 @@ func testVirtualMachine(t *testing.T, o *onAzure) {
 	o.machine("worker-1", map[string]any{"publicIP": true, "securityGroup": clusterID + "-nsg"})
 	o.power(machine, "deallocated")
 	o.apply()
-	if got := o.world.output("instance_state"); got != `"Deallocated"` {
+	if got := o.output("instance_state"); got != `"Deallocated"` {
 		t.Errorf("the state of a virtual machine that was deallocated is %s", got)
 	}
 	o.destroyed()

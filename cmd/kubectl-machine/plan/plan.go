@@ -21,7 +21,6 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
-	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/module/source"
@@ -106,8 +105,7 @@ The exit code is 0, and 1 for an error; with --detailed-exitcode it is 2 where s
 		"Folder with the providers, laid out as a filesystem mirror. Nothing is downloaded then. Default: schemas or mirror beside kubectl-machine.")
 	o.engines.registerPulumi(flags)
 	flags.StringVar(&o.engines.cacheDir, "cache-dir", "", "Folder that keeps modules which are initialised. Default: one in the user's cache folder.")
-	o.engines.sandbox = sandbox.Preferred
-	flags.Var(&o.engines.sandbox, "sandbox", "Whether engines and providers are confined to their files by the kernel's Landlock: preferred, required or off.")
+	o.engines.registerSandbox(flags)
 	flags.IntVar(&o.engines.parallel, "parallel", runtime.NumCPU(), "How many engines may run at once.")
 	flags.DurationVar(&o.timeout, "timeout", 10*time.Minute, "How long it may take.")
 	flags.StringVarP(&o.output, "output", "o", "", "Format of the output: json, yaml, markdown, or nothing for people.")

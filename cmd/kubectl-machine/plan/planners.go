@@ -44,6 +44,11 @@ func (o *engineOptions) registerPulumi(flags *pflag.FlagSet) {
 		"Folder with Pulumi's plugins. Nothing is downloaded. Default: pulumi-plugins beside kubectl-machine, else the user's own.")
 }
 
+func (o *engineOptions) registerSandbox(flags *pflag.FlagSet) {
+	o.sandbox = sandbox.Preferred
+	flags.Var(&o.sandbox, "sandbox", "Whether engines and providers are confined to their files by the kernel's Landlock: preferred, required or off.")
+}
+
 // planners are the engines that are needed for what is planned.
 type planners struct {
 	preview.Planners

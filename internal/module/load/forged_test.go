@@ -178,8 +178,7 @@ func TestAStackMayReadItsFiles(t *testing.T) {
 func TestAProgramThatIsCodeIsNotRestoredUnlessItIsProven(t *testing.T) {
 	code := moduletest.ChangedStack(t, moduletest.Change{"Pulumi.yaml", "runtime: yaml", "runtime: {name: go, options: {binary: program}}"},
 		moduletest.Change{"Pulumi.yaml", "variables:\n  image:\n    fn::invoke:\n      function: example:getImage\n      arguments: {name: \"${provider_spec.size}\"}\n      return: id\n", ""})
-	at := strings.Index(code["Pulumi.yaml"], "resources:")
-	code["Pulumi.yaml"] = code["Pulumi.yaml"][:at]
+	code["Pulumi.yaml"], _, _ = strings.Cut(code["Pulumi.yaml"], "resources:")
 	if _, err := load.Module(moduletest.FS(code)); err != nil {
 		t.Errorf("what an administrator gives: %v", err)
 	}

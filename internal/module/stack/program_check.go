@@ -107,18 +107,23 @@ func (c programCheck) project(p *program) {
 	c.config(p)
 	c.functions(p)
 	if p.isYAML() {
-		for _, one := range p.resources {
-			c.resource(p, one)
+		c.statements(p)
+	}
+}
+
+// statements checks what a program in Pulumi's YAML makes, calls and repeats.
+func (c programCheck) statements(p *program) {
+	for _, one := range p.resources {
+		c.resource(p, one)
+	}
+	for _, one := range p.calls {
+		if does := programPackage(packageOf(one.text)); does != "" {
+			p.unsafe(c.found, one.line, one.text, does, "use a provider's function")
 		}
-		for _, one := range p.calls {
-			if does := programPackage(packageOf(one.text)); does != "" {
-				p.unsafe(c.found, one.line, one.text, does, "use a provider's function")
-			}
-		}
-		for _, one := range repeat.Faults(&p.document) {
-			problem, fix, _ := strings.Cut(one.Problem, "; ")
-			p.add(c.found, one.Line, one.What, problem, fix)
-		}
+	}
+	for _, one := range repeat.Faults(&p.document) {
+		problem, fix, _ := strings.Cut(one.Problem, "; ")
+		p.add(c.found, one.Line, one.What, problem, fix)
 	}
 }
 
