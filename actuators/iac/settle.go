@@ -272,7 +272,7 @@ func (t *task) attachments() state.Attachments {
 		return state.Attachments{lifecycle.InputsAttachment: nil}
 	}
 	attached := state.Attachments{lifecycle.InputsAttachment: packed}
-	if len(packed) > state.MaxAttachmentBytes-reporting.MaxPackedTranscript {
+	if len(packed) > state.MaxAttachmentBytes-reporting.MaxPackedTranscript-reporting.MaxPackedWithheld {
 		attached[attachedOutput], attached[attachedWithheld] = nil, nil
 	}
 	return attached

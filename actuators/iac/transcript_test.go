@@ -95,7 +95,7 @@ func TestOutputGivesWayToInputs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			session, err := b.store.Acquire(t.Context(), key, state.AcquireOptions{
-				Lock: state.Lock{Owner: "o", Run: "r", Operation: "create"}, Attachments: state.Attachments{lifecycle.InputsAttachment: make([]byte, tc.inputs), attachedOutput: nil},
+				Lock: state.Lock{Owner: "o", Run: "r", Operation: "create"}, Attachments: state.Attachments{lifecycle.InputsAttachment: make([]byte, tc.inputs), attachedOutput: nil, attachedWithheld: nil},
 			})
 			if err != nil {
 				t.Fatal(err)
