@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // allocate is the environment variable by which the test program is a process that takes memory.
@@ -17,9 +19,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv(allocate) == "" {
 		os.Exit(m.Run())
 	}
-	taken := make([]byte, 64*mib)
-	for i := range taken {
-		taken[i] = 1
+	// Not from Go's heap, of which the race detector keeps copies.
+	taken, err := unix.Mmap(-1, 0, 64*mib, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_POPULATE)
+	if err != nil {
+		panic(err)
 	}
 	_, _ = os.Stdout.WriteString("ready\n")
 	_, _ = io.Copy(io.Discard, os.Stdin)
@@ -78,8 +81,8 @@ func TestUsageOfRealProcesses(t *testing.T) {
 			t.Errorf("%s takes %d MiB, want %d to %d", what, used/mib, least, most)
 		}
 	}
-	within("run a, with two processes,", got.Runs["a"], 128, 200)
-	within("run b", got.Runs["b"], 64, 100)
+	within("run a, with two processes,", got.Runs["a"], 128, 250)
+	within("run b", got.Runs["b"], 64, 125)
 	within("what is shared", got.Shared, 64, 300)
 	if len(got.Runs) != 2 {
 		t.Errorf("the runs are %v", got.Runs)

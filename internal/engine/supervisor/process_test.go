@@ -136,7 +136,19 @@ func supervisors(dir string) []int {
 // engine is a process in a run's folder that notes its interrupt.
 func (m *manager) engine(t *testing.T, onInterrupt string) *engineProcess {
 	t.Helper()
-	e := &engineProcess{noted: filepath.Join(m.dir, "noted")}
+	e := m.doomed(t, onInterrupt)
+	select {
+	case <-e.up:
+	case <-e.gone:
+		t.Fatalf("an engine has ended before it was up: %s", e.ProcessState)
+	}
+	return e
+}
+
+// doomed is an engine that may be killed before it is up.
+func (m *manager) doomed(t *testing.T, onInterrupt string) *engineProcess {
+	t.Helper()
+	e := &engineProcess{noted: filepath.Join(m.dir, "noted"), up: make(chan struct{}), gone: make(chan struct{})}
 	e.Cmd = exec.Command("sh", "-c", `trap "echo >> `+e.noted+`; `+onInterrupt+`" INT; echo up; while :; do sleep 0.1; done`)
 	e.Dir = filepath.Join(m.dir, "runs")
 	e.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -147,12 +159,11 @@ func (m *manager) engine(t *testing.T, onInterrupt string) *engineProcess {
 	if err := e.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
-	e.gone = make(chan struct{})
 	go func() {
 		defer close(e.gone)
+		if _, err := bufio.NewReader(out).ReadString('\n'); err == nil {
+			close(e.up)
+		}
 		_ = e.Wait()
 	}()
 	t.Cleanup(func() { _ = syscall.Kill(-e.Process.Pid, syscall.SIGKILL) })
@@ -163,7 +174,8 @@ func (m *manager) engine(t *testing.T, onInterrupt string) *engineProcess {
 type engineProcess struct {
 	*exec.Cmd
 	noted string
-	gone  chan struct{}
+	// up is closed when it notes interrupts, gone when it has ended.
+	up, gone chan struct{}
 }
 
 func (p *engineProcess) ended() bool {
@@ -217,12 +229,12 @@ func TestAStoppedManagersEnginesEnd(t *testing.T) {
 	if engine.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		t.Errorf("it ended by %s", engine.ProcessState)
 	}
-	early := m.engine(t, "exit 0")
+	early := m.doomed(t, "exit 0")
 	eventually(t, "an engine that starts meanwhile is killed", early.ended)
 
 	m.signal(t, syscall.SIGCONT)
 	eventually(t, "an engine lives again", func() bool {
-		next := m.engine(t, "exit 0")
+		next := m.doomed(t, "exit 0")
 		defer func() { _ = next.Process.Kill() }()
 		time.Sleep(2 * sweep)
 		return !next.ended()
