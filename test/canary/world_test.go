@@ -26,6 +26,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 )
 
@@ -128,7 +129,9 @@ func (w *world) tokenOf(t *testing.T, name string, rules ...rbacv1.PolicyRule) s
 
 func (w *world) secret(t *testing.T, name string, data map[string]string) {
 	t.Helper()
-	if err := w.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}, StringData: data}); err != nil {
+	if err := w.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: map[string]string{references.Label: "true"}}, StringData: data,
+	}); err != nil {
 		t.Fatal(err)
 	}
 }
