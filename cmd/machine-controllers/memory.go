@@ -24,7 +24,8 @@ func (o *options) checkMemory(ofContainer func() (uint64, error)) error {
 		case errors.Is(err, memlimit.ErrNoLimit), errors.Is(err, memlimit.ErrNoCgroup), errors.Is(err, memlimit.ErrCgroupsNotSupported):
 			return nil
 		case err != nil:
-			return fmt.Errorf("reading the memory limit of the container: %w; set --memory-limit, 0 for none", err)
+			o.memoryUnknown = err
+			return nil
 		}
 		o.memoryBytes = int64(found - found/kernelShare) //nolint:gosec // no machine has more
 		return nil
@@ -40,6 +41,9 @@ func (o *options) checkMemory(ofContainer func() (uint64, error)) error {
 // warmShare returns what idle providers may take together: no more than a quarter of a limit, so that runs find room beside them.
 func (o *options) warmShare() int64 {
 	share := o.warmMemory.Value()
+	if o.memoryUnknown != nil {
+		ctrl.Log.Info("The memory limit of the container is not known, so that runs do not wait for memory; set --memory-limit, 0 for none", "reason", o.memoryUnknown.Error())
+	}
 	if o.memoryBytes > 0 {
 		share = min(share, max(o.memoryBytes/4, 1))
 	}

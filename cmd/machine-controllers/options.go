@@ -96,6 +96,7 @@ type options struct {
 	maxQueuedRuns  int
 	memoryLimit    string
 	memoryBytes    int64 // of that, or of the container; zero for none
+	memoryUnknown  error // why the container's is not known
 	runTimeout     time.Duration
 	interruptGrace time.Duration
 	driftInterval  time.Duration
