@@ -17,7 +17,7 @@ LABEL org.opencontainers.image.title="machine-iac-operator" \
   org.opencontainers.image.licenses="Apache-2.0" \
   io.openshift.release.operator="true"
 COPY --from=build /layers/system /
-COPY --from=build --chown=65532:65532 /layers/work/var/lib/machine-iac /var/lib/machine-iac
+COPY --from=build --chown=65532:65532 /layers/home/var/lib/machine-iac /var/lib/machine-iac
 COPY --from=build /layers/engines /
 COPY --from=build /layers/providers /
 COPY --from=build /layers/programs /

@@ -103,37 +103,35 @@ func (c secretChecks) check(ctx context.Context, namespace string, found *admiss
 	bounded, cancel := context.WithTimeout(ctx, secretDeadline)
 	defer cancel()
 	for _, ref := range found.secrets {
-		secret, missing := c.read(bounded, namespace, ref)
-		if missing != nil {
-			found.warn(missing)
+		secret, err := c.read(bounded, namespace, ref.name)
+		switch {
+		case apierrors.IsNotFound(err):
+			found.warn(field.Invalid(field.NewPath(ref.path), ref.name, "not found. Expected "+ref.role+" to exist"))
+		case err != nil:
+			log.FromContext(ctx).Error(err, "Looking for a Secret that a providerSpec names", "Secret", ref.name)
 		}
 		if ref.kept {
 			continue
 		}
-		if refused := c.refused(bounded, secret, ref, missing == nil); refused != nil {
+		if refused := c.refused(bounded, secret, ref, err == nil); refused != nil {
 			found.refuse(refused)
 		}
 	}
 	found.warnings = append(found.warnings, missingRights(ctx, c.rights, namespace, found.secrets)...)
 }
 
-// read returns what is known of a Secret: its name at least. What cannot be found out is not reported, since each run finds it out again.
-func (c secretChecks) read(ctx context.Context, namespace string, ref secretRef) (client.Object, *field.Error) {
+// read returns what is known of a Secret: its name at least.
+func (c secretChecks) read(ctx context.Context, namespace, name string) (client.Object, error) {
 	secret := &metav1.PartialObjectMetadata{}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	err := c.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.name}, secret)
-	secret.Namespace, secret.Name = namespace, ref.name
-	switch {
-	case apierrors.IsNotFound(err):
-		return secret, field.Invalid(field.NewPath(ref.path), ref.name, "not found. Expected "+ref.role+" to exist")
-	case err != nil:
-		log.FromContext(ctx).Error(err, "Looking for a Secret that a providerSpec names", "Secret", ref.name)
-	}
-	return secret, nil
+	err := c.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, secret)
+	secret.Namespace, secret.Name = namespace, name
+	return secret, err
 }
 
-// refused returns why the user may not name a Secret. One that is not there yet may get its label with what is in it: each run looks for that.
-func (c secretChecks) refused(ctx context.Context, secret client.Object, ref secretRef, exists bool) *field.Error {
+// refused returns why the user may not name a Secret. The label of one that was not read is not known; it may be that it comes with the Secret. Each
+// run looks for that.
+func (c secretChecks) refused(ctx context.Context, secret client.Object, ref secretRef, read bool) *field.Error {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {
 		request = admission.Request{}
@@ -142,7 +140,7 @@ func (c secretChecks) refused(ctx context.Context, secret client.Object, ref sec
 	switch {
 	case err != nil:
 		return field.Forbidden(field.NewPath(ref.path), fmt.Sprintf("%s; try again", err))
-	case refused != nil && (exists || refused.Final || refused.Reviewed):
+	case refused != nil && (read || refused.Final || refused.Reviewed):
 		return field.Forbidden(field.NewPath(ref.path), refused.Error())
 	}
 	return nil

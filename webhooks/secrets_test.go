@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 )
 
 // reader reads Secrets from memory; where failure is set, it returns that.
@@ -68,5 +70,30 @@ func TestSecretsAreLookedForWhereTheyAreNamedAnew(t *testing.T) {
 	}
 	if got, err := validator.ValidateUpdate(t.Context(), other, other); err != nil || len(got) != 0 {
 		t.Errorf("want silence about a template that stays, got %v, %v", got, err)
+	}
+}
+
+func TestASecretThatCannotBeReadIsLeftToTheRuns(t *testing.T) {
+	policy := references.New(references.Labelled, "c")
+	for name, tc := range map[string]struct {
+		userData string
+		failure  error
+		refused  bool
+	}{
+		"without a label":        {"u", nil, true},
+		"nobody knows of one":    {"u", errors.New("no route to the API server"), false},
+		"the operator's own":     {"tfstate-default-m1", errors.New("no route to the API server"), true},
+		"one that OpenShift has": {"worker-user-data", nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			machine := machineWith(withValue(kubemarkSpec(`,"userDataSecret":{"name":"` + tc.userData + `"}`)))
+			from := &reader{failure: tc.failure, exist: map[types.NamespacedName]bool{
+				{Namespace: machine.Namespace, Name: tc.userData}: true, {Namespace: machine.Namespace, Name: "c"}: true,
+			}}
+			_, err := (&machineValidator{rules: testRules(t, ""), secrets: secretChecks{reader: from, references: policy}}).ValidateCreate(t.Context(), machine)
+			if (err != nil) != tc.refused {
+				t.Errorf("refused: %v", err)
+			}
+		})
 	}
 }

@@ -16,7 +16,8 @@ import (
 // kernelShare is the part of a container's limit that is left to the kernel: page tables, sockets, the programs' pages.
 const kernelShare = 10
 
-// checkMemory reads the limit of the memory that the manager and its engines may take: that of the flag, or of the container, or zero for none.
+// checkMemory reads the limit of the memory that the manager and its engines may take: that of the flag, or of the container, or zero for none. A
+// container's that cannot be read stops nothing.
 func (o *options) checkMemory(ofContainer func() (uint64, error)) error {
 	if o.memoryLimit == "" {
 		found, err := ofContainer()
@@ -41,9 +42,6 @@ func (o *options) checkMemory(ofContainer func() (uint64, error)) error {
 // warmShare returns what idle providers may take together: no more than a quarter of a limit, so that runs find room beside them.
 func (o *options) warmShare() int64 {
 	share := o.warmMemory.Value()
-	if o.memoryUnknown != nil {
-		ctrl.Log.Info("The memory limit of the container is not known, so that runs do not wait for memory; set --memory-limit, 0 for none", "reason", o.memoryUnknown.Error())
-	}
 	if o.memoryBytes > 0 {
 		share = min(share, max(o.memoryBytes/4, 1))
 	}
@@ -58,6 +56,9 @@ func newBudget(o options) (*memory.Budget, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("finding the work folder: %w", err)
+	}
+	if o.memoryUnknown != nil {
+		ctrl.Log.Info("The memory limit of the container is not known, so that runs do not wait for memory; set --memory-limit, 0 for none", "reason", o.memoryUnknown.Error())
 	}
 	if o.memoryBytes > 0 {
 		ctrl.Log.Info("Runs start while there is memory for them", "limit", o.memoryBytes)

@@ -33,6 +33,8 @@ func TestTheMemoryLimit(t *testing.T) {
 			switch {
 			case (err != nil) != (tc.err != ""), err != nil && !strings.Contains(err.Error(), tc.err):
 				t.Errorf("the error is %v, want %q", err, tc.err)
+			case (o.memoryUnknown != nil) != (name == "unreadable"):
+				t.Errorf("the limit is unknown because of %v", o.memoryUnknown)
 			case o.memoryBytes != tc.want:
 				t.Errorf("the limit is %d, want %d", o.memoryBytes, tc.want)
 			}

@@ -52,7 +52,7 @@ func (s source) content(ctx context.Context, platform v1.Platform) (content, err
 		return content{}, err
 	}
 	programs = append(append(programs, manifests...), file{path: share + "/LICENSE", mode: 0o644, from: "LICENSE"})
-	layers := []layer{system(), work(), newLayer("engines", engines...), newLayer("providers", providers...)}
+	layers := []layer{system(), home(), newLayer("engines", engines...), newLayer("providers", providers...)}
 	started := time.Now()
 	list, err := s.list(platform, append(layers, newLayer("programs", programs...)))
 	if err != nil {

@@ -94,9 +94,9 @@ func system() layer {
 // workFolder is where the manager keeps what it works on, and the home of the user.
 const workFolder = "var/lib/machine-iac"
 
-// work is the folder that the user may write to. The Dockerfile copies it by itself, since it has another owner than all else.
-func work() layer {
-	return newLayer("work", file{path: workFolder, mode: fs.ModeDir | 0o755, owned: true})
+// home is the folder that the user may write to. The Dockerfile copies it by itself, since it has another owner than all else.
+func home() layer {
+	return newLayer("home", file{path: workFolder, mode: fs.ModeDir | 0o755, owned: true})
 }
 
 // stage writes layers into folders that are called like them. Owners are not set, which only root could.

@@ -102,7 +102,7 @@ system -rw-r--r-- 0 etc/nsswitch.conf
 system -rw-r--r-- 0 etc/passwd
 system -rw-r--r-- 0 etc/ssl/certs/ca-certificates.crt
 system dtrwxrwxrwx 0 tmp
-work drwxr-xr-x 65532 var/lib/machine-iac
+home drwxr-xr-x 65532 var/lib/machine-iac
 engines -rwxr-xr-x 0 usr/bin/tofu
 providers -rwxr-xr-x 0 usr/share/machine-iac/mirror/registry.opentofu.org/acme/cloud/1.0.0/linux_amd64/terraform-provider-cloud_v1.0.0
 providers Lrwxrwxrwx 0 usr/share/machine-iac/mirror/registry.terraform.io/acme/cloud/1.0.0/linux_amd64 ../../../../registry.opentofu.org/acme/cloud/1.0.0/linux_amd64

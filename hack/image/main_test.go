@@ -64,7 +64,7 @@ func small(t *testing.T) content {
 		"pulumi-plugins/resource-acme-v1.0.0/pulumi-resource-acme":                                  tiny,
 	})
 	programs := []file{program("usr/bin/machine-controllers", tiny)}
-	layers := []layer{system(), work(), newLayer("engines", engines...), newLayer("providers", providers...)}
+	layers := []layer{system(), home(), newLayer("engines", engines...), newLayer("providers", providers...)}
 	made, err := fixed.list(host, append(layers, newLayer("programs", programs...)))
 	if err != nil {
 		t.Fatal(err)

@@ -221,7 +221,7 @@ func (s *scheduler) start(next *run, now time.Time) {
 	s.count(next, 1, now)
 }
 
-// release gives the worker of a run back that admit has returned.
+// release gives the worker of a run back that start has given it.
 func (s *scheduler) release(r *run, now time.Time) {
 	s.count(r, -1, now)
 	s.forget(r.Group)
