@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -93,7 +94,12 @@ func newClass() *unstructured.Unstructured {
 
 // machineFrom returns a Machine that the driver would make with a class. It has no name, as it is not created.
 func machineFrom(class *unstructured.Unstructured) (*machinev1beta1.Machine, error) {
-	raw, err := json.Marshal(class.Object["providerSpec"])
+	spec, _, err := unstructured.NestedMap(class.Object, "providerSpec") // a copy
+	if err != nil {
+		return nil, fmt.Errorf("reading the providerSpec of the class: %w", err)
+	}
+	nameSecrets(class, spec)
+	raw, err := json.Marshal(spec)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the providerSpec of the class: %w", err)
 	}
@@ -102,6 +108,26 @@ func machineFrom(class *unstructured.Unstructured) (*machinev1beta1.Machine, err
 	}}
 	machine.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: raw}
 	return machine, nil
+}
+
+// nameSecrets has a providerSpec name the Secrets that the driver adds, which modules may require. Nobody reads them for a size.
+func nameSecrets(class *unstructured.Unstructured, spec map[string]any) {
+	secret, _, _ := unstructured.NestedString(class.Object, "credentialsSecretRef", "name")
+	if secret == "" {
+		secret, _, _ = unstructured.NestedString(class.Object, "secretRef", "name")
+	}
+	if secret == "" || spec == nil {
+		return
+	}
+	credentials := "credentialsSecret"
+	if of, _ := spec["kind"].(string); strings.EqualFold(of, "OpenstackProviderSpec") {
+		credentials = "cloudsSecret"
+	}
+	for _, name := range []string{credentials, "userDataSecret"} {
+		if _, given := spec[name]; !given {
+			spec[name] = map[string]any{"name": secret}
+		}
+	}
 }
 
 // write patches the class where its nodeTemplate lacks something, unless the class has changed since it was read.

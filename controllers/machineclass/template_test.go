@@ -1,6 +1,7 @@
 package machineclass
 
 import (
+	"encoding/json"
 	"maps"
 	"strings"
 	"testing"
@@ -52,6 +53,41 @@ func TestPlacesAreReadFromTheFieldsOfTheMachineAPI(t *testing.T) {
 			}
 			if found := [3]string{got["instanceType"], got["region"], got["zone"]}; found != tc.want {
 				t.Errorf("it reads %q, want %q", found, tc.want)
+			}
+		})
+	}
+}
+
+func TestTheSecretsOfTheDriverAreNamed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind   string
+		fields map[string]any
+		want   map[string]any
+	}{
+		"those of MCM":       {"Test", map[string]any{"secretRef": map[string]any{"name": "worker"}}, map[string]any{"credentialsSecret": "worker", "userDataSecret": "worker"}},
+		"credentials apart":  {"Test", map[string]any{"secretRef": map[string]any{"name": "worker"}, "credentialsSecretRef": map[string]any{"name": "cloud"}}, map[string]any{"credentialsSecret": "cloud", "userDataSecret": "cloud"}},
+		"those of OpenStack": {"OpenstackProviderSpec", map[string]any{"secretRef": map[string]any{"name": "worker"}}, map[string]any{"cloudsSecret": "worker", "userDataSecret": "worker"}},
+		"none":               {"Test", nil, map[string]any{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			class := classWith(tc.fields)
+			class.Object["providerSpec"].(map[string]any)["kind"] = tc.kind
+			machine, err := machineFrom(class)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var spec map[string]any
+			if err := json.Unmarshal(machine.Spec.ProviderSpec.Value.Raw, &spec); err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]any{}
+			for field, value := range spec {
+				if secret, ok := value.(map[string]any); ok {
+					got[field] = secret["name"]
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("the Secrets differ (-want +got):\n%s", diff)
 			}
 		})
 	}
