@@ -162,7 +162,7 @@ chaos: tools-chaos build ## Seeded rounds of faults against the built manager: m
 
 .PHONY: bench
 bench: tools-bench build ## Measure, and write docs/benchmarks.md.
-	go test -tags bench -count 1 -timeout 60m -v ./test/bench $(TESTFLAGS)
+	go test -tags bench -count 1 -timeout 120m -v ./test/bench $(TESTFLAGS)
 
 .PHONY: profile
 profile: tools-profile build ## Write CPU profiles of create, update, drift check and destroy into dist/profile, and the table of them into docs/benchmarks.md.

@@ -119,7 +119,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.DurationVar(&o.syncPeriod, "sync-period", 10*time.Minute, "How often every Machine is reconciled without an event.")
 
 	o.controllers = selection{"*"}
-	flags.Var(&o.controllers, "controllers", "Controllers to run, separated by commas: '*' for all, 'name' for one, '-name' to leave one out of '*'.")
+	flags.Var(&o.controllers, "controllers", "Controllers to run, separated by commas: '*' for all but machineclass, 'name' for one, '-name' to leave one out of '*'.")
 
 	flags.BoolVar(&o.leaderElect, "leader-elect", true, "Elect a leader, and do nothing until this process leads. Without it, make sure that no other process manages the namespace.")
 	flags.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", "", "Namespace of the leader's Lease. Default: --namespace.")

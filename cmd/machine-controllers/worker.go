@@ -22,6 +22,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/supervisor"
+	"github.com/machine-iac/machine-iac-operator/internal/logs"
 )
 
 const (
@@ -50,7 +51,7 @@ func work(ctx context.Context, arguments []string) error {
 	if err := sandbox.Hide(); err != nil {
 		return err
 	}
-	ctrl.SetLogger(withoutBodies(zap.New(zap.UseFlagOptions(&logging))))
+	ctrl.SetLogger(logs.WithoutBodies(zap.New(zap.UseFlagOptions(&logging))))
 	ticket, err := remote.ReadTicket(*ticketDir)
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ type rule struct {
 // A new package gets a row there and a rule here.
 var rules = []rule{
 	{path: "cmd/machine-controllers", may: []string{"..."}},
-	{path: "cmd/machine-api-operator", may: []string{"install", "internal/operator/..."}},
+	{path: "cmd/machine-api-operator", may: []string{"install", "internal/logs", "internal/operator/..."}},
 	{path: "cmd/kubectl-machine", may: []string{"api/...", "actuators/...", "cmd/kubectl-machine/...", "internal/...", "modules", "stacks"}, tests: []string{"install"}},
 	{
 		path: "cmd/kubectl-machine/cli",
@@ -64,6 +64,7 @@ var rules = []rule{
 	{path: "cmd/kubectl-machine/uninstall", may: []string{"cmd/kubectl-machine/cli", "install", "internal/inspect", "internal/operator/operands", "internal/state"}},
 	{path: "cmd/termination-handler", may: []string{"internal/termination"}},
 	{path: "api/v1alpha1"},
+	{path: "internal/logs"},
 	{path: "internal/operator", may: []string{"internal/operator/apply", "internal/operator/operands"}, tests: []string{"install"}},
 	{path: "internal/operator/apply"},
 	{path: "internal/operator/operands", tests: []string{"install"}},
