@@ -100,7 +100,6 @@ func (t Template) pod(name string) corev1.PodSpec {
 	}
 	if like := t.Like; like != nil {
 		pod.ImagePullSecrets, pod.NodeSelector, pod.Tolerations = like.ImagePullSecrets, like.NodeSelector, like.Tolerations
-		pod.PriorityClassName = like.PriorityClassName
 		pod.SecurityContext = cmp.Or(like.SecurityContext, pod.SecurityContext) // users are of the namespace on some clusters
 		pod.RuntimeClassName, pod.DNSPolicy, pod.DNSConfig, pod.HostAliases = like.RuntimeClassName, like.DNSPolicy, like.DNSConfig, like.HostAliases
 	}
