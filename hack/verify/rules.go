@@ -106,6 +106,18 @@ var rules = []rule{
 	},
 	{path: "actuators/runner", may: []string{"internal/engine", "internal/engine/failure", "internal/module", "internal/state"}},
 	{path: "actuators/pulumi", may: []string{"actuators/runner", "internal/engine", "internal/engine/failure", "internal/engine/pulumi", "internal/module", "internal/state", "internal/state/statefile"}},
+	{
+		path:  "actuators/jobs",
+		may:   []string{"actuators/remote", "actuators/runner", "actuators/terraform", "internal/engine", "internal/engine/failure", "internal/state/backend"},
+		tests: []string{"internal/engine/tofu", "internal/module", "internal/module/load", "internal/state", "modules"},
+	},
+	{
+		path: "actuators/remote",
+		may: []string{
+			"actuators/runner", "internal/engine", "internal/engine/failure", "internal/module/load", "internal/module/snapshot", "internal/state", "internal/state/backend",
+		},
+		tests: []string{"actuators/terraform", "internal/engine/tofu", "internal/module", "internal/module/moduletest", "modules"},
+	},
 	{path: "actuators/terraform", may: []string{"actuators/runner", "internal/engine", "internal/engine/tofu", "internal/module", "internal/state", "internal/state/backend"}},
 	{
 		path: "internal/backup",
