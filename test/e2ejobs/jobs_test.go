@@ -24,7 +24,8 @@ import (
 // Each Machine is made, changed and destroyed by a Job, and nothing of the Jobs stays.
 func TestRunsInJobs(t *testing.T) {
 	w := open(t)
-	manager := w.startManager()
+	// Nobody starts a manager again here that has lost its lease on a busy machine, so that the lease is long.
+	manager := w.startManager("--leader-elect-lease-duration=2m", "--leader-elect-renew-deadline=90s", "--leader-elect-retry-period=3s")
 
 	w.step("Machines are made", func() {
 		w.create("fleet", 3, credentials)
