@@ -45,7 +45,7 @@ tools: ## Put every tool that tests and demo need into bin/, once: built from pi
 	@$(TOOLS)
 
 # What one target needs: a row of the table in hack/tools.sh.
-TOOLS_FOR := demo demo-gardener test test-modules e2e e2e-pulumi e2e-upgrade e2e-libvirt e2e-openstack e2e-gardener chaos bench bench-check profile fmt lint verify
+TOOLS_FOR := demo demo-gardener test test-modules e2e e2e-pulumi e2e-upgrade e2e-libvirt e2e-openstack e2e-gardener e2e-jobs chaos bench bench-check profile fmt lint verify
 .PHONY: $(TOOLS_FOR:%=tools-%)
 $(TOOLS_FOR:%=tools-%): tools-%:
 	@$(TOOLS) --for $*
@@ -148,6 +148,10 @@ e2e-gardener: tools-e2e-gardener build ## Gardener's machine-controller-manager 
 	cd gardener && go test -c -o ../bin/gardener-integration.test ./test/integration/provider
 	go test -tags e2e_gardener -count 1 -timeout 60m -v ./test/e2egardener $(TESTFLAGS)
 
+.PHONY: e2e-jobs
+e2e-jobs: tools-e2e-jobs build ## Runs in Jobs: a real Job controller, a node whose Pods are processes, and runs that are cut off. Needs root.
+	go test -tags e2e_jobs -count 1 -timeout 30m -v ./test/e2ejobs $(TESTFLAGS)
+
 # How many rounds are played, from which seed on. Set as well where it is wanted: FAULTS, WRITE, MINUTES, RECORD, VERBOSE, LANES, LEASE, AWAY, PATIENCE (test/chaos/doc.go).
 ROUNDS ?= 20
 SEED ?= 1
@@ -158,7 +162,7 @@ chaos: tools-chaos build ## Seeded rounds of faults against the built manager: m
 
 .PHONY: bench
 bench: tools-bench build ## Measure, and write docs/benchmarks.md.
-	go test -tags bench -count 1 -timeout 60m -v ./test/bench $(TESTFLAGS)
+	go test -tags bench -count 1 -timeout 120m -v ./test/bench $(TESTFLAGS)
 
 .PHONY: profile
 profile: tools-profile build ## Write CPU profiles of create, update, drift check and destroy into dist/profile, and the table of them into docs/benchmarks.md.

@@ -41,6 +41,9 @@ func (t *task) create(ctx context.Context) error {
 			return err
 		}
 	}
+	if t.wanted.Incomplete != nil {
+		return t.wanted.Incomplete
+	}
 	return t.inWorkspace(ctx, engine.SearchNone, func(workspace runner.Workspace) error {
 		if t.facts.HasResources() {
 			return t.planAndApply(ctx, workspace)

@@ -11,6 +11,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
@@ -29,6 +31,9 @@ func (t *task) lookUp(ctx context.Context) (found bool, err error) {
 	err = t.inWorkspace(ctx, t.search(), func(workspace runner.Workspace) error {
 		report, err := workspace.Plan(ctx)
 		if err != nil {
+			if why := t.wanted.Incomplete; why != nil && failure.ClassOf(err) == failure.InvalidConfiguration {
+				return why // the module demands what it lacks
+			}
 			if !runner.IsNotFound(err, t.wanted.Module, t.search()) {
 				return err
 			}
@@ -53,12 +58,15 @@ func (t *task) lookUp(ctx context.Context) (found bool, err error) {
 // destroy where something that belongs to an instance was found, since nothing else brings that into the state.
 func (t *task) importFound(ctx context.Context, workspace runner.Workspace, report *engine.Report) (found bool, err error) {
 	instance := slices.ContainsFunc(report.Changes, func(c engine.Change) bool { return c.Import && c.Instance() })
+	if why := t.wanted.Incomplete; why != nil && report.Planned.Import > 0 && lifecycle.CheckAdoption(report, nil) != "" {
+		return false, why // what was found lacks something, which would be made without user data
+	}
 	if !instance {
 		if err := t.notFoundCounts(); err != nil {
 			return false, err
 		}
 		operation := t.decision.Operation
-		if operation == runs.Update || operation == runs.Destroy && report.Planned.Import == 0 {
+		if operation == runs.Update || t.wanted.Incomplete != nil && operation != runs.Destroy || operation == runs.Destroy && report.Planned.Import == 0 {
 			return false, nil
 		}
 	}

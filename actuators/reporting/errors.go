@@ -54,10 +54,13 @@ func typed(operation runs.Operation, err error) *actuators.MachineError {
 	}
 	message := err.Error()
 	class := failure.ClassOf(err)
-	if fix, ok := fixes[class]; ok {
+	failed, ok := errors.AsType[*failure.Error](err)
+	if fix := fixes[class]; ok && failed.Hint != "" {
+		message += "; " + failed.Hint
+	} else if fix != "" {
 		message += "; " + fix
 	}
-	if failed, ok := errors.AsType[*failure.Error](err); ok && failed.Withheld() {
+	if ok && failed.Withheld() {
 		message += "; " + withheldElsewhere
 	}
 	switch {

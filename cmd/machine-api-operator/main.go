@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/machine-iac/machine-iac-operator/internal/logs"
 )
 
 // version is set by the linker.
@@ -43,8 +46,13 @@ func start(ctx context.Context, arguments []string) error {
 	if err := o.complete(); err != nil {
 		return err
 	}
-	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
+	ctrl.SetLogger(newLogger(&logging))
 	return run(ctx, o)
+}
+
+// newLogger returns the logger that the flags ask for.
+func newLogger(logging *zap.Options) logr.Logger {
+	return logs.WithoutBodies(zap.New(zap.UseFlagOptions(logging)))
 }
 
 // newFlags returns all flags of the command. docs/operator.md lists them.

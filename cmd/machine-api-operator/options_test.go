@@ -17,6 +17,21 @@ func TestTheManualListsEveryFlag(t *testing.T) {
 	manual.ListsEveryFlag(t, "../../docs/operator.md", newFlags(&options{}, &zap.Options{}))
 }
 
+// What the operator applies may hold Secrets, and so may what it reads.
+func TestBodiesOfRequestsAreNeverLogged(t *testing.T) {
+	var text strings.Builder
+	logging := zap.Options{DestWriter: &text}
+	if err := newFlags(&options{}, &logging).Parse([]string{"--zap-log-level=10"}); err != nil {
+		t.Fatal(err)
+	}
+	log := newLogger(&logging)
+	log.V(7).Info("headers")
+	log.V(8).Info("bodies")
+	if got := text.String(); !strings.Contains(got, "headers") || strings.Contains(got, "bodies") {
+		t.Errorf("logged is %s", got)
+	}
+}
+
 func TestTheLeaseIsLongerOnAControlPlaneOfOneNode(t *testing.T) {
 	lease, renew, retry := leaseTimes(operator.Start{})
 	if lease != 137*time.Second || renew != 107*time.Second || retry != 26*time.Second {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/supervisor"
+	"github.com/machine-iac/machine-iac-operator/internal/logs"
 )
 
 // version is set by the linker.
@@ -27,6 +28,9 @@ func main() {
 }
 
 func start(ctx context.Context, arguments []string) error {
+	if len(arguments) > 0 && arguments[0] == runCommand {
+		return work(ctx, arguments[1:])
+	}
 	var o options
 	var logging zap.Options
 	flags := newFlags(&o, &logging)
@@ -52,7 +56,7 @@ func start(ctx context.Context, arguments []string) error {
 			return err
 		}
 	}
-	ctrl.SetLogger(withoutBodies(zap.New(zap.UseFlagOptions(&logging))))
+	ctrl.SetLogger(logs.WithoutBodies(zap.New(zap.UseFlagOptions(&logging))))
 	return run(ctx, o)
 }
 

@@ -28,7 +28,7 @@ type rule struct {
 // A new package gets a row there and a rule here.
 var rules = []rule{
 	{path: "cmd/machine-controllers", may: []string{"..."}},
-	{path: "cmd/machine-api-operator", may: []string{"install", "internal/operator/..."}},
+	{path: "cmd/machine-api-operator", may: []string{"install", "internal/logs", "internal/operator/..."}},
 	{path: "cmd/kubectl-machine", may: []string{"api/...", "actuators/...", "cmd/kubectl-machine/...", "internal/...", "modules", "stacks"}, tests: []string{"install"}},
 	{
 		path: "cmd/kubectl-machine/cli",
@@ -65,6 +65,7 @@ var rules = []rule{
 	{path: "cmd/kubectl-machine/uninstall", may: []string{"cmd/kubectl-machine/cli", "install", "internal/inspect", "internal/operator/operands", "internal/state"}},
 	{path: "cmd/termination-handler", may: []string{"internal/termination"}},
 	{path: "api/v1alpha1"},
+	{path: "internal/logs"},
 	{path: "internal/operator", may: []string{"internal/operator/apply", "internal/operator/operands"}, tests: []string{"install"}},
 	{path: "internal/operator/apply"},
 	{path: "internal/operator/operands", tests: []string{"install"}},
@@ -105,6 +106,18 @@ var rules = []rule{
 	},
 	{path: "actuators/runner", may: []string{"internal/engine", "internal/engine/failure", "internal/module", "internal/state"}},
 	{path: "actuators/pulumi", may: []string{"actuators/runner", "internal/engine", "internal/engine/failure", "internal/engine/pulumi", "internal/module", "internal/state", "internal/state/statefile"}},
+	{
+		path:  "actuators/jobs",
+		may:   []string{"actuators/remote", "actuators/runner", "actuators/terraform", "internal/engine", "internal/engine/failure", "internal/state/backend"},
+		tests: []string{"internal/engine/tofu", "internal/module", "internal/module/load", "internal/state", "modules"},
+	},
+	{
+		path: "actuators/remote",
+		may: []string{
+			"actuators/runner", "internal/engine", "internal/engine/failure", "internal/module/load", "internal/module/snapshot", "internal/state", "internal/state/backend",
+		},
+		tests: []string{"actuators/terraform", "internal/engine/tofu", "internal/module", "internal/module/moduletest", "modules"},
+	},
 	{path: "actuators/terraform", may: []string{"actuators/runner", "internal/engine", "internal/engine/tofu", "internal/module", "internal/state", "internal/state/backend"}},
 	{
 		path: "internal/backup",

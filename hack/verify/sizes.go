@@ -27,6 +27,7 @@ var smallPackages = map[string]string{
 	"actuators/runner":        "the interface between the actuator and the engines; two engines implement it",
 	"controllers/pipeline":    "shared by all controllers, which may import nothing else of one another",
 	"internal/cluster/events": "shared by controllers and actuators, which may not import one another",
+	"internal/logs":           "shared by the programs, which may not import one another",
 	"internal/keyfile":        "shared by the stores of modules and of states, which know nothing of each other",
 	"internal/plan/text":      "shared by the steps of a plan, which may not import one another",
 	"install":                 "carries the embed.FS of the folder that it is in",

@@ -98,7 +98,8 @@ func (r *Reader) lastApplied(ctx context.Context, machine *machinev1beta1.Machin
 }
 
 // ofAbandonedRun returns what an abandoned run is recovered with: the inputs that it had, with the present user data and credentials. Where they are
-// still what the Machine asks for, or are not stored, it is what the Machine asks for.
+// still what the Machine asks for, or are not stored, it is what the Machine asks for. Where that cannot be rendered, the inputs lack their user data
+// and serve to find what was made, and no more.
 func (r *Reader) ofAbandonedRun(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, operation runs.Operation) (*State, error) {
 	own, err := r.withPinned(ctx, machine, f, operation)
 	if f.Inputs == nil {
@@ -107,12 +108,13 @@ func (r *Reader) ofAbandonedRun(ctx context.Context, machine *machinev1beta1.Mac
 	if own == nil && isRefused(err) && operation != runs.Destroy {
 		return nil, err
 	}
-	if own == nil {
-		return r.stored(ctx, machine, f, operation)
+	kept, keptErr := r.stored(ctx, machine, f, operation)
+	if keptErr != nil {
+		return nil, keptErr
 	}
-	kept, err := r.stored(ctx, machine, f, operation)
-	if err != nil {
-		return nil, err
+	if own == nil {
+		kept.Incomplete = err
+		return kept, nil
 	}
 	if err := kept.withSecrets(own); err != nil {
 		return nil, err

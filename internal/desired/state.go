@@ -36,6 +36,9 @@ type State struct {
 	// Place is where the instance is to be, as the module declares it; PlaceErr says why that is not known.
 	Place    instance.Place
 	PlaceErr error
+	// Incomplete says why nothing may be made with it: it has the stored inputs, which lack user data, and what the Machine asks for cannot be rendered.
+	// What exists can be looked up and destroyed with it. Nil where everything is known.
+	Incomplete error
 	// ModuleMissing says that Module is used in place of the pinned one, and why; empty where it is the pinned one.
 	ModuleMissing string
 }

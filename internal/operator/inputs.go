@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/operator/operands"
@@ -31,11 +32,14 @@ const (
 
 // Keys of the ConfigMap [SettingsName].
 const (
-	settingPlatform  = "platform"  // where the cluster is, as an Infrastructure's platformStatus.type; counts where there is no Infrastructure
-	settingWebhooks  = "webhooks"  // Enabled, which is the default, or Disabled
-	settingArguments = "arguments" // further flags of machine-controllers, one a line
-	settingEgress    = "egress"    // what the controllers reach, one network a line; everything without
+	settingPlatform  = "platform"   // where the cluster is, as an Infrastructure's platformStatus.type; counts where there is no Infrastructure
+	settingWebhooks  = "webhooks"   // Enabled, which is the default, or Disabled
+	settingArguments = "arguments"  // further flags of machine-controllers, one a line
+	settingEgress    = "egress"     // what the controllers reach, one network a line; everything without
+	settingKeys      = "moduleKeys" // the SecretProviderClass with keys for stored modules; none without
 )
+
+var allSettings = []string{settingPlatform, settingWebhooks, settingArguments, settingEgress, settingKeys}
 
 // cluster is the name of OpenShift's configuration objects.
 const clusterName = "cluster"
@@ -85,8 +89,9 @@ func (r *Reconciler) own(name string) client.ObjectKey {
 // choose takes over an administrator's settings.
 func choose(settings *corev1.ConfigMap, in *operands.Inputs) error {
 	for key := range settings.Data {
-		if !slices.Contains([]string{settingPlatform, settingWebhooks, settingArguments, settingEgress}, key) {
-			return fmt.Errorf("%q is no setting; use %s, %s, %s or %s", key, settingPlatform, settingWebhooks, settingArguments, settingEgress)
+		if !slices.Contains(allSettings, key) {
+			last := len(allSettings) - 1
+			return fmt.Errorf("%q is no setting; use %s or %s", key, strings.Join(allSettings[:last], ", "), allSettings[last])
 		}
 	}
 	switch value := settings.Data[settingWebhooks]; value {
@@ -113,6 +118,10 @@ func choose(settings *corev1.ConfigMap, in *operands.Inputs) error {
 			return fmt.Errorf("%s: %w", settingEgress, err)
 		}
 		in.Egress = append(in.Egress, to)
+	}
+	in.ModuleKeys = strings.TrimSpace(settings.Data[settingKeys])
+	if faults := validation.IsDNS1123Subdomain(in.ModuleKeys); in.ModuleKeys != "" && len(faults) > 0 {
+		return fmt.Errorf("%s is %q, which cannot be the name of a SecretProviderClass: %s", settingKeys, in.ModuleKeys, faults[0])
 	}
 	return nil
 }

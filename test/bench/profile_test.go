@@ -113,7 +113,8 @@ func newProfiler(t *testing.T) *profiler {
 	p.clear(t)
 	p.race = &race{logs: logs, api: newAPIServer(t, l), bench: startManager(t, l,
 		fmt.Sprintf("--max-concurrent-runs=%d", *parallel), fmt.Sprintf("--max-concurrent-drift-checks=%d", *parallel), "--drift-interval=24h",
-		"--engine-path="+logs.program("tofu"), "--pprof-bind-address="+p.pprof)}
+		"--engine-path="+logs.program("tofu"), "--pprof-bind-address="+p.pprof,
+		"--sandbox=off")} // engines write their profiles beside their folders
 	return p
 }
 

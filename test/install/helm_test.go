@@ -63,6 +63,7 @@ func TestTheChartRefusesValues(t *testing.T) {
 		"config.webhooks=Off":              "/config/webhooks",
 		"config.arguments[0]=max-runs=3":   "/config/arguments/0",
 		"config.plattform=AWS":             "plattform",
+		"config.moduleKeys=Module keys":    "/config/moduleKeys",
 		"extraArgs[0]=leader-elect":        "/extraArgs/0",
 		"crds.install=yes":                 "/crds/install",
 		"resources.request.cpu=1":          "/resources",
@@ -86,7 +87,7 @@ func TestTheChartRefusesValues(t *testing.T) {
 const values = `
 image: {repository: registry.example/op, tag: v1.2.3, pullPolicy: Always, pullSecrets: [{name: mirror}]}
 controllers: {image: "registry.example/op@sha256:2"}
-config: {platform: OpenStack, webhooks: Disabled, arguments: [--max-concurrent-runs=3, '--controllers=*,-drain']}
+config: {platform: OpenStack, webhooks: Disabled, arguments: [--max-concurrent-runs=3, '--controllers=*,-drain'], moduleKeys: module-keys}
 trustedCA: |
   -----BEGIN CERTIFICATE-----
   MIIB
@@ -134,7 +135,7 @@ func TestTheChartTakesValues(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]map[string]string{
-		"machine-api-operator-config": {"platform": "OpenStack", "webhooks": "Disabled", "arguments": "--max-concurrent-runs=3\n--controllers=*,-drain\n"},
+		"machine-api-operator-config": {"platform": "OpenStack", "webhooks": "Disabled", "arguments": "--max-concurrent-runs=3\n--controllers=*,-drain\n", "moduleKeys": "module-keys"},
 		"machine-api-operator-images": {"images.json": `{"machineAPIOperator":"registry.example/op@sha256:2"}`},
 		"mao-trusted-ca":              {"ca-bundle.crt": "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"},
 	} {

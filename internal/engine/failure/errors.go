@@ -58,6 +58,21 @@ type Error struct {
 	Diagnostics []Diagnostic
 	// Err is the cause outside of the diagnostics, for example the context's error. It may be nil.
 	Err error
+	// Hint says what to do about it, where more is known than by the class.
+	Hint string
+}
+
+// HintOf returns the first hint about errors whose text may be shown, "" for none.
+func HintOf(diagnostics []Diagnostic, hint func(text string) string) string {
+	for _, diagnostic := range diagnostics {
+		if diagnostic.Withheld {
+			continue
+		}
+		if found := hint(diagnostic.text()); found != "" {
+			return found
+		}
+	}
+	return ""
 }
 
 // Error implements error: why it was stopped, or else the first diagnostic and the number of the others.

@@ -140,7 +140,7 @@ func (f *Workspace) conclude(ctx context.Context, o operationCall, report *engin
 		if len(failed.Diagnostics) == 0 && report.Text != "" {
 			failed.Diagnostics = []failure.Diagnostic{{Severity: failure.SeverityError, Summary: redact.Brief(report.Text), Withheld: report.TextWithheld}}
 		}
-		failed.Class = classify(failed.Diagnostics, f.run.Final)
+		failed.Class, failed.Hint = classify(failed.Diagnostics, f.run.Final), failure.HintOf(failed.Diagnostics, f.engine.options.Sandbox.Hint)
 		if failed.Class == failure.Transient && !o.preview && connectionLost(failed.Diagnostics) {
 			failed.Class = failure.Killed
 		}

@@ -42,7 +42,7 @@ var plainWords = wordsIn(`true false null none nil yes no on off default root ad
 // openNames are names of fields whose values say where and what something is. Errors cannot be understood without them.
 var openNames = wordsIn(`project projectid projectname projectdomainname userdomainname region regionname zone availabilityzone type kind
 	apiversion version authurl authuri tokenuri authproviderx509certurl universedomain interface endpointtype identityapiversion
-	osauthurl osregionname osprojectname`)
+	osauthurl osregionname osprojectname cacert cafile cacertfile`)
 
 func wordsIn(text string) map[string]bool {
 	found := map[string]bool{}

@@ -65,6 +65,8 @@ type Sandbox struct {
 	mode Mode
 	abi  int
 	read []string
+	// hidden are folders that nothing of read may contain.
+	hidden []string
 }
 
 // Variable is the environment variable with the order of a launcher, which is a process of this program.
@@ -87,15 +89,19 @@ func New(o Options) (*Sandbox, error) {
 	if !available && o.Mode != Required {
 		return nil, nil
 	}
+	for _, path := range append([]string{tokens}, o.Hidden...) {
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return nil, fmt.Errorf("finding what engines may not read: %w", err)
+		}
+		s.hidden = append(s.hidden, absolute)
+	}
 	for _, path := range o.Read {
 		absolute, err := filepath.Abs(path)
 		if err != nil {
 			return nil, fmt.Errorf("finding what engines may read: %w", err)
 		}
-		for _, hidden := range append([]string{tokens}, o.Hidden...) {
-			if hidden, err = filepath.Abs(hidden); err != nil {
-				return nil, fmt.Errorf("finding what engines may not read: %w", err)
-			}
+		for _, hidden := range s.hidden {
 			if inside(hidden, absolute) {
 				return nil, fmt.Errorf("engines cannot be allowed to read %s, since %s is in it; name what they need in there", absolute, hidden)
 			}
@@ -132,7 +138,7 @@ func (s *Sandbox) Reading(paths ...string) *Sandbox {
 	if s == nil {
 		return nil
 	}
-	return &Sandbox{mode: s.mode, abi: s.abi, read: slices.Concat(s.read, paths)}
+	return &Sandbox{mode: s.mode, abi: s.abi, read: slices.Concat(s.read, paths), hidden: s.hidden}
 }
 
 // ABI returns the version of Landlock that confines engines, zero for none.

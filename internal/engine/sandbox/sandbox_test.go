@@ -155,6 +155,32 @@ func TestFoldersThatHideSomethingAreNotReadable(t *testing.T) {
 	}
 }
 
+func TestWhatIsNotReadableIsHintedAt(t *testing.T) {
+	s := &Sandbox{abi: 1, read: []string{"/given"}, hidden: []string{"/work"}}
+	for text, want := range map[string]string{
+		"Error reading CA Cert: open /etc/keys/ca.pem: permission denied":    "engines may not read /etc/keys/ca.pem: name it, or its folder, by --sandbox-read",
+		"cannot open '/keys/id_rsa': Permission denied":                      "engines may not read /keys/id_rsa: name it, or its folder, by --sandbox-read",
+		"unable to read \"/keys/id_rsa\" (Permission denied)":                "engines may not read /keys/id_rsa: name it, or its folder, by --sandbox-read",
+		"open (sensitive): permission denied":                                "engines read no file that --sandbox-read does not name: name the one that the credentials name",
+		"open /given/ca.pem: permission denied":                              "",
+		"open /work/runs/other/secret: permission denied":                    "",
+		"open /etc/ssl/private/key: permission denied":                       "",
+		"Permission denied on resource project p":                            "",
+		"open /etc/keys/ca.pem: no such file or directory":                   "",
+		"dial tcp 10.0.0.1:443: connect: permission denied, says the server": "",
+	} {
+		if got := s.Hint(text); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	var off *Sandbox
+	for _, none := range []*Sandbox{off, {mode: Preferred}} {
+		if got := none.Hint("open /etc/keys/ca.pem: permission denied"); got != "" {
+			t.Errorf("without Landlock: %q", got)
+		}
+	}
+}
+
 func TestAKernelWithoutLandlock(t *testing.T) {
 	if err := (&Sandbox{mode: Required}).Check(); err == nil || !strings.Contains(err.Error(), "--sandbox=preferred") {
 		t.Errorf("required: %v, want an error with the fix", err)

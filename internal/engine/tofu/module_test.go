@@ -203,7 +203,13 @@ func TestChecksumsAreCheckedAtInitAndOnDemand(t *testing.T) {
 
 func TestAProviderThatTheLockFileDoesNotKnowIsRefused(t *testing.T) {
 	mirror := t.TempDir()
-	if err := os.CopyFS(filepath.Join(mirror, "registry.opentofu.org", "gavinbunney"), os.DirFS(filepath.Join(mirrorForTests(t), "registry.opentofu.org", "gavinbunney"))); err != nil {
+	// Links are resolved: what is changed below may not be the provider of all other tests.
+	platform := filepath.Join(registryOfOpenTofu, "gavinbunney", "kubectl", "1.19.0", runtime.GOOS+"_"+runtime.GOARCH)
+	kept, err := filepath.EvalSymlinks(filepath.Join(mirrorForTests(t), platform))
+	if err == nil {
+		err = os.CopyFS(filepath.Join(mirror, platform), os.DirFS(kept))
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	at := func(o *Options) { o.ProviderMirror, o.VerifyEachRun = mirror, true }
@@ -231,6 +237,9 @@ func TestAProviderThatTheLockFileDoesNotKnowIsRefused(t *testing.T) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	if others, err := os.ReadFile(filepath.Join(kept, filepath.Base(binaries[0]))); err != nil || len(others) != len(content) {
+		t.Fatalf("the mirror of all tests was changed: %v", err)
 	}
 	expectTexts(t, newEngine(t, at).Prepare(t.Context(), objectModule(string(lock))), []string{"kubectl", "checksums"})
 }

@@ -154,7 +154,10 @@ func (s *slot) conclude(ctx context.Context, o operation, out *stream, report *e
 	if class == "" {
 		return nil
 	}
-	return &failure.Error{Op: o.op, Class: class, Diagnostics: end.reported(report), Err: s.cause(ctx, o, end, err)}
+	reported := end.reported(report)
+	return &failure.Error{
+		Op: o.op, Class: class, Diagnostics: reported, Err: s.cause(ctx, o, end, err), Hint: failure.HintOf(reported, s.engine.options.Sandbox.Hint),
+	}
 }
 
 // reported returns the errors to show: the engine's diagnostics, or else its plain text.

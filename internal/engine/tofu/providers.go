@@ -1,6 +1,7 @@
 package tofu
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,8 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+
+	"github.com/hashicorp/terraform-exec/tfexec"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
@@ -58,4 +61,41 @@ func (e *Engine) makePool() (*provider.Pool, error) {
 	options := e.options.Warm
 	options.Logger, options.Sandbox = e.options.Logger, e.options.Sandbox
 	return provider.NewPool(e.dir.providers(), options), nil
+}
+
+// providers returns the running providers for the next operation, nil where there are none.
+func (f *Workspace) providers(ctx context.Context) tfexec.ReattachInfo {
+	if len(f.run.Providers) > 0 {
+		return f.run.Providers
+	}
+	// Providers that are kept running would look for this run's files in later runs.
+	if f.engine.pool == nil || len(f.run.Files) > 0 {
+		return nil
+	}
+	if f.lease == nil {
+		files, err := providersOf(f.module)
+		f.plugins = len(files)
+		if err != nil {
+			f.engine.options.Logger.Error(err, "no warm providers; the engine starts its own")
+		}
+		use := provider.Use{Files: files, Environment: f.engine.providerEnvironment(f.run.Environment)}
+		if f.run.Credentials != "" {
+			use.Owner = f.run.Module + " " + f.run.Credentials
+		}
+		f.lease = f.engine.pool.Lend(ctx, use)
+	}
+	if info := f.lease.Reattach(); len(info) > 0 {
+		return info
+	}
+	return nil
+}
+
+// endProviders ends the warm providers of a run that failed: a call may still be going on in them, or they may be the cause.
+func (f *Workspace) endProviders() {
+	if f.lease == nil {
+		return
+	}
+	if err := f.lease.Discard(); err != nil {
+		f.engine.options.Logger.Error(err, "ending the warm providers of a run that failed", "folder", f.run.ID)
+	}
 }

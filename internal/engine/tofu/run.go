@@ -312,43 +312,6 @@ func (f *Workspace) operate(ctx context.Context, op failure.Op, call func(contex
 	return report, err
 }
 
-// providers returns the running providers for the next operation, nil where there are none.
-func (f *Workspace) providers(ctx context.Context) tfexec.ReattachInfo {
-	if len(f.run.Providers) > 0 {
-		return f.run.Providers
-	}
-	// Providers that are kept running would look for this run's files in later runs.
-	if f.engine.pool == nil || len(f.run.Files) > 0 {
-		return nil
-	}
-	if f.lease == nil {
-		files, err := providersOf(f.module)
-		f.plugins = len(files)
-		if err != nil {
-			f.engine.options.Logger.Error(err, "no warm providers; the engine starts its own")
-		}
-		use := provider.Use{Files: files, Environment: f.engine.providerEnvironment(f.run.Environment)}
-		if f.run.Credentials != "" {
-			use.Owner = f.run.Module + " " + f.run.Credentials
-		}
-		f.lease = f.engine.pool.Lend(ctx, use)
-	}
-	if info := f.lease.Reattach(); len(info) > 0 {
-		return info
-	}
-	return nil
-}
-
-// endProviders ends the warm providers of a run that failed: a call may still be going on in them, or they may be the cause.
-func (f *Workspace) endProviders() {
-	if f.lease == nil {
-		return
-	}
-	if err := f.lease.Discard(); err != nil {
-		f.engine.options.Logger.Error(err, "ending the warm providers of a run that failed", "folder", f.run.ID)
-	}
-}
-
 // ErroredState returns the state that the engine could not save, nil where there is none. It must be saved before the run is
 // closed: it may be all that is known of an object.
 func (f *Workspace) ErroredState() ([]byte, error) {

@@ -94,6 +94,12 @@ func (in Inputs) deployment(object *unstructured.Unstructured) error {
 	if in.ServiceCA {
 		mount(pod, main, corev1.Volume{Name: "webhook-cert", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: webhookSecret}}}, webhookCerts)
 	}
+	if in.ModuleKeys != "" {
+		readOnly := true
+		mount(pod, main, corev1.Volume{Name: "module-keys", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{
+			Driver: keysDriver, ReadOnly: &readOnly, VolumeAttributes: map[string]string{"secretProviderClass": in.ModuleKeys},
+		}}}, keysMount)
+	}
 	annotations := map[string]string{VersionAnnotation: in.Version}
 	if in.TrustedCA != "" {
 		mount(pod, main, corev1.Volume{Name: "trusted-ca", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
@@ -152,6 +158,9 @@ func (in Inputs) arguments() []string {
 	}
 	if len(in.TLS.CipherSuites) > 0 {
 		flags = append(flags, "--tls-cipher-suites="+strings.Join(in.TLS.CipherSuites, ","))
+	}
+	if in.ModuleKeys != "" {
+		flags = append(flags, "--module-key-file="+keysMount)
 	}
 	return append(flags, in.Arguments...)
 }

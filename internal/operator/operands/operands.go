@@ -42,9 +42,12 @@ const (
 	placeholder   = "machine-iac-operator" // the image in the manifests
 	webhookSecret = "machine-api-operator-webhook-cert"
 	webhookCerts  = "/etc/machine-api-operator/tls"
-	caMount       = "/etc/pki/ca-trust/extracted/pem"
-	caFile        = "tls-ca-bundle.pem"
-	caHash        = "operator.openshift.io/dep-" + Namespace + "." + TrustedCA + ".configmap"
+	// keysDriver is the Secrets Store CSI driver, whose volumes are no Secrets of the namespace.
+	keysDriver = "secrets-store.csi.k8s.io"
+	keysMount  = "/etc/machine-iac/module-keys"
+	caMount    = "/etc/pki/ca-trust/extracted/pem"
+	caFile     = "tls-ca-bundle.pem"
+	caHash     = "operator.openshift.io/dep-" + Namespace + "." + TrustedCA + ".configmap"
 )
 
 // Inputs are what the objects depend on besides the manifests.
@@ -77,6 +80,8 @@ type Inputs struct {
 	WithoutHealthChecks bool
 	// Egress is what the controllers reach besides name servers; everything where it is empty.
 	Egress []Destination
+	// ModuleKeys is the SecretProviderClass with the keys that sign stored modules, in the same namespace; empty for none.
+	ModuleKeys string
 	// Arguments are further flags of the controllers.
 	Arguments []string
 }

@@ -1,4 +1,4 @@
-package main
+package logs
 
 import (
 	"strings"
@@ -9,7 +9,7 @@ import (
 
 func TestBodiesOfRequestsAreNeverLogged(t *testing.T) {
 	var text strings.Builder
-	log := withoutBodies(funcr.New(func(prefix, line string) { text.WriteString(prefix + line + "\n") }, funcr.Options{Verbosity: 10})).WithName("a").WithValues("b", "c")
+	log := WithoutBodies(funcr.New(func(prefix, line string) { text.WriteString(prefix + line + "\n") }, funcr.Options{Verbosity: 10})).WithName("a").WithValues("b", "c")
 	log.V(maxVerbosity).Info("headers")
 	log.V(maxVerbosity + 1).Info("bodies")
 	log.V(5).V(5).Info("bodies")

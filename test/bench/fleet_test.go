@@ -1,0 +1,136 @@
+//go:build bench
+
+package bench
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+	"text/template"
+	"time"
+
+	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/test/bench/page"
+)
+
+var fleets = flag.String("fleets", "100,1000", "numbers of Machines that fleets have, separated by commas; 100,1000,5000 takes about an hour")
+
+var fleetText = template.Must(template.New("fleet").Parse(`A MachineSet of the kubemark module goes from 0 to so many Machines with OpenTofu, 4 runs at a time, idles for {{.Idle}}, its manager is restarted, and it goes
+back to 0 ({{.Machine}}). CPU seconds are the manager's with all their children; the API server's are not in them. A restarted manager is quiet when it leads, has reconciled every
+Machine, and no queue has anything left.
+
+| Machines | up, s | down, s | CPU s a Machine, up | down | idle: CPU s a minute | started | restart: quiet after, s | started | memory at the peak, MiB |
+|---|---|---|---|---|---|---|---|---|---|
+{{range .Fleets}}| {{.Machines}} | {{printf "%.0f" .Up.Wall.Seconds}} | {{printf "%.0f" .Down.Wall.Seconds}} | {{printf "%.3f" (.Each .Up)}} | {{printf "%.3f" (.Each .Down)}} | {{printf "%.2f" .IdleAMinute}} | {{.Idle.Starts}} | {{printf "%.1f" .Quiet.Wall.Seconds}} | {{.Quiet.Starts}} | {{printf "%.0f" .MiB}} |
+{{end}}
+The CPU seconds of a fleet from 0 up and back to 0 grow with the power **{{printf "%.2f" .Exponent}}** of its Machines.
+`))
+
+// spending is a cost as the template reads it.
+type spending struct {
+	Wall, CPU time.Duration
+	Starts    float64
+}
+
+// fleet is what so many Machines have cost.
+type fleet struct {
+	Machines              int
+	Up, Down, Idle, Quiet spending
+	MiB                   float64
+}
+
+func (f fleet) Each(s spending) float64 { return s.CPU.Seconds() / float64(f.Machines) }
+
+func (f fleet) IdleAMinute() float64 { return f.Idle.CPU.Seconds() / f.Idle.Wall.Minutes() }
+
+func spendingOf(c cost) spending { return spending{Wall: c.wall, CPU: c.cpu, Starts: c.starts} }
+
+// TestFleet measures fleets of several sizes one after another, each with a manager of its own.
+func TestFleet(t *testing.T) {
+	l := openLab(t)
+	var all []fleet
+	for text := range strings.SplitSeq(*fleets, ",") {
+		number, err := strconv.Atoi(text)
+		if err != nil || number < 1 {
+			t.Fatalf("-fleets has %q, want numbers above zero", text)
+		}
+		t.Run(text, func(t *testing.T) { all = append(all, measureFleet(t, l, number)) })
+	}
+	if t.Failed() {
+		return
+	}
+	writePage(t, page.Section{Title: "What fleets cost", Text: filled(t, fleetText, map[string]any{
+		"Machine": page.Machine(), "Idle": *idleFor, "Fleets": all, "Exponent": exponent(all),
+	})})
+}
+
+func measureFleet(t *testing.T, l *lab.Lab, number int) fleet {
+	t.Helper()
+	b := open(t, l)
+	f := fleet{Machines: number, Up: spendingOf(b.scale(t, number))}
+	f.Idle = spendingOf(b.watchIdle(t))
+	f.MiB = peakOf(b.manager.PID())
+	if err := b.manager.Stop(patience); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	next, err := b.manager.Restart(contextOf(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := next.Stop(patience); err != nil {
+			t.Error(err)
+		}
+	})
+	b.manager = next
+	b.untilQuiet(t, number)
+	f.Quiet = spending{Wall: time.Since(began), CPU: cpuOf(next.PID()), Starts: b.starts(t)}
+	f.Down = spendingOf(b.scale(t, 0))
+	f.MiB = max(f.MiB, peakOf(next.PID()))
+	return f
+}
+
+// untilQuiet waits until the manager has reconciled so many Machines, and nothing is left to do.
+func (b *bench) untilQuiet(t *testing.T, number int) {
+	t.Helper()
+	err := b.Until(contextOf(t), patience, "the manager is quiet", func(ctx context.Context) (bool, error) {
+		_, text, err := b.manager.Scrape(ctx, b.token)
+		if err != nil {
+			return false, nil //nolint:nilerr // it is not up yet
+		}
+		done := series(text, "controller_runtime_reconcile_total", map[string]string{"controller": "machine"})
+		return done >= float64(number) && lab.Sum(text, "workqueue_depth") == 0 && lab.Sum(text, "controller_runtime_active_workers") == 0, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// exponent fits CPU = a * Machines^exponent by the least squares of logarithms; 0 for a single fleet.
+func exponent(all []fleet) float64 {
+	if len(all) < 2 {
+		return 0
+	}
+	var x, y, xx, xy float64
+	for _, f := range all {
+		lx, ly := math.Log(float64(f.Machines)), math.Log((f.Up.CPU + f.Down.CPU).Seconds())
+		x, y, xx, xy = x+lx, y+ly, xx+lx*lx, xy+lx*ly
+	}
+	n := float64(len(all))
+	return (n*xy - x*y) / (n*xx - x*x)
+}
+
+func TestExponent(t *testing.T) {
+	var all []fleet
+	for _, number := range []int{100, 1000, 5000} {
+		all = append(all, fleet{Machines: number, Up: spending{CPU: time.Duration(number*number) * time.Second}})
+	}
+	if got := fmt.Sprintf("%.3f", exponent(all)); got != "2.000" {
+		t.Errorf("what grows with the square has the exponent %s", got)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package webhooks
+
+const slowdown = 1
