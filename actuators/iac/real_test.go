@@ -46,6 +46,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/backend"
+	"github.com/machine-iac/machine-iac-operator/internal/state/encryption"
 	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
 	"github.com/machine-iac/machine-iac-operator/modules"
 	"github.com/machine-iac/machine-iac-operator/stacks"
@@ -74,6 +75,8 @@ type bench struct {
 	updates desired.ModuleUpdates
 	// moduleKeys sign the modules that are stored; nothing does when nil.
 	moduleKeys *store.Keys
+	// stateKeys encrypt the states; nothing does when nil.
+	stateKeys *encryption.Keys
 	// policy says which Secrets Machines may use; all of them when nil.
 	policy *references.Policy
 	// cluster is what modules may know of the cluster; nothing when nil.
@@ -218,7 +221,7 @@ func (b *bench) start(workDir, owner string) {
 	}
 	delete(runners, b.lacks)
 	b.Actuator, err = New(Options{
-		Client: b.client, Recorder: events.NewFakeRecorder(1000), Catalog: catalog, Store: state.New(b.client, state.Options{}),
+		Client: b.client, Recorder: events.NewFakeRecorder(1000), Catalog: catalog, Store: state.New(b.client, state.Options{Keys: b.stateKeys}),
 		Modules: store.New(b.client, store.Options{Clock: b.clock, Keys: b.moduleKeys, Known: catalog.Has}),
 		Pool:    pool, Runners: runners, Owner: owner, Leader: &b.leads,
 		DriftInterval: time.Hour, Clock: b.clock, ModuleUpdates: b.updates, Environment: b.around, Cluster: b.known(),

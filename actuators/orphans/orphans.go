@@ -74,6 +74,7 @@ type Options struct {
 type Orphans struct {
 	Options
 	gauges
+	rewriting rewriting
 }
 
 // New returns Orphans.
@@ -119,7 +120,7 @@ func (o *Orphans) Check(ctx context.Context) (next time.Duration, err error) {
 	}
 	o.show(findingsOf(heads, o.Owner, o.Clock.Now()))
 	next, err = o.report(ctx, heads)
-	return next, errors.Join(err, o.tidyModules(ctx, heads))
+	return next, errors.Join(err, o.rewriteStates(ctx, heads), o.tidyModules(ctx, heads))
 }
 
 func (o *Orphans) report(ctx context.Context, heads []state.Head) (next time.Duration, err error) {

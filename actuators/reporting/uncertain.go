@@ -50,7 +50,8 @@ const unreadableRetry = 30 * time.Second
 func Unreadable(err error) error {
 	_, edited := errors.AsType[*state.AnnotationError](err)
 	_, newer := errors.AsType[*state.FormatError](err)
-	if _, corrupt := errors.AsType[*state.CorruptError](err); !edited && !corrupt && !newer {
+	_, encrypted := errors.AsType[*state.EncryptedError](err)
+	if _, corrupt := errors.AsType[*state.CorruptError](err); !edited && !corrupt && !newer && !encrypted {
 		return err
 	}
 	return actuators.Uncertain(unreadableRetry, "StateUnreadable", "%s", err.Error())

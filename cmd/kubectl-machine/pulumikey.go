@@ -44,8 +44,9 @@ func (f *keyFlags) Register(command *cobra.Command) {
 	f.ClusterFlags.Register(command, "Namespace of the manager, where the keys are. Default: the context's.")
 }
 
-// registerMachines adds the namespace of the checkpoints.
+// registerMachines adds the namespace of the checkpoints, and the keys that they are encrypted with as states.
 func (f *keyFlags) registerMachines(command *cobra.Command) {
+	f.RegisterStateKey(command)
 	command.Flags().StringVar(&f.machines, "machines-namespace", "", "Namespace with the states of Machines, where it is one. Default: all are read.")
 	_ = command.RegisterFlagCompletionFunc("machines-namespace", f.Complete(cli.NamesOf("Namespace")))
 }
@@ -63,7 +64,11 @@ func (f *keyFlags) with(command *cobra.Command, use func(context.Context, *pulum
 	if err != nil {
 		return err
 	}
-	return use(command.Context(), keys, state.New(live, state.Options{}))
+	options, err := f.StateOptions()
+	if err != nil {
+		return err
+	}
+	return use(command.Context(), keys, state.New(live, options))
 }
 
 func newPulumiKeyList() *cobra.Command {

@@ -120,3 +120,26 @@ func TestTheKeyOfStoredModules(t *testing.T) {
 		t.Errorf("no key: %v, %v", o.moduleKeys, err)
 	}
 }
+
+func TestTheKeyOfStates(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "key")
+	write := func(content string) {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("short\n")
+	if err := (&options{stateKeyFile: file}).readStateKeys(); err == nil || !strings.Contains(err.Error(), "--state-key-file: ") || !strings.Contains(err.Error(), "it has 5 bytes") {
+		t.Errorf("a short key: %v", err)
+	}
+	write(strings.Repeat("k", 32))
+	for encrypts, o := range map[bool]*options{true: {stateKeyFile: file, stateEncryption: true}, false: {stateKeyFile: file}} {
+		if err := o.readStateKeys(); err != nil || o.stateKeys == nil || o.stateKeys.Encrypts() != encrypts {
+			t.Errorf("encryption %v: %v, %v", encrypts, o.stateKeys, err)
+		}
+	}
+	o := options{stateEncryption: true}
+	if err := o.readStateKeys(); err != nil || o.stateKeys != nil {
+		t.Errorf("no key: %v, %v", o.stateKeys, err)
+	}
+}

@@ -27,6 +27,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
+	"github.com/machine-iac/machine-iac-operator/internal/state/encryption"
 )
 
 const (
@@ -84,6 +85,9 @@ type options struct {
 	moduleSourceKeys  list
 	moduleKeyFile     string
 	moduleKeys        *store.Keys // of the file
+	stateKeyFile      string
+	stateEncryption   bool
+	stateKeys         *encryption.Keys // of the file
 	providerMirror    string
 	allowDownloads    bool
 	sandbox           sandbox.Mode
@@ -128,6 +132,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.DurationVar(&o.retryPeriod, "leader-elect-retry-period", 0, "How often the leader renews the Lease, and the others check it. Default: 26/137 of the lease duration.")
 
 	o.bindServers(flags)
+	o.bindKeys(flags)
 
 	flags.StringVar(&o.clusterID, "cluster-id", "", "Name of the cluster's infrastructure: the label machine.openshift.io/cluster-api-cluster of Machines that are created without it. Default: that of the cluster's Infrastructure; without one, the label is not set.")
 
@@ -143,8 +148,6 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.Var(&o.engineEnvironment, "engine-env", "NAME=VALUE in the environment of every engine, such as a proxy; may be repeated. It takes precedence over the cluster's configuration. Nothing else of this process's environment reaches an engine.")
 	flags.Var(&o.moduleDirs, "module-dir", "Folder of one or more provider modules, in addition to the built-in ones; may be repeated.")
 	flags.Var(&o.moduleSources, "module-source", "Archive of a provider module, pinned by its digest: oci://registry/repository@sha256:..., https://host/module.tar.gz@sha256:... or file:///module.tar.gz@sha256:...; may be repeated.")
-	flags.Var(&o.moduleSourceKeys, "module-source-key", "File with a public key (ECDSA or Ed25519, in PEM) of which one must have signed every module from a registry, as 'cosign sign --key' does; may be repeated. Default: their digests are enough.")
-	flags.StringVar(&o.moduleKeyFile, "module-key-file", "", "File with 32 random bytes or more, or folder of several, that sign the modules which are stored for Machines; the first by name signs, all verify. What is stored and not signed is not used. Keep it out of the namespace of the Machines. Default: whoever may write Secrets there can store another module.")
 	o.moduleUpdates = desired.ModuleUpdatesHold
 	flags.Var(&o.moduleUpdates, "module-updates", "What happens to Machines whose module has changed: Hold keeps them on the content that they were created with, InPlace updates them to the new content where that replaces nothing. The annotation machine-iac.io/module-updates of a Machine takes precedence.")
 	flags.Var(&o.adoption, "adoption", "What is done about instances that something else than this operator has made: OnRequest leaves them alone, Plan plans their adoption and reports it, Adopt adopts them. The annotation machine-iac.io/adoption of a Machine or a MachineSet takes precedence.")
@@ -235,7 +238,7 @@ func (o *options) complete() error {
 	if o.engine != "" && o.engine != "tofu" && o.engine != "terraform" {
 		return fmt.Errorf("--engine is %q; set it to tofu or terraform, or leave it out", o.engine)
 	}
-	return errors.Join(o.checkWarm(), o.checkPprof(), o.checkCluster(), o.checkJobs(), o.readModuleKeys())
+	return errors.Join(o.checkWarm(), o.checkPprof(), o.checkCluster(), o.checkJobs(), o.readModuleKeys(), o.readStateKeys())
 }
 
 // checkWarm validates the options about warm providers.

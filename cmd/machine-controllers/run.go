@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto"
 	"crypto/tls"
 	"fmt"
 	"maps"
@@ -90,7 +89,7 @@ func run(ctx context.Context, o options) error {
 	pool := newPool(o, runners, budget)
 	given := iac.Options{
 		Client: live, Catalog: catalog, Runners: runners, Pool: pool, Environment: cluster, Cluster: cluster, Rights: granted,
-		Store: state.New(live, state.Options{Logger: ctrl.Log.WithName("state")}), Modules: store.New(live, store.Options{Keys: o.moduleKeys, Known: catalog.Has}),
+		Store: state.New(live, state.Options{Keys: o.stateKeys, Logger: ctrl.Log.WithName("state")}), Modules: store.New(live, store.Options{Keys: o.moduleKeys, Known: catalog.Has}),
 	}
 	actuator, err := newActuator(mgr, given, leader.Leadership, o)
 	if err != nil {
@@ -220,32 +219,6 @@ func loadModules(ctx context.Context, o options) (*module.Catalog, error) {
 		return nil, err
 	}
 	return module.NewCatalog(slices.Concat(builtin, programs, added, fetched)...)
-}
-
-// readSourceKeys reads the keys of which one must have signed what comes from a registry.
-func (o *options) readSourceKeys() ([]crypto.PublicKey, error) {
-	var keys []crypto.PublicKey
-	for _, file := range o.moduleSourceKeys {
-		key, err := source.ReadPublicKey(file)
-		if err != nil {
-			return nil, fmt.Errorf("--module-source-key: %w", err)
-		}
-		keys = append(keys, key)
-	}
-	return keys, nil
-}
-
-// readModuleKeys reads the keys that sign stored modules, if there are any.
-func (o *options) readModuleKeys() error {
-	if o.moduleKeyFile == "" {
-		return nil
-	}
-	keys, err := store.ReadKeys(o.moduleKeyFile)
-	if err != nil {
-		return fmt.Errorf("--module-key-file: %w", err)
-	}
-	o.moduleKeys = keys
-	return nil
 }
 
 // readCluster sets options without a flag from the cluster's configuration, and returns a reader for the rest of it.

@@ -291,7 +291,8 @@ func (t *Target) checkStored(ctx context.Context, item *Item) error {
 	if errors.Is(err, state.ErrNotFound) {
 		return nil
 	}
-	if _, corrupt := errors.AsType[*state.CorruptError](err); corrupt {
+	_, encrypted := errors.AsType[*state.EncryptedError](err)
+	if _, corrupt := errors.AsType[*state.CorruptError](err); corrupt || encrypted {
 		item.refuse("%s", err)
 		return nil
 	}

@@ -24,8 +24,8 @@ type Cluster struct {
 	namespace string
 }
 
-// New returns the cluster of a client configuration; the empty namespace stands for all.
-func New(config *rest.Config, namespace string) (*Cluster, error) {
+// New returns the cluster of a client configuration, with what states are read with; the empty namespace stands for all.
+func New(config *rest.Config, namespace string, states state.Options) (*Cluster, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func New(config *rest.Config, namespace string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{config: config, scheme: scheme, store: state.New(reader, state.Options{}), reader: reader, namespace: namespace}, nil
+	return &Cluster{config: config, scheme: scheme, store: state.New(reader, states), reader: reader, namespace: namespace}, nil
 }
 
 // Namespace returns the namespace that is read, empty for all.

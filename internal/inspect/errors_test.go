@@ -92,7 +92,7 @@ func TestAnAPIServerThatIsNotThere(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 		defer server.Close()
 		defer close(release)
-		cluster, err := New(&rest.Config{Host: server.URL, Timeout: 50 * time.Millisecond}, "ns")
+		cluster, err := New(&rest.Config{Host: server.URL, Timeout: 50 * time.Millisecond}, "ns", state.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

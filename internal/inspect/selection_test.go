@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/suite"
 )
@@ -103,7 +104,7 @@ var _ = Describe("A request that takes long", func() {
 		DeferCleanup(server.Close)
 		DeferCleanup(func() { close(release) })
 		var err error
-		cluster, err = inspect.New(&rest.Config{Host: server.URL, Timeout: 5 * time.Second}, "ns")
+		cluster, err = inspect.New(&rest.Config{Host: server.URL, Timeout: 5 * time.Second}, "ns", state.Options{})
 		Expect(err).NotTo(HaveOccurred())
 	})
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 	"github.com/machine-iac/machine-iac-operator/test/suite"
 )
@@ -29,7 +30,7 @@ func clusterOf(user, namespace string) *inspect.Cluster {
 	if user != "" {
 		config.Impersonate = rest.ImpersonationConfig{UserName: user}
 	}
-	cluster, err := inspect.New(config, namespace)
+	cluster, err := inspect.New(config, namespace, state.Options{})
 	Expect(err).NotTo(HaveOccurred())
 	return cluster
 }

@@ -19,8 +19,9 @@ type BackupFlags struct {
 	manager string
 }
 
-// RegisterManager adds the namespace of the keys of Pulumi's checkpoints.
+// RegisterManager adds the namespace of the keys of Pulumi's checkpoints, and the keys of states.
 func (f *BackupFlags) RegisterManager(command *cobra.Command) {
+	f.RegisterStateKey(command)
 	command.Flags().StringVar(&f.manager, "manager-namespace", managerNamespace, "Namespace of the manager, where the keys of Pulumi's checkpoints are.")
 	_ = command.RegisterFlagCompletionFunc("manager-namespace", f.Complete(NamesOf("Namespace")))
 }
@@ -31,9 +32,13 @@ func (f *BackupFlags) Source() (*backup.Source, client.Client, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	options, err := f.StateOptions()
+	if err != nil {
+		return nil, nil, err
+	}
 	keys, err := pulumikeys.New(live, pulumikeys.Options{Namespace: f.manager})
 	if err != nil {
 		return nil, nil, err
 	}
-	return &backup.Source{States: state.New(live, state.Options{}), Modules: store.New(live, store.Options{}), Keys: keys}, live, nil
+	return &backup.Source{States: state.New(live, options), Modules: store.New(live, store.Options{}), Keys: keys}, live, nil
 }

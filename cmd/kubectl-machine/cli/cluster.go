@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/encryption"
 )
 
 // requestTimeout is how long one request to the API server may take by default.
@@ -32,6 +34,8 @@ type ClusterFlags struct {
 	*genericclioptions.ConfigFlags
 	// AllNamespaces says that all are read.
 	AllNamespaces bool
+
+	stateKeyFile string
 }
 
 // Register adds the flags of every command that reads a cluster. The usage is that of --namespace; a command with a flag of that name of
@@ -62,6 +66,23 @@ func (f *ClusterFlags) Register(command *cobra.Command, namespaceUsage string) {
 func (f *ClusterFlags) RegisterAllNamespaces(command *cobra.Command) {
 	command.Flags().BoolVarP(&f.AllNamespaces, "all-namespaces", "A", false, "Read all namespaces.")
 	command.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
+}
+
+// RegisterStateKey adds the flag of a command that reads what is stored of states.
+func (f *ClusterFlags) RegisterStateKey(command *cobra.Command) {
+	command.Flags().StringVar(&f.stateKeyFile, "state-key-file", "", "File with the key of the manager's --state-key-file, or folder of several, where states are encrypted. What is written is encrypted with the first.")
+}
+
+// StateOptions returns what states are read and written with.
+func (f *ClusterFlags) StateOptions() (state.Options, error) {
+	if f.stateKeyFile == "" {
+		return state.Options{}, nil
+	}
+	keys, err := encryption.Read(f.stateKeyFile)
+	if err != nil {
+		return state.Options{}, fmt.Errorf("--state-key-file: %w", err)
+	}
+	return state.Options{Keys: keys}, nil
 }
 
 // Configuration returns how to reach the cluster, and the namespace to read, which is empty for all.
@@ -102,7 +123,11 @@ func (f *ClusterFlags) Cluster() (*inspect.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return inspect.New(config, namespace)
+	options, err := f.StateOptions()
+	if err != nil {
+		return nil, err
+	}
+	return inspect.New(config, namespace, options)
 }
 
 // fallsBack reports whether nothing names a cluster, so that kubectl would try a port of this machine.

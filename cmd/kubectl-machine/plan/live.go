@@ -18,6 +18,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/plan/live"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
 // liveOptions are the flags of plan that are about a cluster.
@@ -40,6 +41,7 @@ func (o *liveOptions) register(command *cobra.Command) {
 	flags.StringToStringVar(&o.environment, "engine-env", nil,
 		"NAME=VALUE that the manager gives every engine, by its own flag, such as a proxy; may be repeated. For --refresh.")
 	o.cluster.Register(command, "")
+	o.cluster.RegisterStateKey(command)
 	// Each fails for a flag that is not there only, which the tests would see.
 	_ = command.RegisterFlagCompletionFunc("engine-env", cobra.NoFileCompletions)
 	_ = command.RegisterFlagCompletionFunc("module-updates", cobra.FixedCompletions(
@@ -85,7 +87,7 @@ func (o *liveOptions) manifests(ctx context.Context, namespace string, names []s
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := inspect.New(config, namespace)
+	cluster, err := inspect.New(config, namespace, state.Options{}) // no state is read
 	if err != nil {
 		return nil, err
 	}
@@ -108,9 +110,13 @@ func (o *liveOptions) manifests(ctx context.Context, namespace string, names []s
 // plan returns how requests are planned against a cluster.
 func (o *liveOptions) plan(cluster client.Client, catalog *module.Catalog, known manifest.Cluster, environment *runEnvironment) planning {
 	return func(ctx context.Context, requests []*manifest.Request, planner preview.Planner, engine string) (*preview.Preview, error) {
+		states, err := o.cluster.StateOptions()
+		if err != nil {
+			return nil, err
+		}
 		return live.Plan(ctx, requests, live.Options{
 			Client: cluster, Catalog: catalog, ClusterValues: known.ClusterValues, Known: known.Known, ModuleUpdates: o.updates, Planner: planner, Engine: engine,
-			Refresh: o.refresh, Environment: environment,
+			Refresh: o.refresh, Environment: environment, States: states,
 		})
 	}
 }

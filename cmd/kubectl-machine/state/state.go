@@ -99,6 +99,7 @@ Values that the state marks, values with a name such as password or user_data, a
 		},
 	}
 	i.Register(command)
+	i.RegisterStateKey(command)
 	i.RegisterOutput(command)
 	command.Flags().BoolVar(&sensitive, "show-sensitive", false, "Show sensitive values too.")
 	return command
@@ -135,6 +136,7 @@ To back states up and to put them back, use export and import: a state alone lac
 		},
 	}
 	i.Register(command)
+	i.RegisterStateKey(command)
 	command.Flags().Uint64Var(&serial, "serial", 0, "Serial of an earlier version that is kept. Default: the current one.")
 	_ = command.RegisterFlagCompletionFunc("serial", cobra.NoFileCompletions)
 	return command

@@ -13,6 +13,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
 // defaultTimeout is longer than the manager's Pods may take to end their runs.
@@ -76,7 +77,7 @@ func (o *options) run(command *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	cluster, err := inspect.New(config, namespace)
+	cluster, err := inspect.New(config, namespace, state.Options{})
 	if err != nil {
 		return err
 	}

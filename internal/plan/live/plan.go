@@ -35,6 +35,8 @@ type Options struct {
 	// the environment of a run, as usual when nil.
 	Refresh     bool
 	Environment desired.EnvironmentReader
+	// States is what states are read with.
+	States state.Options
 }
 
 // maxReads is how much is read at once.
@@ -44,7 +46,7 @@ const maxReads = 10
 func Plan(ctx context.Context, requests []*manifest.Request, o Options) (*preview.Preview, error) {
 	o.Client = readOnly{o.Client}
 	reader, err := desired.NewReader(desired.Options{
-		Client: o.Client, Catalog: o.Catalog, Modules: store.New(o.Client, store.Options{}), States: state.New(o.Client, state.Options{}),
+		Client: o.Client, Catalog: o.Catalog, Modules: store.New(o.Client, store.Options{}), States: state.New(o.Client, o.States),
 		ClusterValues: o.ClusterValues, Cluster: o.Known, ModuleUpdates: o.ModuleUpdates, Environment: o.Environment, WithoutCredentials: !o.Refresh,
 	})
 	if err != nil {
