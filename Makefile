@@ -45,7 +45,7 @@ tools: ## Put every tool that tests and demo need into bin/, once: built from pi
 	@$(TOOLS)
 
 # What one target needs: a row of the table in hack/tools.sh.
-TOOLS_FOR := demo demo-gardener test test-modules e2e e2e-pulumi e2e-upgrade e2e-libvirt e2e-openstack e2e-gardener chaos bench bench-check profile fmt lint verify
+TOOLS_FOR := demo demo-gardener test test-modules e2e e2e-pulumi e2e-upgrade e2e-libvirt e2e-openstack e2e-gardener e2e-jobs chaos bench bench-check profile fmt lint verify
 .PHONY: $(TOOLS_FOR:%=tools-%)
 $(TOOLS_FOR:%=tools-%): tools-%:
 	@$(TOOLS) --for $*
@@ -147,6 +147,10 @@ e2e-openstack: tools-e2e-openstack build ## Servers of an OpenStack of its own, 
 e2e-gardener: tools-e2e-gardener build ## Gardener's machine-controller-manager with this project's driver: its own integration suite, and what that leaves out. Needs root.
 	cd gardener && go test -c -o ../bin/gardener-integration.test ./test/integration/provider
 	go test -tags e2e_gardener -count 1 -timeout 60m -v ./test/e2egardener $(TESTFLAGS)
+
+.PHONY: e2e-jobs
+e2e-jobs: tools-e2e-jobs build ## Runs in Jobs: a real Job controller, a node whose Pods are processes, and runs that are cut off. Needs root.
+	go test -tags e2e_jobs -count 1 -timeout 30m -v ./test/e2ejobs $(TESTFLAGS)
 
 # How many rounds are played, from which seed on. Set as well where it is wanted: FAULTS, WRITE, MINUTES, RECORD, VERBOSE, LANES, LEASE, AWAY, PATIENCE (test/chaos/doc.go).
 ROUNDS ?= 20

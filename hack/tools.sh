@@ -92,6 +92,7 @@ e2e-upgrade|$cluster tofu provider-kubectl
 e2e-libvirt|$cluster tofu provider-kubectl provider-libvirt
 e2e-openstack|$cluster tofu provider-kubectl provider-openstack
 e2e-gardener|$cluster tofu provider-kubectl
+e2e-jobs|$cluster tofu provider-kubectl
 chaos|$cluster tofu provider-kubectl provider-openstack $pulumi
 bench|$cluster tofu provider-kubectl $pulumi
 bench-check|$cluster tofu provider-kubectl $pulumi

@@ -16,7 +16,7 @@ func TestAStateOfANewerFormatIsLeftAlone(t *testing.T) {
 	b := newBench(t)
 	machine := b.machine()
 	b.bring(machine)
-	b.annotate(machine, state.Prefix+"record", `{"format":2,"current":"laid out anew"}`)
+	b.annotate(machine, state.Prefix+"record", `{"format":3,"current":"laid out anew"}`)
 	head := func() *corev1.Secret {
 		key, secret := state.KeyFor(machine.Namespace, machine.UID), &corev1.Secret{}
 		if err := b.client.Get(t.Context(), client.ObjectKey{Namespace: key.Namespace, Name: key.Name}, secret); err != nil {
@@ -29,7 +29,7 @@ func TestAStateOfANewerFormatIsLeftAlone(t *testing.T) {
 	_, existsErr := b.Exists(t.Context(), machine)
 	for verb, err := range map[string]error{"Exists": existsErr, "Update": b.Update(t.Context(), machine), "Delete": b.Delete(t.Context(), machine)} {
 		uncertain, ok := actuators.AsUncertain(err)
-		if !ok || uncertain.Reason != "StateUnreadable" || !strings.Contains(uncertain.Message, "a newer operator wrote it, in format 2, and this one knows formats up to 1: upgrade the operator") {
+		if !ok || uncertain.Reason != "StateUnreadable" || !strings.Contains(uncertain.Message, "a newer operator wrote it, in format 3, and this one knows formats up to 2: upgrade the operator") {
 			t.Errorf("%s returns %v, want that the state is of a newer operator", verb, err)
 		}
 	}

@@ -15,10 +15,20 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state/backend"
 )
 
+// Backend makes states reachable for engines on this machine. A [backend.Server] is one.
+type Backend interface {
+	// Start begins to serve. Close ends that, after requests under way.
+	Start(ctx context.Context) error
+	Close(ctx context.Context) error
+	// Open makes an endpoint for a session, OpenCopy one for a copy of a state, which is only read.
+	Open(session *state.Session) (backend.Endpoint, error)
+	OpenCopy(content []byte) (backend.Endpoint, error)
+}
+
 // Runner implements runner.Runner. Engines read and write states through an endpoint on this machine.
 type Runner struct {
 	engine  *tofu.Engine
-	backend *backend.Server
+	backend Backend
 }
 
 var (
@@ -27,7 +37,7 @@ var (
 )
 
 // New makes a Runner. It closes the engine and the backend when it is closed.
-func New(with *tofu.Engine, backend *backend.Server) *Runner {
+func New(with *tofu.Engine, backend Backend) *Runner {
 	return &Runner{engine: with, backend: backend}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/controllers/capacity"
 	"github.com/machine-iac/machine-iac-operator/controllers/drain"
 	"github.com/machine-iac/machine-iac-operator/controllers/machine"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineclass"
 	"github.com/machine-iac/machine-iac-operator/controllers/machinehealthcheck"
 	"github.com/machine-iac/machine-iac-operator/controllers/machineset"
 	"github.com/machine-iac/machine-iac-operator/controllers/nodelink"
@@ -35,6 +36,7 @@ var adders = map[string]func(context.Context, manager.Manager, dependencies) err
 	capacity.Name:           addCapacity,
 	drain.Name:              addDrain,
 	machine.Name:            addMachine,
+	machineclass.Name:       addMachineClass,
 	machinehealthcheck.Name: addMachineHealthCheck,
 	machineset.Name:         addMachineSet,
 	nodelink.Name:           addNodeLink,
@@ -77,6 +79,10 @@ func addMachine(ctx context.Context, mgr manager.Manager, p dependencies) error 
 	})
 }
 
+func addMachineClass(_ context.Context, mgr manager.Manager, p dependencies) error {
+	return machineclass.SetupWithManager(mgr, machineclass.Options{Estimator: p.actuator})
+}
+
 func addMachineHealthCheck(ctx context.Context, mgr manager.Manager, _ dependencies) error {
 	series := machinehealthcheck.NewMetrics()
 	metrics.Registry.MustRegister(series.Collectors()...)
@@ -99,7 +105,7 @@ func registerWhenLeading(mgr manager.Manager, objects prometheus.Collector) erro
 	return mgr.Add(manager.RunnableFunc(func(context.Context) error { return metrics.Registry.Register(objects) }))
 }
 
-// selection is a flag that selects controllers: "*" for all, a name for one, "-" before a name for all but that one.
+// selection is a flag that selects controllers: "*" for all that work in every cluster, a name for one, "-" before a name for all but that one.
 type selection []string
 
 // String implements flag.Value.
@@ -120,7 +126,8 @@ func (s *selection) Set(text string) error {
 // chosen returns the names of the controllers to run, sorted.
 func (s *selection) chosen() []string {
 	return slices.DeleteFunc(names(), func(name string) bool {
-		return slices.Contains(*s, "-"+name) || !slices.Contains(*s, "*") && !slices.Contains(*s, name)
+		byStar := slices.Contains(*s, "*") && name != machineclass.Name // whose CRD few clusters have
+		return slices.Contains(*s, "-"+name) || !byStar && !slices.Contains(*s, name)
 	})
 }
 

@@ -7,12 +7,14 @@ import (
 )
 
 func TestSelection(t *testing.T) {
-	all := names()
+	all := slices.DeleteFunc(names(), func(n string) bool { return n == "machineclass" })
 	for name, tc := range map[string]struct {
 		flag string
 		want []string
 	}{
-		"a star is all of them":          {"*", all},
+		"a star is all but Gardener's":   {"*", all},
+		"Gardener's is named":            {"machineclass,machine", []string{"machine", "machineclass"}},
+		"also beside a star":             {"*,machineclass", names()},
 		"names are those":                {"machineset,machine", []string{"machine", "machineset"}},
 		"a dash takes one out of a star": {"*,-machine", slices.DeleteFunc(slices.Clone(all), func(n string) bool { return n == "machine" })},
 		"a dash alone leaves nothing":    {"-machine", []string{}},

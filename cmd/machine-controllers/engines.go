@@ -29,18 +29,25 @@ import (
 )
 
 // newRunners returns a runner for each engine that is found, and has the manager check whether they can run. OpenTofu or Terraform is required, Pulumi is optional.
-func newRunners(ctx context.Context, o options, live client.Client, mgr manager.Manager) (map[v1alpha1.Engine]runner.Runner, error) {
+func newRunners(ctx context.Context, o options, live client.Client, mgr manager.Manager, leader *leading) (map[v1alpha1.Engine]runner.Runner, error) {
 	confined, err := newSandbox(o)
 	if err != nil {
 		return nil, err
 	}
-	withTofu, err := newTofu(ctx, o, confined)
-	if err != nil {
-		return nil, err
+	check, runners := newEngineCheck(o.workDir, confined), map[v1alpha1.Engine]runner.Runner{}
+	if o.jobs.place == inJobs {
+		if runners[v1alpha1.EngineTerraform], err = newJobs(ctx, o, live, leader); err != nil {
+			return nil, err
+		}
+	} else {
+		withTofu, err := newTofu(ctx, o, confined)
+		if err != nil {
+			return nil, err
+		}
+		check.programs = append(check.programs, withTofu.Binary().Path)
+		backend := backend.New(backend.Options{Logger: ctrl.Log.WithName("state-backend")})
+		runners[v1alpha1.EngineTerraform] = terraform.New(withTofu, backend)
 	}
-	check := newEngineCheck(o.workDir, confined, withTofu.Binary().Path)
-	backend := backend.New(backend.Options{Logger: ctrl.Log.WithName("state-backend")})
-	runners := map[v1alpha1.Engine]runner.Runner{v1alpha1.EngineTerraform: terraform.New(withTofu, backend)}
 	withPulumi, err := newPulumi(ctx, o, confined)
 	if err != nil {
 		return nil, err

@@ -28,6 +28,9 @@ func main() {
 }
 
 func start(ctx context.Context, arguments []string) error {
+	if len(arguments) > 0 && arguments[0] == runCommand {
+		return work(ctx, arguments[1:])
+	}
 	var o options
 	var logging zap.Options
 	flags := newFlags(&o, &logging)

@@ -60,6 +60,9 @@ func newBudget(o options) (*memory.Budget, error) {
 	if o.memoryUnknown != nil {
 		ctrl.Log.Info("The memory limit of the container is not known, so that runs do not wait for memory; set --memory-limit, 0 for none", "reason", o.memoryUnknown.Error())
 	}
+	if o.jobs.place == inJobs {
+		o.memoryBytes = 0 // the cluster knows where there is room
+	}
 	if o.memoryBytes > 0 {
 		ctrl.Log.Info("Runs start while there is memory for them", "limit", o.memoryBytes)
 	}

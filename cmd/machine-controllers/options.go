@@ -106,6 +106,8 @@ type options struct {
 	reconciles     int
 	maxDrains      int
 
+	jobs jobOptions
+
 	showVersion bool
 }
 
@@ -117,7 +119,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.DurationVar(&o.syncPeriod, "sync-period", 10*time.Minute, "How often every Machine is reconciled without an event.")
 
 	o.controllers = selection{"*"}
-	flags.Var(&o.controllers, "controllers", "Controllers to run, separated by commas: '*' for all, 'name' for one, '-name' to leave one out of '*'.")
+	flags.Var(&o.controllers, "controllers", "Controllers to run, separated by commas: '*' for all but machineclass, 'name' for one, '-name' to leave one out of '*'.")
 
 	flags.BoolVar(&o.leaderElect, "leader-elect", true, "Elect a leader, and do nothing until this process leads. Without it, make sure that no other process manages the namespace.")
 	flags.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", "", "Namespace of the leader's Lease. Default: --namespace.")
@@ -181,6 +183,8 @@ func (o *options) bindServers(flags *flag.FlagSet) {
 	flags.StringVar(&o.healthAddress, "health-addr", ":9440", "Address of /healthz and /readyz.")
 	flags.StringVar(&o.pprofAddress, "pprof-bind-address", "", "Address of /debug/pprof, plain HTTP, for profiles of this process: one of loopback, since whoever reaches it may read them. Empty turns it off.")
 
+	o.jobs.bind(flags)
+
 	flags.BoolVar(&o.webhooks, "webhook-enabled", true, "Serve the webhooks that default and validate Machines, MachineSets and MachineHealthChecks. Every replica serves them, leader or not.")
 	flags.IntVar(&o.webhookPort, "webhook-port", 9443, "Port of the webhooks, served over TLS.")
 	flags.StringVar(&o.webhookCertDir, "webhook-cert-dir", "", "Folder with tls.crt and tls.key for the webhooks. Whoever provides them also rotates them and sets the caBundle of the webhook configurations. Default: the manager does all of this, with the Secret "+webhookSecret+".")
@@ -231,7 +235,7 @@ func (o *options) complete() error {
 	if o.engine != "" && o.engine != "tofu" && o.engine != "terraform" {
 		return fmt.Errorf("--engine is %q; set it to tofu or terraform, or leave it out", o.engine)
 	}
-	return errors.Join(o.checkWarm(), o.checkPprof(), o.checkCluster(), o.readModuleKeys())
+	return errors.Join(o.checkWarm(), o.checkPprof(), o.checkCluster(), o.checkJobs(), o.readModuleKeys())
 }
 
 // checkWarm validates the options about warm providers.

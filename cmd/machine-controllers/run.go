@@ -79,7 +79,7 @@ func run(ctx context.Context, o options) error {
 	if err := hooks.add(mgr, o.hookOptions(catalog, cluster, granted)); err != nil {
 		return err
 	}
-	runners, err := newRunners(ctx, o, live, mgr)
+	runners, err := newRunners(ctx, o, live, mgr, leader)
 	if err != nil {
 		return err
 	}

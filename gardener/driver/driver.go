@@ -75,7 +75,7 @@ func (d *Driver) CreateMachine(ctx context.Context, request *driver.CreateMachin
 	}
 	got, err := d.waitFor(ctx, written, (*machine).created)
 	if err != nil {
-		return nil, coded(ctx, err)
+		return &driver.CreateMachineResponse{LastKnownState: got.known()}, coded(ctx, err) // MCM keeps the state beside the error
 	}
 	return &driver.CreateMachineResponse{ProviderID: got.providerID(), NodeName: got.nodeName(), Addresses: got.Status.Addresses}, nil
 }
@@ -140,8 +140,8 @@ func (d *Driver) DeleteMachine(ctx context.Context, request *driver.DeleteMachin
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, d.options.DeletionWait, errDeletionWait)
 	defer cancel()
-	if err := d.waitUntilGone(ctx, found); err != nil {
-		return nil, coded(ctx, err)
+	if last, err := d.waitUntilGone(ctx, found); err != nil {
+		return &driver.DeleteMachineResponse{LastKnownState: last.known()}, coded(ctx, err)
 	}
 	return &driver.DeleteMachineResponse{}, nil
 }

@@ -113,8 +113,12 @@ func TestAFailureThatOnlyOthersResolveIsReturnedAtOnce(t *testing.T) {
 	creating := w.creating(of)
 	w.stored(t.Context(), "m")
 	w.failedWith("m", "Quota", "InsufficientResources", "QuotaExceeded: [cores]")
-	if got := w.ended(creating); codeOf(got.err) != codes.ResourceExhausted {
+	got := w.ended(creating)
+	if codeOf(got.err) != codes.ResourceExhausted {
 		t.Errorf("CreateMachine returns %v", got.err)
+	}
+	if got.response == nil || got.response.LastKnownState != "phase Provisioning, last failure Quota in Create" {
+		t.Errorf("the last known state is in %+v", got.response)
 	}
 	if got := w.ended(w.creating(of)); codeOf(got.err) != codes.ResourceExhausted {
 		t.Errorf("the second CreateMachine returns %v", got.err)
@@ -212,8 +216,12 @@ func TestADeletionWaitsUntilTheInstanceIsGone(t *testing.T) {
 	w.stored(t.Context(), "m")
 	w.made("m")
 	w.ended(creating)
+	state := ""
 	remove := func() codes.Code {
-		_, err := w.driver.DeleteMachine(t.Context(), &driver.DeleteMachineRequest{Machine: of, MachineClass: w.class, Secret: w.secret})
+		response, err := w.driver.DeleteMachine(t.Context(), &driver.DeleteMachineRequest{Machine: of, MachineClass: w.class, Secret: w.secret})
+		if response != nil {
+			state = response.LastKnownState
+		}
 		return codeOf(err)
 	}
 	// Somebody else deletes it: the hook holds it.
@@ -230,6 +238,9 @@ func TestADeletionWaitsUntilTheInstanceIsGone(t *testing.T) {
 	w.driver.options.DeletionWait = time.Second
 	if code := remove(); code != codes.DeadlineExceeded {
 		t.Errorf("without a manager DeleteMachine returns %v", code)
+	}
+	if !strings.Contains(state, "instance kubemark://m") {
+		t.Errorf("the last known state is %q", state)
 	}
 	if got := w.listed(); len(got) != 0 {
 		t.Errorf("%v is listed during the deletion", got)

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -29,6 +30,10 @@ const (
 	annotationOrphan    = "machine-iac.io/orphan-action"
 	annotationInstance  = "machine-iac.io/instance"
 	machineFinalizer    = "machine.machine.openshift.io"
+
+	// annotationRemoved is this driver's own, on the Machine that orphans were listed by: when which of them were removed, as JSON. The last inventory has
+	// them until there is a later one.
+	annotationRemoved = "machine-iac.io/orphans-removed"
 )
 
 // inventory is what the operator's last inventory of the cluster's instances has found.
@@ -57,6 +62,8 @@ func (i *instance) removable(checked time.Time) bool {
 type orphan struct {
 	instance
 	like *machine
+	// checked is when the inventory was made that has it.
+	checked time.Time
 }
 
 // orphans returns the instances that MCM may remove, of those that were listed by one of these Machines.
@@ -75,9 +82,10 @@ func (s store) orphans(ctx context.Context, namespace string, of []*machine) ([]
 	}
 	var found []orphan
 	for _, m := range of {
+		removed := m.removedOrphans()
 		for _, one := range last.Instances {
-			if m.DeletionTimestamp == nil && one.ListedBy == m.Name && one.removable(last.Checked) {
-				found = append(found, orphan{one, m})
+			if m.DeletionTimestamp == nil && one.ListedBy == m.Name && one.removable(last.Checked) && !removed[one.ProviderID].After(last.Checked) {
+				found = append(found, orphan{one, m, last.Checked})
 			}
 		}
 	}
@@ -162,10 +170,42 @@ func (d *Driver) adoptAndDelete(ctx context.Context, one orphan) error {
 		if err != nil {
 			break
 		}
+		// Now that the next inventory finds its owner. Otherwise it would be adopted once more when it is gone.
+		if err = d.noteRemoved(ctx, one); err != nil {
+			return err
+		}
 		err = client.Delete(ctx, name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(made.GetUID()))})
 		return wrap(err, "deleting Machine "+name+", which adopts an orphan")
 	}
 	return wrap(err, "creating a Machine that adopts the orphan "+one.ProviderID)
+}
+
+// noteRemoved records that an orphan is being removed.
+func (d *Driver) noteRemoved(ctx context.Context, one orphan) error {
+	removed := map[string]time.Time{one.ProviderID: d.options.Clock.Now().UTC()}
+	for id, at := range one.like.removedOrphans() {
+		if at.After(one.checked) {
+			removed[id] = at
+		}
+	}
+	text, err := json.Marshal(removed)
+	if err != nil {
+		return fmt.Errorf("encoding the annotation %s: %w", annotationRemoved, err)
+	}
+	one.like.Annotations[annotationRemoved] = string(text)
+	_, err = d.patch(ctx, machines, one.like.Namespace, one.like.Name, types.MergePatchType, map[string]any{
+		"metadata": map[string]any{"uid": one.like.UID, "annotations": map[string]any{annotationRemoved: string(text)}},
+	})
+	return wrap(err, "recording on Machine "+one.like.Name+" that an orphan is removed")
+}
+
+// removedOrphans returns when which orphans were removed that the Machine has listed.
+func (m *machine) removedOrphans() map[string]time.Time {
+	removed := map[string]time.Time{}
+	if json.Unmarshal([]byte(m.Annotations[annotationRemoved]), &removed) != nil {
+		return nil // none, or edited
+	}
+	return removed
 }
 
 // orphanNames returns what the Machine may be called: as the instance, which modules take for a proof, and otherwise where that name is taken, or none

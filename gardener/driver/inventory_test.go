@@ -13,10 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// checked is when the inventory of the tests was made.
+var checked = time.Now().UTC().Truncate(time.Second).Add(-time.Hour)
+
 // found writes what the operator's inventory has found, for the Machine m.
 func (w *world) found(instances ...instance) {
 	w.Helper()
-	checked := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
 	for n := range instances {
 		instances[n].ListedBy = "m"
 		if instances[n].FirstSeen.IsZero() {
@@ -51,7 +53,7 @@ func TestInstancesThatBelongToNobodyAreListed(t *testing.T) {
 		instance{ProviderID: "kubemark://a", Name: "a", MachineUID: "gone", Orphaned: true},
 		instance{ProviderID: "kubemark://second", Name: "m", MachineUID: string(m.UID), Orphaned: true},
 		instance{ProviderID: "kubemark://young", Name: "b", MachineUID: "gone"},
-		instance{ProviderID: "kubemark://once", Name: "c", MachineUID: "gone", Orphaned: true, FirstSeen: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)},
+		instance{ProviderID: "kubemark://once", Name: "c", MachineUID: "gone", Orphaned: true, FirstSeen: checked},
 		instance{ProviderID: "kubemark://other", Name: "d", Orphaned: true},
 		instance{ProviderID: "kubemark://m", Name: "m", MachineUID: "gone", Orphaned: true},
 		instance{ProviderID: "kubemark://state", Name: "e", MachineUID: "has-a-state", Orphaned: true},
@@ -91,8 +93,23 @@ func TestAnOrphanOfTheInventoryIsAdoptedAndDeleted(t *testing.T) {
 	if diff := cmp.Diff(w.stored(t.Context(), "m").Spec.ProviderSpec, made.Spec.ProviderSpec); diff != "" {
 		t.Errorf("its providerSpec differs (-want +got):\n%s", diff)
 	}
-	// It is being removed.
-	if diff := cmp.Diff(map[string]string{"kubemark://m": "m"}, w.listed()); diff != "" {
-		t.Errorf("the list differs (-want +got):\n%s", diff)
+	// It is being removed, then it is gone, and the inventory is still the old one.
+	for _, then := range []func(){func() { w.merge(made.Name, `{"metadata":{"finalizers":null}}`) }, func() {}} {
+		if diff := cmp.Diff(map[string]string{"kubemark://m": "m"}, w.listed()); diff != "" {
+			t.Errorf("the list differs (-want +got):\n%s", diff)
+		}
+		then()
+	}
+}
+
+func TestAnOrphanThatALaterInventoryHasIsListedAgain(t *testing.T) {
+	w := newWorld(t)
+	w.settled()
+	w.found(instance{ProviderID: "kubemark://second", Name: "s", MachineUID: "gone", Orphaned: true})
+	for at, want := range map[time.Time]int{checked.Add(time.Second): 1, checked.Add(-time.Second): 2} {
+		w.merge("m", fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, annotationRemoved, `{"kubemark://second":"`+at.Format(time.RFC3339)+`"}`))
+		if got := w.listed(); len(got) != want {
+			t.Errorf("%v is listed where it was removed at %s, and the inventory is of %s", got, at, checked)
+		}
 	}
 }

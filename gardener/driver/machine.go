@@ -1,9 +1,11 @@
 package driver
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	mcm "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -178,6 +180,21 @@ func (m *machine) restoredFrom() string {
 		return ""
 	}
 	return witness.UID
+}
+
+// known returns in a line what is known of the instance, which MCM shows as the last known state. Nothing is read back from it.
+func (m *machine) known() string {
+	parts := []string{"phase " + cmp.Or(m.Status.Phase, "not known yet")}
+	if id := m.providerID(); id != "" {
+		parts = append(parts, "instance "+id)
+	}
+	if run := m.Status.ProviderStatus.Run; run != nil {
+		parts = append(parts, "run "+run.Operation)
+	}
+	if last := m.Status.ProviderStatus.Failure; last != nil {
+		parts = append(parts, fmt.Sprintf("last failure %s in %s", last.Class, last.Operation))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // because returns what the Machine says of its instance, after a colon; "" where it says nothing.

@@ -87,7 +87,7 @@ func (s store) apply(ctx context.Context, w *desired) (*machine, error) {
 		if err := s.release(ctx, found); err != nil {
 			return nil, err
 		}
-		if err := s.waitUntilGone(ctx, found); err != nil {
+		if _, err := s.waitUntilGone(ctx, found); err != nil {
 			return nil, fmt.Errorf("waiting until an earlier Machine %s is gone: %w", found.Name, err)
 		}
 		found = nil
@@ -295,8 +295,9 @@ func (s store) waitFor(ctx context.Context, m *machine, done func(*machine) (boo
 	return last, err
 }
 
-// waitUntilGone waits until a Machine is gone. The error is why its instance cannot be removed, where only others can change that.
-func (s store) waitUntilGone(ctx context.Context, m *machine) error {
+// waitUntilGone waits until a Machine is gone, and returns what was last known of it. The error is why its instance cannot be removed, where only
+// others can change that.
+func (s store) waitUntilGone(ctx context.Context, m *machine) (*machine, error) {
 	last := m
 	err := s.follow(ctx, m, func(kind watch.EventType, now *machine) (bool, error) {
 		if kind == watch.Deleted || now.UID != m.UID {
@@ -312,7 +313,7 @@ func (s store) waitUntilGone(ctx context.Context, m *machine) error {
 	if ctx.Err() != nil && err != nil {
 		err = errors.New(last.because())
 	}
-	return err
+	return last, err
 }
 
 // follow calls done for a Machine as it is and at each change, until done returns true or an error, or the context ends.

@@ -38,7 +38,7 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	fmt.Println("starting the manager, machine-controller-manager, and its machine controller with the driver")
-	manager, err := land.Lab.StartManager(ctx, "--controllers=machine,drain")
+	manager, err := land.Lab.StartManager(ctx, landscape.Controllers)
 	if err != nil {
 		return err
 	}

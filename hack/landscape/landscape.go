@@ -25,6 +25,8 @@ const (
 	Namespace = lab.Namespace
 	// Secret is the Secret of the classes: user data, and what the module kubemark signs in to the target cluster with.
 	Secret = "worker"
+	// Controllers is the manager's flag for what runs beside MCM, as in install/gardener.
+	Controllers = "--controllers=machine,drain,machineclass"
 
 	account  = "machine-controller-manager"
 	userData = "#!/bin/sh\necho joining with <<BOOTSTRAP_TOKEN>>\n"

@@ -33,7 +33,8 @@ var rules = []rule{
 	{
 		path: "cmd/kubectl-machine/cli",
 		may: []string{
-			"internal/backup", "internal/inspect", "internal/inspect/print", "internal/module/store", "internal/state", "internal/state/pulumikeys",
+			"internal/backup", "internal/inspect", "internal/inspect/print", "internal/module/store", "internal/state", "internal/state/encryption",
+			"internal/state/pulumikeys",
 		},
 	},
 	{
@@ -51,7 +52,7 @@ var rules = []rule{
 		may: []string{
 			"api/...", "cmd/kubectl-machine/cli", "internal/cluster/config", "internal/desired", "internal/engine/pulumi", "internal/engine/sandbox", "internal/engine/tofu",
 			"internal/inspect",
-			"internal/module", "internal/module/load", "internal/module/platform", "internal/module/source", "internal/plan/...", "modules", "stacks",
+			"internal/module", "internal/module/load", "internal/module/platform", "internal/module/source", "internal/plan/...", "internal/state", "modules", "stacks",
 		},
 	},
 	{
@@ -105,6 +106,18 @@ var rules = []rule{
 	},
 	{path: "actuators/runner", may: []string{"internal/engine", "internal/engine/failure", "internal/module", "internal/state"}},
 	{path: "actuators/pulumi", may: []string{"actuators/runner", "internal/engine", "internal/engine/failure", "internal/engine/pulumi", "internal/module", "internal/state", "internal/state/statefile"}},
+	{
+		path:  "actuators/jobs",
+		may:   []string{"actuators/remote", "actuators/runner", "actuators/terraform", "internal/engine", "internal/engine/failure", "internal/state/backend"},
+		tests: []string{"internal/engine/tofu", "internal/module", "internal/module/load", "internal/state", "modules"},
+	},
+	{
+		path: "actuators/remote",
+		may: []string{
+			"actuators/runner", "internal/engine", "internal/engine/failure", "internal/module/load", "internal/module/snapshot", "internal/state", "internal/state/backend",
+		},
+		tests: []string{"actuators/terraform", "internal/engine/tofu", "internal/module", "internal/module/moduletest", "modules"},
+	},
 	{path: "actuators/terraform", may: []string{"actuators/runner", "internal/engine", "internal/engine/tofu", "internal/module", "internal/state", "internal/state/backend"}},
 	{
 		path: "internal/backup",
@@ -142,6 +155,7 @@ var rules = []rule{
 	{path: "internal/inspect/ownership", may: []string{"api/...", "internal/inspect", "internal/inspect/print", "internal/lifecycle", "internal/lifecycle/record", "internal/state", "internal/state/statefile"}},
 	{path: "internal/inspect/print"},
 	{path: "internal/inspect/show", may: []string{"internal/engine/redact", "internal/inspect/print", "internal/lifecycle", "internal/lifecycle/record", "internal/state", "internal/state/statefile"}},
+	{path: "internal/keyfile", never: kubernetes},
 	{path: "internal/leadership", may: []string{"internal/state"}},
 	{
 		path: "internal/lifecycle",
@@ -185,7 +199,7 @@ var rules = []rule{
 		may:   []string{"api/...", "internal/engine/repeat", "internal/module", "internal/module/confine", "internal/module/contract", "internal/module/hclfuncs", "internal/module/snapshot"},
 		tests: []string{"internal/module/load"},
 	},
-	{path: "internal/module/store", may: []string{"internal/module", "internal/module/load", "internal/module/snapshot"}, tests: []string{"modules"}},
+	{path: "internal/module/store", may: []string{"internal/keyfile", "internal/module", "internal/module/load", "internal/module/snapshot"}, tests: []string{"modules"}},
 	{path: "internal/plan/diff", may: []string{"internal/engine", "internal/plan/offline", "internal/plan/text"}},
 	{
 		path: "internal/plan/live",
@@ -219,9 +233,10 @@ var rules = []rule{
 	{path: "internal/plan/text"},
 	{path: "internal/render", may: []string{"api/...", "internal/module", "internal/module/addresses", "internal/module/credential", "internal/module/hclfuncs", "internal/module/platform"}, tests: []string{"internal/module/load"}},
 	{path: "internal/runs"},
-	{path: "internal/state", may: []string{"internal/state/layout", "internal/state/statefile"}, tests: []string{"internal/state/backend"}},
+	{path: "internal/state", may: []string{"internal/state/encryption", "internal/state/layout", "internal/state/statefile"}, tests: []string{"internal/state/backend"}},
 	{path: "internal/state/backend", may: []string{"internal/state", "internal/state/statefile"}},
-	{path: "internal/state/layout", may: []string{"internal/state/statefile"}, never: kubernetes},
+	{path: "internal/state/encryption", may: []string{"internal/keyfile"}, never: kubernetes},
+	{path: "internal/state/layout", may: []string{"internal/state/encryption", "internal/state/statefile"}, never: kubernetes},
 	{path: "internal/state/pulumikeys", may: []string{"internal/engine/pulumi", "internal/state", "internal/state/statefile"}},
 	{path: "internal/state/statefile"},
 	{path: "internal/termination"},

@@ -28,6 +28,7 @@ var smallPackages = map[string]string{
 	"controllers/pipeline":    "shared by all controllers, which may import nothing else of one another",
 	"internal/cluster/events": "shared by controllers and actuators, which may not import one another",
 	"internal/logs":           "shared by the programs, which may not import one another",
+	"internal/keyfile":        "shared by the stores of modules and of states, which know nothing of each other",
 	"internal/plan/text":      "shared by the steps of a plan, which may not import one another",
 	"install":                 "carries the embed.FS of the folder that it is in",
 	"modules":                 "carries the embed.FS of the folder that it is in",

@@ -58,7 +58,7 @@ type attempt struct {
 // Acquire takes the lock of a state, records meta, and returns the session that may write it: one write in all, none
 // when the lock is held by this very run and nothing changes. The head is made when absent. It returns a *LockedError
 // when another holds the lock, a *SupersededError when a later leader than the lock's has locked or written the state,
-// a *FormatError when a newer operator wrote it, and a *CorruptError when the stored state cannot be read; all of them change nothing.
+// a *FormatError when a newer operator wrote it, and a *CorruptError or an *EncryptedError when the stored state cannot be read; all of them change nothing.
 func (s *Store) Acquire(ctx context.Context, key Key, options AcquireOptions) (*Session, error) {
 	if options.Lock.Owner == "" || options.Lock.Run == "" {
 		return nil, fmt.Errorf("acquiring state %s: the lock has no owner or no run; set both", key)
@@ -112,11 +112,11 @@ func (s *Store) tryAcquire(ctx context.Context, key Key, options AcquireOptions,
 	if err := s.mayTake(key, seen.head, options); err != nil {
 		return nil, nil, err
 	}
-	change, err := decide(ctx, key, seen, options)
+	change, err := s.decide(ctx, key, seen, options)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := change.attachments.fit(seen.head); err != nil {
+	if err := s.attach(key, seen.head, &change, change.attachments); err != nil {
 		return nil, nil, err
 	}
 	wanted := seen.head.DeepCopy()
@@ -137,7 +137,7 @@ func (s *Store) tryAcquire(ctx context.Context, key Key, options AcquireOptions,
 }
 
 // decide makes the edit that takes the lock.
-func decide(ctx context.Context, key Key, seen *view, options AcquireOptions) (edit, error) {
+func (s *Store) decide(ctx context.Context, key Key, seen *view, options AcquireOptions) (edit, error) {
 	lock := options.Lock
 	change := edit{
 		index: seen.index, lock: &lock, epoch: lock.Epoch, meta: options.Meta,
@@ -146,7 +146,7 @@ func decide(ctx context.Context, key Key, seen *view, options AcquireOptions) (e
 	if options.Decide == nil {
 		return change, nil
 	}
-	stored, err := seen.snapshot(key)
+	stored, err := s.snapshot(key, seen)
 	if err != nil {
 		return edit{}, err
 	}

@@ -28,27 +28,14 @@ func (s *Session) Attach(ctx context.Context, attached Attachments) error {
 		return err
 	}
 	defer leave()
-	changed := Attachments{} // a new one: a write whose response was lost has the old one
-	maps.Copy(changed, s.attached)
-	maps.Copy(changed, attached)
-	if err := changed.fit(s.head); err != nil {
+	sealed, encrypted, err := s.store.seal(s.key, s.pendingAttachments(), attached, s.edit().index.EncryptedData)
+	if err != nil {
 		return fmt.Errorf("attaching to state %s: %w", s.key, err)
 	}
-	s.attached = changed
-	return nil
-}
-
-// fit refuses attachments that leave no room for a state.
-func (a Attachments) fit(head *corev1.Secret) error {
-	all := attachmentsOf(head)
-	maps.Copy(all, a)
-	total := 0
-	for _, content := range all {
-		total += len(content)
-	}
-	if total > MaxAttachmentBytes {
-		return fmt.Errorf("%d bytes are more than the %d that there is room for", total, MaxAttachmentBytes)
-	}
+	changed := Attachments{} // a new one: a write whose response was lost has the old one
+	maps.Copy(changed, s.attached)
+	maps.Copy(changed, sealed)
+	s.attached, s.encryptedData = changed, encrypted
 	return nil
 }
 

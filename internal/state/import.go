@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,17 +33,19 @@ type ImportOptions struct {
 
 // Import stores a state that was kept elsewhere. A state that fits one Secret takes one write, which succeeds only on the head that Check has
 // seen, so that a manager may be at work beside it. It returns a *LockedError while a run holds the lock, a *statefile.RefusedError for what may
-// not follow the stored state, a *FormatError or a *CorruptError; all of them change nothing.
+// not follow the stored state, a *FormatError, an *EncryptedError or a *CorruptError; all of them change nothing.
 func (s *Store) Import(ctx context.Context, key Key, options ImportOptions) error {
 	parsed, malformed := statefile.Parse(options.Raw)
 	if len(options.Raw) > layout.MaxUnpacked {
 		malformed = statefile.Malformed(layout.ErrTooBig.Error())
 	}
-	packed, err := layout.Pack(options.Raw)
-	if err := errors.Join(malformed, err); err != nil {
+	if malformed != nil {
+		return fmt.Errorf("importing state %s: %w", key, malformed)
+	}
+	next, err := s.incoming(parsed, options.Raw)
+	if err != nil {
 		return fmt.Errorf("importing state %s: %w", key, err)
 	}
-	next := layout.Incoming{State: parsed, Raw: slices.Clone(options.Raw), Packed: packed, At: s.options.Clock.Now()}
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	return s.unlessRaced(ctx, "importing state "+key.String(), func() error { return s.tryImport(ctx, key, next, options) })
@@ -63,7 +64,7 @@ func (s *Store) tryImport(ctx context.Context, key Key, next layout.Incoming, op
 	if err := s.mayTake(key, seen.head, AcquireOptions{Lock: options.Lock, Break: left}); err != nil {
 		return err
 	}
-	same, err := mayImport(ctx, key, seen, next, options)
+	same, err := s.mayImport(ctx, key, seen, next, options)
 	if err != nil || same && left == nil {
 		return err
 	}
@@ -74,7 +75,11 @@ func (s *Store) tryImport(ctx context.Context, key Key, next layout.Incoming, op
 		return s.importInParts(ctx, key, next, options, left, missing)
 	}
 	wanted := seen.head.DeepCopy()
-	if err := options.edit(next, planned).apply(key, wanted); err != nil {
+	change, err := s.importEdit(key, seen.head, next, planned, options)
+	if err != nil {
+		return err
+	}
+	if err := change.apply(key, wanted); err != nil {
 		return err
 	}
 	_, err = s.take(ctx, wanted, missing)
@@ -82,30 +87,29 @@ func (s *Store) tryImport(ctx context.Context, key Key, next layout.Incoming, op
 }
 
 // mayImport returns why a state may not follow the one that is stored; same says that it is the stored one.
-func mayImport(ctx context.Context, key Key, seen *view, next layout.Incoming, options ImportOptions) (same bool, err error) {
-	stored, err := seen.snapshot(key)
+func (s *Store) mayImport(ctx context.Context, key Key, seen *view, next layout.Incoming, options ImportOptions) (same bool, err error) {
+	stored, err := s.snapshot(key, seen)
 	if err != nil {
 		return false, err
 	}
 	if err := options.Check(ctx, stored); err != nil {
 		return false, &decideError{err: err}
 	}
-	if err := options.Attachments.fit(seen.head); err != nil {
-		return false, err
-	}
 	return checkSuccessor(stored, next.State, next.Raw)
 }
 
-// edit is the write that stores an imported state with all that belongs to it.
-func (o ImportOptions) edit(next layout.Incoming, planned layout.Plan) edit {
+// importEdit is the write that stores an imported state with all that belongs to it.
+func (s *Store) importEdit(key Key, head *corev1.Secret, next layout.Incoming, planned layout.Plan, o ImportOptions) (edit, error) {
 	unguarded := MetaPatch{}
 	for name := range o.Guard {
 		unguarded[name] = nil
 	}
-	return edit{
-		index: planned.Index, data: planned.Data, meta: merged(unguarded, o.Meta), labels: o.Labels, annotations: o.Annotations, attachments: o.Attachments,
+	change := edit{
+		index: planned.Index, data: planned.Data, meta: merged(unguarded, o.Meta), labels: o.Labels, annotations: o.Annotations,
 		raw: next.Raw, packed: next.Packed,
 	}
+	err := s.attach(key, head, &change, o.Attachments)
+	return change, err
 }
 
 // importInParts imports a state that takes several writes, under a lock. Where it does not come to its end, what it has begun is undone.
@@ -145,7 +149,10 @@ func (s *Session) importState(ctx context.Context, next layout.Incoming, options
 	if err != nil {
 		return err
 	}
-	change := options.edit(next, planned)
+	change, err := s.store.importEdit(s.key, s.head, next, planned, options)
+	if err != nil {
+		return err
+	}
 	change.lock = &s.lock
 	if err = s.commit(ctx, "importing state "+s.key.String(), change); errors.Is(err, ErrFenced) {
 		s.abandon(ctx, planned.Stage)

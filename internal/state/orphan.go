@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/internal/state/encryption"
 	"github.com/machine-iac/machine-iac-operator/internal/state/layout"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
@@ -39,6 +41,8 @@ type OrphanOptions struct {
 	MachineUID types.UID
 	// Attachments to keep with the state, such as the inputs to destroy it with.
 	Attachments Attachments
+	// Since is when it was first kept; now when zero.
+	Since time.Time
 }
 
 // Orphan is a state that could not be saved as its Machine's and that names resources that nothing else knows.
@@ -87,32 +91,60 @@ func (s *Store) SaveOrphan(ctx context.Context, key Key, raw []byte, options Orp
 	if err != nil {
 		return nil, fmt.Errorf("keeping an orphaned state of %s: %w", key, err)
 	}
-	for i := len(secrets) - 1; i >= 0; i-- { // the first one last: where it is, the others are
-		_, _, err := s.write(ctx, "creating Secret "+secrets[i].Name, secrets[i], s.create)
-		if err != nil && !apierrors.IsAlreadyExists(err) {
+	kept, err := s.secret(ctx, client.ObjectKeyFromObject(secrets[0]))
+	for i := len(secrets) - 1; i >= 0 && errors.Is(err, ErrNotFound); i-- { // the first one last: where it is, the others are
+		if err := s.createOrphan(ctx, secrets[i]); err != nil {
 			return nil, fmt.Errorf("keeping an orphaned state of %s: %w", key, err)
 		}
+		if i == 0 {
+			kept, err = s.secret(ctx, client.ObjectKeyFromObject(secrets[0]))
+		}
 	}
-	kept, err := s.secret(ctx, client.ObjectKeyFromObject(secrets[0]))
 	if err != nil {
 		return nil, fmt.Errorf("keeping an orphaned state of %s: %w", key, err)
 	}
 	return newOrphan(&kept.ObjectMeta), nil
 }
 
+// createOrphan makes a Secret of an orphan. What is there of one that was cut off is replaced where it is not the same: encrypted anew it is another.
+func (s *Store) createOrphan(ctx context.Context, secret *corev1.Secret) error {
+	_, _, err := s.write(ctx, "creating Secret "+secret.Name, secret, s.create)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	there, err := s.secret(ctx, client.ObjectKeyFromObject(secret))
+	if err == nil && bytes.Equal(there.Data[dataState], secret.Data[dataState]) {
+		return nil
+	}
+	if err == nil {
+		err = s.removeProtected(ctx, client.ObjectKeyFromObject(secret))
+	}
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	_, _, err = s.write(ctx, "creating Secret "+secret.Name, secret, s.create)
+	return err
+}
+
 func (s *Store) orphanSecrets(key Key, raw []byte, options OrphanOptions) ([]*corev1.Secret, error) {
-	packed, err := layout.Pack(raw)
+	record := orphanInfo{
+		State: key.Name, Reason: options.Reason[:min(len(options.Reason), maxOrphanReason)], Since: options.Since.UTC(),
+		Missing: options.Missing[:min(len(options.Missing), maxOrphanMissing)], SHA256: s.options.Keys.Digest(raw),
+	}
+	if options.Since.IsZero() {
+		record.Since = s.options.Clock.Now().UTC()
+	}
+	var label encryption.Label
+	if parsed, err := statefile.Parse(raw); err == nil {
+		record.Serial, record.Lineage = parsed.Serial, parsed.Lineage
+		label = encryption.Label{Serial: &record.Serial, Lineage: record.Lineage}
+	}
+	packed, _, err := s.codec.Pack(raw, label)
 	if err != nil {
 		return nil, err
 	}
 	chunks := layout.Split(packed, s.options.ChunkBytes)
-	record := orphanInfo{
-		State: key.Name, Reason: options.Reason[:min(len(options.Reason), maxOrphanReason)], Since: s.options.Clock.Now().UTC(),
-		Missing: options.Missing[:min(len(options.Missing), maxOrphanMissing)], SHA256: layout.Checksum(raw), Chunks: len(chunks),
-	}
-	if parsed, err := statefile.Parse(raw); err == nil {
-		record.Serial, record.Lineage = parsed.Serial, parsed.Lineage
-	}
+	record.Chunks = len(chunks)
 	text, err := json.Marshal(record)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the annotation: %w", err)
@@ -132,10 +164,11 @@ func (s *Store) orphanSecrets(key Key, raw []byte, options OrphanOptions) ([]*co
 	}
 	secrets[0].Labels[LabelRole] = RoleOrphan
 	secrets[0].Annotations[annotationOrphan] = string(text)
-	if err := options.Attachments.fit(secrets[0]); err != nil {
+	attached, _, err := s.seal(key, nil, options.Attachments, false)
+	if err != nil {
 		return nil, err
 	}
-	options.Attachments.apply(secrets[0])
+	attached.apply(secrets[0])
 	return secrets, nil
 }
 
@@ -180,26 +213,58 @@ func (s *Store) Orphans(ctx context.Context, namespace string) ([]Orphan, error)
 func (s *Store) ReadOrphan(ctx context.Context, name types.NamespacedName) ([]byte, Attachments, error) {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	first, record, err := s.orphan(ctx, name)
+	found, attached, err := s.readOrphan(ctx, name)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading orphaned state %s: %w", name, err)
+	}
+	return found.Raw, attached, nil
+}
+
+func (s *Store) readOrphan(ctx context.Context, name types.NamespacedName) (layout.Content, Attachments, error) {
+	first, record, err := s.orphan(ctx, name)
+	if err != nil {
+		return layout.Content{}, nil, err
 	}
 	names := make([]string, 0, max(record.Chunks-1, 0))
 	for i := 1; i < record.Chunks; i++ {
 		names = append(names, orphanChunk(name.Name, i))
 	}
-	packed, err := s.join(ctx, Key{Namespace: name.Namespace, Name: name.Name}, first.Data[dataState], names)
+	key := Key{Namespace: name.Namespace, Name: name.Name}
+	packed, err := s.join(ctx, key, first.Data[dataState], names)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading orphaned state %s: %w", name, err)
+		return layout.Content{}, nil, err
 	}
-	raw, err := layout.Unpack(packed)
-	if err == nil && layout.Checksum(raw) != record.SHA256 {
+	found, err := s.codec.Unpack(packed)
+	if err == nil && !found.Encrypted && layout.Checksum(found.Raw) != record.SHA256 { // what is encrypted proves itself
 		err = errors.New("its checksum is wrong")
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading orphaned state %s: %w", name, err)
+		return layout.Content{}, nil, unreadable(key, err)
 	}
-	return raw, attachmentsOf(first), nil
+	attached, err := s.opened(key, &view{head: first, index: layout.Index{EncryptedData: found.Encrypted}})
+	return found, attached, err
+}
+
+// RewriteOrphan keeps an orphaned state as it would be kept now, under another name: after the key was replaced, or encryption switched on or off. It
+// reports whether there was anything to do.
+func (s *Store) RewriteOrphan(ctx context.Context, o Orphan) (changed bool, err error) {
+	if s.options.Keys == nil {
+		return false, nil
+	}
+	ctx, cancel := s.bounded(ctx)
+	defer cancel()
+	name := types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
+	found, attached, err := s.readOrphan(ctx, name)
+	if err != nil || found.Current {
+		return false, err
+	}
+	kept, err := s.SaveOrphan(ctx, o.Key, found.Raw, OrphanOptions{
+		Reason: o.Reason, Missing: o.Missing, Machine: o.Machine, MachineUID: o.MachineUID, Attachments: attached, Since: o.Since,
+	})
+	if err != nil || kept.Name == o.Name {
+		return false, err
+	}
+	return true, s.DeleteOrphan(ctx, name)
 }
 
 // DeleteOrphan removes an orphaned state: its resources are destroyed, or saved in another state. It succeeds when called again.

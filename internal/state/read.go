@@ -71,8 +71,8 @@ func (s *Store) resolve(ctx context.Context, key Key, head *corev1.Secret) (*vie
 	if err != nil {
 		return nil, err
 	}
-	if seen.raw, err = layout.Unpack(seen.packed); err != nil {
-		return nil, &CorruptError{Key: key, Detail: err.Error()}
+	if seen.raw, err = s.unpack(key, seen.packed); err != nil {
+		return nil, err
 	}
 	return seen, nil
 }
@@ -141,13 +141,17 @@ func (s *Store) adopt(ctx context.Context, key Key, seen *view) (*view, error) {
 	if err != nil {
 		return nil, &CorruptError{Key: key, Detail: err.Error()}
 	}
-	parsed, err := statefile.Parse(raw)
+	found, err := s.codec.Decrypt(raw)
+	if err != nil {
+		return nil, unreadable(key, err)
+	}
+	parsed, err := statefile.Parse(found.Raw)
 	if err != nil {
 		return nil, &CorruptError{Key: key, Detail: err.Error()}
 	}
-	current := layout.NewEntry(layout.Incoming{State: parsed, Raw: raw, Packed: payload, At: s.options.Clock.Now()})
+	current := layout.NewEntry(layout.Incoming{State: parsed, Raw: found.Raw, Packed: payload, Encrypted: found.Encrypted, At: s.options.Clock.Now()})
 	current.Parts = parts
-	seen.raw, seen.packed = raw, payload
+	seen.raw, seen.packed = found.Raw, payload
 	seen.index = seen.index.Adopted(current)
 	return seen, nil
 }
@@ -172,10 +176,11 @@ func (s *Store) foreignParts(ctx context.Context, key Key, first []byte) (payloa
 func (s *Store) readVersion(ctx context.Context, key Key, serial uint64) ([]byte, error) {
 	seen, err := s.read(ctx, key)
 	if err != nil {
-		if _, corrupt := errors.AsType[*CorruptError](err); !corrupt {
+		_, corrupt := errors.AsType[*CorruptError](err)
+		if _, lost := errors.AsType[*EncryptedError](err); !corrupt && !lost {
 			return nil, err
 		}
-		// A damaged state is when the versions before it are needed.
+		// A state that cannot be read is when the versions before it are needed.
 		if seen, err = s.headOnly(ctx, key); err != nil {
 			return nil, err
 		}
@@ -191,7 +196,7 @@ func (s *Store) readVersion(ctx context.Context, key Key, serial uint64) ([]byte
 		if err != nil {
 			return nil, err
 		}
-		return layout.Unpack(payload)
+		return s.unpack(key, payload)
 	}
 	return nil, ErrNotFound
 }
@@ -205,7 +210,7 @@ func (s *Store) headOnly(ctx context.Context, key Key) (*view, error) {
 	return &view{head: head, index: known}, err
 }
 
-func (v *view) snapshot(key Key) (*Snapshot, error) {
+func (s *Store) snapshot(key Key, v *view) (*Snapshot, error) {
 	lock, err := decodeLock(v.head.Annotations)
 	if err != nil {
 		return nil, &CorruptError{Key: key, Detail: err.Error()}
@@ -214,11 +219,15 @@ func (v *view) snapshot(key Key) (*Snapshot, error) {
 	if err != nil {
 		return nil, &CorruptError{Key: key, Detail: err.Error()}
 	}
+	attached, err := s.opened(key, v)
+	if err != nil {
+		return nil, err
+	}
 	snapshot := &Snapshot{
 		Key:             key,
 		Raw:             v.raw,
 		Meta:            metaOf(v.head.Annotations),
-		Attachments:     attachmentsOf(v.head),
+		Attachments:     attached,
 		Lock:            lock,
 		Epoch:           epoch,
 		Labels:          v.head.Labels,

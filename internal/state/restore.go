@@ -69,12 +69,12 @@ func (s *Session) putBack(ctx context.Context, read func(context.Context) ([]byt
 			return serial, err
 		}
 	}
-	packed, err := layout.Pack(next)
+	earlier.Serial = serial + 1
+	incoming, err := s.store.incoming(earlier, next)
 	if err != nil {
 		return 0, err
 	}
-	earlier.Serial = serial + 1
-	return serial + 1, s.put(ctx, layout.Incoming{State: earlier, Raw: next, Packed: packed, At: s.store.options.Clock.Now()})
+	return serial + 1, s.put(ctx, incoming)
 }
 
 // version reads a version that the session's own record names.
@@ -90,5 +90,5 @@ func (s *Session) version(ctx context.Context, serial uint64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return layout.Unpack(payload)
+	return s.store.unpack(s.key, payload)
 }

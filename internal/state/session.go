@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,6 +37,8 @@ type Session struct {
 	late bool
 	// attached are changes of attachments that go with the next write.
 	attached Attachments
+	// encryptedData says whether what is attached to the head with these changes has something encrypted.
+	encryptedData bool
 	// deleting says that the finalizer was taken off, or that a delete of the head was sent and its response lost: a head that
 	// is gone was deleted for this session.
 	deleting bool
@@ -65,8 +66,7 @@ func (s *Session) Snapshot(ctx context.Context) (*Snapshot, error) {
 }
 
 func (s *Session) snapshot() (*Snapshot, error) {
-	seen := view{head: s.head, index: s.index, raw: s.raw}
-	return seen.snapshot(s.key)
+	return s.store.snapshot(s.key, &view{head: s.head, index: s.index, raw: s.raw})
 }
 
 // enter waits for the session's semaphore and clears up what the last write left uncertain.
@@ -115,11 +115,11 @@ func (s *Session) Put(ctx context.Context, raw []byte) error {
 	if same, err := checkSuccessor(stored, parsed, raw); same || err != nil {
 		return err
 	}
-	packed, err := layout.Pack(raw)
+	next, err := s.store.incoming(parsed, raw)
 	if err != nil {
-		return err
+		return fmt.Errorf("putting state %s: %w", s.key, err)
 	}
-	return s.put(ctx, layout.Incoming{State: parsed, Raw: slices.Clone(raw), Packed: packed, At: s.store.options.Clock.Now()})
+	return s.put(ctx, next)
 }
 
 func (s *Session) put(ctx context.Context, next layout.Incoming) error {
@@ -158,7 +158,11 @@ func (s *Session) plan(ctx context.Context, next layout.Incoming) (layout.Plan, 
 
 // edit returns the edit that changes nothing but what was attached.
 func (s *Session) edit() edit {
-	return edit{index: s.index, lock: &s.lock, epoch: s.lock.Epoch, raw: s.raw, packed: s.packed, attachments: s.attached}
+	change := edit{index: s.index, lock: &s.lock, epoch: s.lock.Epoch, raw: s.raw, packed: s.packed, attachments: s.attached}
+	if s.attached != nil {
+		change.index.EncryptedData = s.encryptedData
+	}
+	return change
 }
 
 // SetMeta changes the state's meta in one write, in none when nothing changes.
@@ -225,7 +229,7 @@ func (s *Session) remove(ctx context.Context, allowed func() error) error {
 	}
 	if s.index.Elsewhere() {
 		change := s.edit()
-		change.index, change.data, change.raw, change.packed = s.index.Discarded(), map[string][]byte{}, nil, nil
+		change.index, change.data, change.raw, change.packed = change.index.Discarded(), map[string][]byte{}, nil, nil
 		if err := s.commit(ctx, "emptying state "+s.key.String(), change); err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/internal/state/encryption"
 	"github.com/machine-iac/machine-iac-operator/internal/state/layout"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
@@ -39,6 +40,8 @@ type Options struct {
 	// Patience is how long a call whose context has no deadline retries an API server that does not respond; 2 minutes
 	// when zero.
 	Patience time.Duration
+	// Keys encrypt what is stored, and decrypt what was encrypted. Without any, states are stored as they are.
+	Keys *encryption.Keys
 	// Logger gets what no caller sees; nothing when unset.
 	Logger logr.Logger
 }
@@ -78,12 +81,13 @@ const MaxSize = layout.MaxUnpacked
 type Store struct {
 	client  client.Client
 	options Options
+	codec   layout.Codec
 }
 
 // New returns a Store. The client must read the API server itself: with a cached one, a state could be decided upon that
 // is no longer true.
 func New(live client.Client, options Options) *Store {
-	return &Store{client: live, options: options.withDefaults()}
+	return &Store{client: live, options: options.withDefaults(), codec: layout.Codec{Keys: options.Keys}}
 }
 
 // Snapshot is a state as it was at one moment. Its maps and bytes are shared: read them, never change them.
@@ -154,7 +158,7 @@ type Head struct {
 }
 
 // Get reads a state. It returns ErrNotFound when there is no head, a *FormatError when a newer operator
-// wrote it, and a *CorruptError when what is there is no state.
+// wrote it, an *EncryptedError when there is no key for it, and a *CorruptError when what is there is no state.
 func (s *Store) Get(ctx context.Context, key Key) (*Snapshot, error) {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
@@ -162,7 +166,7 @@ func (s *Store) Get(ctx context.Context, key Key) (*Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("getting state %s: %w", key, err)
 	}
-	return seen.snapshot(key)
+	return s.snapshot(key, seen)
 }
 
 // List reads the heads in a namespace, of all namespaces when it is empty. It reads metadata only.

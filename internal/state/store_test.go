@@ -275,10 +275,10 @@ var _ = Describe("Reading", func() {
 		Expect(session.Put(ctx, body(1, 100))).To(Succeed())
 		Expect(session.Release(ctx, nil)).To(Succeed())
 		touch(ctx, key, func(s *corev1.Secret) {
-			s.Annotations["machine-iac.io/record"] = `{"format":2,"current":"laid out anew"}`
+			s.Annotations["machine-iac.io/record"] = `{"format":3,"current":"laid out anew"}`
 		})
 		before := head(ctx, key).ResourceVersion
-		newer := And(as[*state.FormatError](HaveField("Format", 2)), MatchError(ContainSubstring("upgrade the operator")))
+		newer := And(as[*state.FormatError](HaveField("Format", 3)), MatchError(ContainSubstring("upgrade the operator")))
 		_, err := store.Get(ctx, key)
 		Expect(err).To(newer)
 		_, err = store.Acquire(ctx, key, state.AcquireOptions{Lock: run("r2")})

@@ -153,8 +153,25 @@ func (a *arm) get(w http.ResponseWriter, r *http.Request) {
 	case view:
 		respond(w, http.StatusOK, one["properties"].(object)["instanceView"])
 	default:
-		respond(w, http.StatusOK, one)
+		respond(w, http.StatusOK, shown(one, r.URL.Query().Get("$expand")))
 	}
+}
+
+// shown is a resource as Azure returns it: passwords and user data to nobody, the power to who asks for it.
+func shown(one object, expand string) object {
+	properties := maps.Clone(one["properties"].(object))
+	if !strings.EqualFold(expand, "instanceView") {
+		delete(properties, "instanceView")
+	}
+	if profile, ok := properties["osProfile"].(object); ok {
+		profile = maps.Clone(profile)
+		delete(profile, "adminPassword")
+		delete(profile, "customData")
+		properties["osProfile"] = profile
+	}
+	whole := maps.Clone(one)
+	whole["properties"] = properties
+	return whole
 }
 
 func (a *arm) put(w http.ResponseWriter, r *http.Request) {
@@ -169,11 +186,24 @@ func (a *arm) put(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	id := strings.TrimSuffix(r.URL.Path, "/")
-	status := http.StatusOK
-	if a.resources[strings.ToLower(id)] == nil {
-		status = http.StatusCreated
+	keepUser(a.resources[strings.ToLower(id)], written)
+	respond(w, http.StatusOK, shown(a.store(id, written), ""))
+}
+
+// keepUser leaves what a disk or a network interface is attached to as it was: nobody can write that.
+func keepUser(before, written object) {
+	delete(written, "managedBy")
+	properties, _ := written["properties"].(object)
+	delete(properties, "virtualMachine")
+	if before == nil || properties == nil {
+		return
 	}
-	respond(w, status, a.store(id, written))
+	if user, ok := before["managedBy"]; ok {
+		written["managedBy"] = user
+	}
+	if user, ok := before["properties"].(object)["virtualMachine"]; ok {
+		properties["virtualMachine"] = user
+	}
 }
 
 // armName is the type and name of what an ID is about.

@@ -2,7 +2,8 @@
 
 // Package bench measures, and writes the figures into docs/benchmarks.md: the operator beside a plain loop of the engine (TestBench),
 // the engines beside each other (TestEngines), looks beside drift checks (TestLooks), the native controllers beside an API server (TestControllers),
-// what the webhooks add to a request (TestAdmission), and whether engines are killed for want of memory (TestMemory).
+// what the webhooks add to a request (TestAdmission), whether engines are killed for want of memory (TestMemory), and what Machines of
+// Gardener cost (TestGardener).
 package bench
 
 import (

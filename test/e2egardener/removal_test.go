@@ -84,7 +84,9 @@ func removals() {
 	It("loses an instance that belongs to no Machine and no state, once the manager's inventory has found it twice", func(ctx SpecContext) {
 		target(ctx, stray, "create", "-f", "-")
 		Eventually(ctx, nodes, 2*patience).ShouldNot(ContainElement("node/stray"))
-		Eventually(ctx, func(ctx SpecContext) []string { return strings.Fields(kubectl(ctx, "get", ours, "-o", "name")) }).Should(HaveLen(6))
+		all := func(ctx SpecContext) []string { return strings.Fields(kubectl(ctx, "get", ours, "-o", "name")) }
+		Eventually(ctx, all).Should(HaveLen(6))
+		Consistently(ctx, all, 3*aWhile).Should(HaveLen(6), "it is removed once more by an inventory from before")
 		Expect(running("large", 6)(ctx)).To(Succeed())
 	}, SpecTimeout(3*patience))
 

@@ -4,6 +4,7 @@ package e2egardener_test
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -23,7 +24,11 @@ var _ = Describe("A MachineDeployment", Ordered, ContinueOnFailure, func() {
 	BeforeAll(func(ctx SpecContext) {
 		startMCM()
 		for class, cpu := range map[string]int{"small": 2, "medium": 4, "big": 6, "large": 8} {
-			apply(ctx, landscape.Class(class, cpu))
+			manifest := landscape.Class(class, cpu)
+			if class == "big" {
+				manifest = bare(manifest)
+			}
+			apply(ctx, manifest)
 		}
 		apply(ctx, landscape.Deployment(pool, "small", 3))
 	}, NodeTimeout(time.Minute))
@@ -46,11 +51,24 @@ var _ = Describe("A MachineDeployment", Ordered, ContinueOnFailure, func() {
 		Expect(kubectl(ctx, "get", "nodes", "-o", "name")).To(BeEmpty(), "the control cluster has Nodes")
 	}, SpecTimeout(patience))
 
+	It("has the nodeTemplate of its class completed, for scaling from zero", func(ctx SpecContext) {
+		Eventually(ctx, func(ctx SpecContext) string {
+			return kubectl(ctx, "get", "machineclass", "big", "-o", "jsonpath={.nodeTemplate}")
+		}).Should(MatchJSON(`{"capacity":{"cpu":"6","gpu":"0","memory":"16Gi"},"architecture":"amd64","instanceType":"kubemark.6","region":"region-a","zone":"zone-a"}`))
+	}, SpecTimeout(patience))
+
 	rollouts()
 	removals()
 	safety()
 	deletedClasses()
 })
+
+// bare returns the manifest of a class without its nodeTemplate.
+func bare(class string) string {
+	head, tail, _ := strings.Cut(class, "nodeTemplate:")
+	_, rest, _ := strings.Cut(tail, "secretRef:")
+	return head + "secretRef:" + rest
+}
 
 // change patches the MachineDeployment.
 func change(ctx context.Context, patch string) {

@@ -59,7 +59,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	w.land, err = landscape.Open(ctx, root, w.dir, GinkgoWriter)
 	Expect(err).NotTo(HaveOccurred())
-	w.manager, err = w.land.Lab.StartManager(ctx, "--controllers=machine,drain", "--inventory-interval=20s", "--orphan-grace-period=30s")
+	w.manager, err = w.land.Lab.StartManager(ctx, landscape.Controllers, "--inventory-interval=20s", "--orphan-grace-period=30s")
 	Expect(err).NotTo(HaveOccurred())
 }, NodeTimeout(10*time.Minute))
 

@@ -4,14 +4,13 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-iac/machine-iac-operator/internal/keyfile"
 )
 
 const (
@@ -22,7 +21,7 @@ const (
 	// signedContext keeps a code apart from any other that somebody makes with the same key.
 	signedContext = "machine-iac.io/module-content/v1\x00"
 
-	minKeyBytes, maxKeyBytes, maxKeys = 32, 64 << 10, 16
+	minKeyBytes, maxKeyBytes = 32, 64 << 10
 )
 
 // Keys prove which content was kept by whoever has them, and which was put there by somebody else. The first signs, all verify.
@@ -31,64 +30,19 @@ type Keys struct{ secrets [][]byte }
 // ReadKeys reads a key from a file, or keys from the files of a folder, by their names in order. A key is at least 32 bytes, which must be
 // random, and is taken as it is in the file.
 func ReadKeys(name string) (*Keys, error) {
-	info, err := os.Stat(name)
+	read, err := keyfile.Read(name, maxKeyBytes)
 	if err != nil {
 		return nil, fmt.Errorf("reading the key of modules: %w", err)
 	}
-	files := []string{name}
-	if info.IsDir() {
-		if files, err = filesIn(name); err != nil {
-			return nil, fmt.Errorf("reading the keys of modules: %w", err)
-		}
-	}
 	keys := &Keys{}
-	for _, file := range files {
-		secret, err := readKey(file)
-		if err != nil {
-			return nil, fmt.Errorf("reading the key of modules %s: %w", file, err)
+	for _, key := range read {
+		if size := len(key.Content); size < minKeyBytes || size > maxKeyBytes {
+			return nil, fmt.Errorf("reading the key of modules %s: it has %d bytes and must have %d to %d; write a new one with 'openssl rand -out FILE 32'",
+				key.File, size, minKeyBytes, maxKeyBytes)
 		}
-		keys.secrets = append(keys.secrets, secret)
+		keys.secrets = append(keys.secrets, key.Content)
 	}
 	return keys, nil
-}
-
-// filesIn returns the files of a folder, without what a mounted Secret has beside its keys.
-func filesIn(folder string) ([]string, error) {
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return nil, err
-	}
-	var files []string
-	for _, entry := range entries {
-		name := filepath.Join(folder, entry.Name())
-		if strings.HasPrefix(entry.Name(), ".") {
-			continue
-		}
-		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("%s is no file; keep nothing but keys in the folder", name)
-		}
-		files = append(files, name)
-	}
-	if len(files) == 0 || len(files) > maxKeys {
-		return nil, fmt.Errorf("%s has %d keys; keep 1 to %d there", folder, len(files), maxKeys)
-	}
-	return files, nil
-}
-
-func readKey(name string) (secret []byte, err error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	secret, err = io.ReadAll(io.LimitReader(file, maxKeyBytes+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case len(secret) < minKeyBytes || len(secret) > maxKeyBytes:
-		return nil, fmt.Errorf("it has %d bytes and must have %d to %d; write a new one with 'openssl rand -out FILE 32'", len(secret), minKeyBytes, maxKeyBytes)
-	}
-	return secret, nil
 }
 
 // code authenticates the content that has a digest.

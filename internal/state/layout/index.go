@@ -18,9 +18,14 @@ const (
 	versionKeySeparator = "."
 )
 
-// indexFormat is the layout that is written, and the newest that is read. A change that an older operator would misread or
-// destroy gets the next number; what it can ignore does not.
-const indexFormat = 1
+// Formats of the layout. A change that an older operator would misread or destroy gets the next number; what it can ignore does not. The lowest
+// is written that can say what there is.
+const (
+	formatPlain = 1
+	// formatEncrypted has something that is encrypted.
+	formatEncrypted = 2
+	newestFormat    = formatEncrypted
+)
 
 // Index is what the layout of Terraform's backend has no place for. It lists every Secret that may exist besides the head,
 // so that nothing has ever to be searched for and a crash leaves nothing unaccounted.
@@ -36,6 +41,8 @@ type Index struct {
 	Untidy bool `json:"untidy,omitempty"`
 	// Trash are copies that may exist and that nothing refers to.
 	Trash []Blob `json:"trash,omitempty"`
+	// EncryptedData says that of what is kept beside the state something is encrypted.
+	EncryptedData bool `json:"encryptedData,omitempty"`
 }
 
 // Entry describes one version.
@@ -57,6 +64,8 @@ type Entry struct {
 	HeadSHA256 string `json:"headSHA256,omitempty"`
 	// Parts that another program stored the current version in. It is then known by its compression's checksum alone.
 	Parts int `json:"parts,omitempty"`
+	// Encrypted says that the packed bytes are those of an encrypted state.
+	Encrypted bool `json:"encrypted,omitempty"`
 }
 
 // Blob is an immutable copy of one version. Its name is used once.
@@ -123,17 +132,25 @@ func (r Index) Discarded() Index {
 			trash = append(trash, *version.Blob)
 		}
 	}
-	return Index{Parts: r.Parts, Untidy: r.Parts > 0, Trash: trash}
+	return Index{Parts: r.Parts, Untidy: r.Parts > 0, Trash: trash, EncryptedData: r.EncryptedData}
 }
 
 // Empty reports whether there is nothing to record.
 func (r Index) Empty() bool {
-	return r.Current == nil && len(r.Versions) == 0 && r.Parts == 0 && r.Tidy()
+	return r.Current == nil && len(r.Versions) == 0 && r.Parts == 0 && r.Tidy() && !r.EncryptedData
+}
+
+// Encrypted reports whether anything is encrypted.
+func (r Index) Encrypted() bool {
+	return r.EncryptedData || r.Current != nil && r.Current.Encrypted || slices.ContainsFunc(r.Versions, func(e Entry) bool { return e.Encrypted })
 }
 
 // Encode returns the record as an annotation has it.
 func (r Index) Encode() (string, error) {
-	r.Format = indexFormat
+	r.Format = formatPlain
+	if r.Encrypted() {
+		r.Format = formatEncrypted
+	}
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return "", fmt.Errorf("encoding the record: %w", err)
@@ -151,14 +168,14 @@ func DecodeIndex(annotations map[string]string) (Index, error) {
 	var layout struct {
 		Format int `json:"format"`
 	}
-	if json.Unmarshal([]byte(text), &layout) == nil && layout.Format > indexFormat {
+	if json.Unmarshal([]byte(text), &layout) == nil && layout.Format > newestFormat {
 		return Index{}, fmt.Errorf("reading annotation %s: %w", AnnotationRecord, &FormatError{Format: layout.Format})
 	}
 	var decoded Index
 	if err := json.Unmarshal([]byte(text), &decoded); err != nil {
 		return Index{}, fmt.Errorf("reading annotation %s: %w", AnnotationRecord, err)
 	}
-	if decoded.Format != indexFormat {
+	if decoded.Format < formatPlain {
 		return Index{}, fmt.Errorf("reading annotation %s: there is no format %d", AnnotationRecord, decoded.Format)
 	}
 	return decoded, nil
@@ -214,5 +231,5 @@ type FormatError struct {
 
 // Error implements error.
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("a newer operator wrote it, in format %d, and this one knows formats up to %d: upgrade the operator", e.Format, indexFormat)
+	return fmt.Sprintf("a newer operator wrote it, in format %d, and this one knows formats up to %d: upgrade the operator", e.Format, newestFormat)
 }

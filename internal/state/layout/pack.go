@@ -10,16 +10,27 @@ import (
 	"io"
 )
 
-// MaxUnpacked bounds what a packed state may grow to, so that a bad Secret cannot fill the memory.
+// MaxUnpacked bounds a state.
 const MaxUnpacked = 128 << 20
+
+// maxContent bounds what packed bytes may grow to, so that a bad Secret cannot fill the memory: an encrypted state is a third larger, as text.
+const maxContent = MaxUnpacked/3*4 + 64<<10
 
 // ErrTooBig says that a state is larger than MaxUnpacked.
 var ErrTooBig = fmt.Errorf("it is larger than %d MiB", MaxUnpacked>>20)
 
 // Pack compresses a state.
-func Pack(raw []byte) ([]byte, error) {
+func Pack(raw []byte) ([]byte, error) { return pack(raw, gzip.DefaultCompression) }
+
+// PackEncrypted compresses an encrypted state: random bytes as text, in which nothing is repeated that is worth a search.
+func PackEncrypted(raw []byte) ([]byte, error) { return pack(raw, gzip.HuffmanOnly) }
+
+func pack(raw []byte, level int) ([]byte, error) {
 	var buffer bytes.Buffer
-	writer := gzip.NewWriter(&buffer)
+	writer, err := gzip.NewWriterLevel(&buffer, level)
+	if err != nil {
+		return nil, fmt.Errorf("compressing the state: %w", err)
+	}
 	if _, err := writer.Write(raw); err != nil {
 		return nil, fmt.Errorf("compressing the state: %w", err)
 	}
@@ -37,11 +48,11 @@ func Unpack(packed []byte) ([]byte, error) {
 		return nil, fmt.Errorf("decompressing: %w", err)
 	}
 	reader.Multistream(false)
-	raw, err := io.ReadAll(io.LimitReader(reader, MaxUnpacked+1))
+	raw, err := io.ReadAll(io.LimitReader(reader, maxContent+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("decompressing: %w", err)
-	case len(raw) > MaxUnpacked:
+	case len(raw) > maxContent:
 		return nil, ErrTooBig
 	case source.Len() > 0:
 		return nil, errors.New("decompressing: bytes behind the end")

@@ -25,6 +25,8 @@ type Incoming struct {
 	Raw    []byte
 	Packed []byte
 	At     time.Time
+	// Encrypted says that Packed is.
+	Encrypted bool
 }
 
 // Staged is a copy that must exist before the commit.
@@ -45,18 +47,42 @@ type Plan struct {
 // PlanPut decides where the incoming state and the versions before it go. data is the head's, with the whole packed
 // state under its key. newBlob makes a name that was never used.
 func PlanPut(have Index, data map[string][]byte, next Incoming, limits Limits, newBlob func(e Entry, chunks int) Blob) Plan {
-	chunks := Split(next.Packed, limits.Chunk)
-	current := NewEntry(next)
+	return planEntry(have, data, NewEntry(next), next.Packed, limits, newBlob)
+}
+
+// Rewritten is a version that is stored, with other bytes of the same state.
+type Rewritten struct {
+	Entry  Entry
+	Packed []byte
+}
+
+// PlanRewrite decides where versions go, oldest first, that replace all that is stored.
+func PlanRewrite(have Index, versions []Rewritten, limits Limits, newBlob func(e Entry, chunks int) Blob) Plan {
+	result := Plan{Index: have.Discarded(), Data: map[string][]byte{}}
+	for _, version := range versions {
+		e := version.Entry
+		e.SHA256, e.Key, e.Blob, e.HeadSHA256, e.Parts = Checksum(version.Packed), "", nil, "", 0
+		stage := result.Stage
+		result = planEntry(result.Index, result.Data, e, version.Packed, limits, newBlob)
+		result.Stage = append(stage, result.Stage...)
+	}
+	return result
+}
+
+func planEntry(have Index, data map[string][]byte, current Entry, packed []byte, limits Limits, newBlob func(e Entry, chunks int) Blob) Plan {
+	chunks := Split(packed, limits.Chunk)
 	result := Plan{Data: map[string][]byte{DataState: chunks[0]}}
 	if len(chunks) > 1 {
 		copied := newBlob(current, len(chunks))
 		current.Blob, current.HeadSHA256 = &copied, Checksum(chunks[0])
-		result.Stage = append(result.Stage, Staged{Blob: copied, Payload: next.Packed})
+		result.Stage = append(result.Stage, Staged{Blob: copied, Payload: packed})
 	}
 	result.Index = Index{
 		Current: &current,
 		Parts:   max(have.Parts, len(chunks)-1),
 		Trash:   slices.Clone(have.Trash),
+
+		EncryptedData: have.EncryptedData,
 	}
 	result.Index.Untidy = result.Index.Parts > 0
 
@@ -120,6 +146,6 @@ func NewEntry(next Incoming) Entry {
 		SHA256:  Checksum(next.Packed),
 		Size:    len(next.Raw),
 		Managed: len(next.State.Managed()),
-		Written: next.At.UTC(),
+		Written: next.At.UTC(), Encrypted: next.Encrypted,
 	}
 }

@@ -155,7 +155,33 @@ func TestRecordKnowsEverySecret(t *testing.T) {
 	if !named.Reads(Blob{Name: "c"}) || !named.Reads(Blob{Name: "v"}) || named.Reads(Blob{Name: "t"}) || small.Reads(Blob{}) {
 		t.Error("reads does not report whether a version is read from a copy")
 	}
-	if _, err := DecodeIndex(map[string]string{AnnotationRecord: `{"format":2}`}); err == nil {
-		t.Error("a record of a newer format is read")
+	for _, unknown := range []string{`{"format":3}`, `{"format":0}`} {
+		if _, err := DecodeIndex(map[string]string{AnnotationRecord: unknown}); err == nil {
+			t.Errorf("the record %s is read", unknown)
+		}
+	}
+}
+
+// An operator that knows no encryption must not touch what is encrypted.
+func TestTheFormatSaysThatSomethingIsEncrypted(t *testing.T) {
+	for name, tc := range map[string]struct {
+		index Index
+		want  string
+	}{
+		"nothing":     {Index{Current: &Entry{}, Versions: []Entry{{}}}, `{"format":1`},
+		"the state":   {Index{Current: &Entry{Encrypted: true}}, `{"format":2`},
+		"a version":   {Index{Current: &Entry{}, Versions: []Entry{{}, {Encrypted: true}}}, `{"format":2`},
+		"attachments": {Index{EncryptedData: true}, `{"format":2`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, err := tc.index.Encode()
+			if err != nil || !strings.HasPrefix(text, tc.want) || tc.index.Empty() {
+				t.Errorf("got %s, %v", text, err)
+			}
+			decoded, err := DecodeIndex(map[string]string{AnnotationRecord: text})
+			if err != nil || decoded.Encrypted() != tc.index.Encrypted() {
+				t.Errorf("read as %+v, %v", decoded, err)
+			}
+		})
 	}
 }

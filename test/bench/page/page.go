@@ -30,7 +30,7 @@ type Section struct {
 // order is how sections follow one another; those that are not in it come last.
 var order = []string{
 	"What a Machine costs", "Where the time goes", "What an engine costs", "What idling costs", "What a MachineSet costs", "What the controllers write", "How soon a Machine is reconciled",
-	"What a look costs", "What little memory does", "What admission costs", "What a preview costs",
+	"What a look costs", "What little memory does", "What a Machine of Gardener costs", "What admission costs", "What a preview costs",
 }
 
 // Machine reports in a few words what was measured on.

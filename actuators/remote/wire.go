@@ -1,0 +1,220 @@
+package remote
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+)
+
+const (
+	// maxFrame bounds a message; the largest hold a state.
+	maxFrame = 128 << 20
+	// maxHello bounds the first message of a connection, whose sender is not known yet.
+	maxHello = 4 << 10
+	// writeTimeout bounds a write to the other side.
+	writeTimeout = 30 * time.Second
+	// helloTimeout bounds the time until a connection is known.
+	helloTimeout = 10 * time.Second
+)
+
+// hello is the first message on a connection.
+type hello struct {
+	Run      string `json:"run"`
+	Password string `json:"password"`
+	// State asks for the run's state instead of its operations.
+	State bool `json:"state,omitempty"`
+}
+
+// kind says what a message is.
+type kind string
+
+const (
+	// From the manager. An operation is asked for when the one before has ended.
+	kindOpen      kind = "open"
+	kindPlan      kind = "plan"
+	kindPlanned   kind = "planned"
+	kindApply     kind = "apply"
+	kindApplyPlan kind = "apply-plan"
+	kindDestroy   kind = "destroy"
+	kindInterrupt kind = "interrupt"
+	kindLeads     kind = "leads" // with the number of the beat that it is for
+
+	// From the process.
+	kindBeat     kind = "beat" // asks whether the manager leads
+	kindProgress kind = "progress"
+	kindOutput   kind = "output"
+	kindWithheld kind = "withheld"
+	kindResult   kind = "result"
+)
+
+// message is one frame in either direction.
+type message struct {
+	Kind kind  `json:"kind"`
+	Beat int64 `json:"beat,omitempty"`
+	// Open is of kindOpen.
+	Open *opening `json:"open,omitempty"`
+	// Event is of kindProgress, Text of kindOutput and kindWithheld.
+	Event *engine.Event `json:"event,omitempty"`
+	Text  []byte        `json:"text,omitempty"`
+	// Result is of kindResult.
+	Result *result `json:"result,omitempty"`
+}
+
+// result is how an operation has ended.
+type result struct {
+	Report  *report                `json:"report,omitempty"`
+	Planned *engine.PlannedObjects `json:"planned,omitempty"`
+	Failed  *failed                `json:"failed,omitempty"`
+	// Gone is the outcome of a look at the instance.
+	Gone bool `json:"gone,omitempty"`
+	// Unsaved is a state that the engine could not save.
+	Unsaved []byte `json:"unsaved,omitempty"`
+}
+
+// report is an engine.Report. Its outputs have values that are there or not, which JSON does not keep of a raw message.
+type report struct {
+	engine.Report
+	Outputs map[string]output
+}
+
+type output struct {
+	Sensitive bool
+	Action    engine.Action
+	Value     []byte
+}
+
+func packReport(r *engine.Report) *report {
+	if r == nil {
+		return nil
+	}
+	packed := &report{Report: *r, Outputs: map[string]output{}}
+	for name, one := range r.Outputs {
+		packed.Outputs[name] = output{Sensitive: one.Sensitive, Action: one.Action, Value: one.Value}
+	}
+	return packed
+}
+
+// unpack returns the report, an empty one for nil.
+func (r *report) unpack() *engine.Report {
+	if r == nil {
+		return &engine.Report{}
+	}
+	unpacked := r.Report
+	unpacked.Outputs = map[string]engine.Output{}
+	for name, one := range r.Outputs {
+		unpacked.Outputs[name] = engine.Output{Sensitive: one.Sensitive, Action: one.Action, Value: one.Value}
+	}
+	return &unpacked
+}
+
+// failed is an error. Only a failure.Error has a class.
+type failed struct {
+	Op          failure.Op
+	Class       failure.Class
+	Diagnostics []failure.Diagnostic
+	Text        string
+}
+
+func packError(err error) *failed {
+	if err == nil {
+		return nil
+	}
+	known, ok := errors.AsType[*failure.Error](err)
+	if !ok {
+		return &failed{Text: err.Error()}
+	}
+	packed := &failed{Op: known.Op, Class: known.Class, Diagnostics: known.Diagnostics}
+	if known.Err != nil {
+		packed.Text = known.Err.Error()
+	}
+	return packed
+}
+
+// unpack returns the error. Interrupted is why the operation was interrupted, nil where it was not.
+func (f *failed) unpack(interrupted error) error {
+	if f == nil {
+		return nil
+	}
+	if f.Class == "" {
+		return errors.New(f.Text)
+	}
+	unpacked := &failure.Error{Op: f.Op, Class: f.Class, Diagnostics: f.Diagnostics}
+	switch {
+	case f.Class == failure.Interrupted && interrupted != nil:
+		unpacked.Err = interrupted
+	case f.Text != "":
+		unpacked.Err = errors.New(f.Text)
+	}
+	return unpacked
+}
+
+// link is a connection on which messages are exchanged. Sends are safe for concurrent use.
+type link struct {
+	net.Conn
+	clock clock.PassiveClock
+	mu    sync.Mutex
+}
+
+func (l *link) send(m any) error {
+	content, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("writing a message: %w", err)
+	}
+	if len(content) > maxFrame {
+		return fmt.Errorf("a message of %d bytes is more than the %d that are sent; is the state or the module so large?", len(content), maxFrame)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.SetWriteDeadline(l.clock.Now().Add(writeTimeout)); err != nil {
+		return err
+	}
+	frame := binary.BigEndian.AppendUint32(make([]byte, 0, 4+len(content)), uint32(len(content)))
+	_, err = l.Write(append(frame, content...))
+	return err
+}
+
+func (l *link) receive(into any, limit uint32) error {
+	var head [4]byte
+	if _, err := io.ReadFull(l, head[:]); err != nil {
+		return err
+	}
+	size := binary.BigEndian.Uint32(head[:])
+	if size > limit {
+		return fmt.Errorf("a message of %d bytes is more than the %d that are accepted", size, limit)
+	}
+	content, err := io.ReadAll(io.LimitReader(l, int64(size)))
+	if err != nil {
+		return err
+	}
+	if len(content) < int(size) {
+		return io.ErrUnexpectedEOF
+	}
+	if err := json.Unmarshal(content, into); err != nil {
+		return fmt.Errorf("reading a message: %w", err)
+	}
+	return nil
+}
+
+// pipe copies both ways between two connections until one of them ends, and closes both.
+func pipe(a, b net.Conn) {
+	done := make(chan struct{}, 2)
+	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
+		go func() {
+			_, _ = io.Copy(way[0], way[1]) // an end is an end: the engine repeats what was cut off
+			done <- struct{}{}
+		}()
+	}
+	<-done
+	_, _ = a.Close(), b.Close()
+	<-done
+}
