@@ -251,8 +251,15 @@ func (m *aManager) nodes(t *testing.T) int {
 func TestARequiredSandboxStartsNoRunWithoutLandlock(t *testing.T) {
 	m := startWithoutLandlock(t, "--sandbox=required")
 	machine := m.kubemark(t)
+	var said string
+	defer func() {
+		if t.Failed() {
+			t.Log(said)
+		}
+	}()
 	m.until(t, "the condition says why", func() bool {
-		return strings.Contains(m.said(t, machine), "InstanceUpToDate False CreateError: engines cannot be confined: the kernel has no Landlock, which --sandbox=required demands")
+		said = m.said(t, machine)
+		return strings.Contains(said, "InstanceUpToDate False CreateError: preparing module kubemark: initialising the module: engines cannot be confined: the kernel has no Landlock, which --sandbox=required demands")
 	})
 	if status, text := m.ready(t); status != http.StatusInternalServerError || !strings.Contains(text, "[-]engines") {
 		t.Errorf("/readyz is %d: %s", status, text)
