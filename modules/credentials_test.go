@@ -128,6 +128,40 @@ func TestASecretIsNoMoreThanCredentials(t *testing.T) {
 	}
 }
 
+// What clouds.yaml files of clouds say: of Keystone below a path or at a port of its own, of addresses, and of files that an administrator has put into /etc.
+func TestACloudsYAMLSignsInWhereItSays(t *testing.T) {
+	const federated = "    auth_type: v3applicationcredential\n"
+	for name, cloud := range map[string]string{
+		"a path":                       "    auth: {auth_url: 'https://keystone.cloud.example/identity/v3', username: u, password: p, project_name: acme}\n",
+		"a port":                       "    auth:\n      auth_url: https://overcloud.example:13000\n      username: u\n      password: p\n      project_id: 0123456789abcdef0123456789abcdef\n    verify: false\n",
+		"a slash at the end":           "    auth: {auth_url: https://auth.cloud.example/v3/, application_credential_id: i, application_credential_secret: s}\n" + federated,
+		"an address":                   "    auth: {auth_url: 'http://192.0.2.10:5000/v3', username: u, password: p, project_name: acme}\n    identity_api_version: 3\n",
+		"an address of version 6":      "    auth: {auth_url: 'https://[2001:db8::10]:5000/v3', username: u, password: p, project_name: acme}\n",
+		"a bundle of the distribution": "    auth: {auth_url: https://a.example/v3, username: u, password: p}\n    cacert: /etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem\n",
+		"a certificate of the client":  "    auth: {auth_url: https://a.example/v3, username: u, password: p}\n    cert: /etc/openstack/client.crt\n    key: /etc/openstack/client.key\n",
+		"no authority":                 "    auth: {auth_url: https://a.example/v3, username: u, password: p}\n    cacert: ''\n    interface: public\n",
+	} {
+		content := "clouds:\n  openstack:\n" + cloud + "    region_name: RegionOne\n"
+		_, files, faults := readSecret(t, "openstack", map[string]string{"clouds.yaml": content})
+		if len(faults) > 0 || files["OS_CLIENT_CONFIG_FILE"] != content {
+			t.Errorf("%s: refused with %v, files %v", name, faults, files)
+		}
+	}
+	for name, cloud := range map[string]string{
+		"an authority of the Pod's account": "    cacert: /var/run/secrets/kubernetes.io/serviceaccount/token\n",
+		"a key of the work folder":          "    key: /var/lib/machine-iac/runs/1/secret-files/key\n",
+		"a way up":                          "    cacert: /etc/../var/run/secrets/kubernetes.io/serviceaccount/token\n",
+		"a relative file":                   "    cert: client.crt\n",
+		"a user in the URL":                 "    auth: {auth_url: 'https://u:p@a.example/v3'}\n",
+		"a file for a URL":                  "    auth: {auth_url: 'file:///etc/passwd'}\n",
+		"a query":                           "    auth: {auth_url: 'https://a.example/v3?to=b.example'}\n",
+	} {
+		if _, _, faults := readSecret(t, "openstack", map[string]string{"clouds.yaml": "clouds:\n  openstack:\n" + cloud}); len(faults) == 0 {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+}
+
 // A Secret names hosts, and how they are reached is not its choice.
 func TestAServerInASecretIsAHost(t *testing.T) {
 	for _, tc := range []struct {

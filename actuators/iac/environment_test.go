@@ -201,7 +201,8 @@ func TestAnInstanceIsReachedAsTheClusterSays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b.around, err = config.New(config.Options{Client: b.client, Dir: t.TempDir(), Clock: b.clock}); err != nil {
+		b.authorities = t.TempDir()
+		if b.around, err = config.New(config.Options{Client: b.client, Dir: b.authorities, Clock: b.clock}); err != nil {
 			t.Fatal(err)
 		}
 	})

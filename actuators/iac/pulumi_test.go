@@ -65,7 +65,7 @@ func (b *bench) pulumi() *pulumi.Engine {
 	})
 	engine, err := pulumi.New(pulumi.Options{
 		Binary: binary, WorkDir: dir, Plugins: repository(b.t, "bin", "pulumi-plugins"),
-		ProviderMirror: repository(b.t, "bin", "mirror"), Slots: 4, WaitDelay: 10 * time.Second, Environment: b.environment,
+		ProviderMirror: repository(b.t, "bin", "mirror"), Slots: 4, WaitDelay: 10 * time.Second, Environment: b.environment, Sandbox: b.confined(),
 	})
 	if err != nil {
 		b.t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
@@ -81,6 +83,11 @@ type bench struct {
 	policy *references.Policy
 	// cluster is what modules may know of the cluster; nothing when nil.
 	cluster *platform.Cluster
+	// authorities is the folder with the authorities of around, unconfined says that engines are not kept from anything.
+	authorities string
+	unconfined  bool
+	// readable are files that engines may read, as --sandbox-read names them.
+	readable []string
 	// leads is what the actuator knows of leadership.
 	leads leads
 }
@@ -181,6 +188,19 @@ func parallel(t *testing.T) {
 	}
 }
 
+// confined is what confines engines, as the manager has them confined.
+func (b *bench) confined() *sandbox.Sandbox {
+	b.t.Helper()
+	if b.unconfined {
+		return nil
+	}
+	confined, err := sandbox.New(sandbox.Options{Mode: sandbox.Preferred, Read: slices.Concat(b.readable, sandbox.Named(b.environment))})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return confined.Reading(b.authorities)
+}
+
 // start makes the actuator and runs it; the test's end stops it.
 func (b *bench) start(workDir, owner string) {
 	b.t.Helper()
@@ -190,7 +210,7 @@ func (b *bench) start(workDir, owner string) {
 	}
 	engine, err := tofu.New(tofu.Options{
 		Binary: binary, WorkDir: workDir, ProviderMirror: repository(b.t, "bin", "mirror"), Slots: 4, WaitDelay: 10 * time.Second,
-		Environment: b.environment,
+		Environment: b.environment, Sandbox: b.confined(),
 	})
 	if err != nil {
 		b.t.Fatal(err)

@@ -27,6 +27,7 @@ import (
 
 func TestMain(m *testing.M) {
 	supervisor.Main()
+	beManager()
 	code := m.Run()
 	if apiServer.Config != nil {
 		if err := apiServer.Stop(); err != nil {

@@ -3,22 +3,43 @@
 package bench
 
 import (
+	"bufio"
 	"fmt"
+	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 )
 
-// callLogs is a folder with programs that note what they are called with and become the engines' CLIs. That takes a millisecond.
-type callLogs struct{ dir string }
+// callLogs is a folder with programs that say what they are called with and become the engines' CLIs. That takes some milliseconds. They are
+// confined as engines are, which can write nowhere but in their run's folder, and reach the network.
+type callLogs struct {
+	dir      string
+	listener net.Listener
 
-func newCallLogs(t *testing.T, l *lab.Lab) callLogs {
+	mu    sync.Mutex
+	noted map[string]map[string]int // by the CLI and its command
+}
+
+func newCallLogs(t *testing.T, l *lab.Lab) *callLogs {
 	t.Helper()
-	logs := callLogs{dir: t.TempDir()}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs := &callLogs{dir: t.TempDir(), listener: listener, noted: map[string]map[string]int{}}
+	go logs.serve()
+	t.Cleanup(func() {
+		if err := listener.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	// The hosts of programs' languages lie beside Pulumi.
 	hosts, err := filepath.Glob(l.Path("bin", "pulumi-language-*"))
 	if err != nil {
@@ -30,7 +51,8 @@ func newCallLogs(t *testing.T, l *lab.Lab) callLogs {
 		}
 	}
 	for _, c := range contenders {
-		script := fmt.Sprintf("#!/bin/sh\nprintf '%%s\\n' \"$*\" >>'%s'\nexec '%s' \"$@\"\n", logs.file(c.cli), l.Path("bin", c.cli))
+		script := fmt.Sprintf("#!/bin/bash\nexec 3<>/dev/tcp/127.0.0.1/%d && echo \"%s $*\" >&3 && read -r <&3\nexec 3>&-\nexec '%s' \"$@\"\n",
+			listener.Addr().(*net.TCPAddr).Port, c.cli, l.Path("bin", c.cli))
 		if err := os.WriteFile(logs.program(c.cli), []byte(script), 0o700); err != nil { //nolint:gosec // it is a program
 			t.Fatal(err)
 		}
@@ -38,35 +60,50 @@ func newCallLogs(t *testing.T, l *lab.Lab) callLogs {
 	return logs
 }
 
-func (l callLogs) program(cli string) string { return filepath.Join(l.dir, cli) }
-
-func (l callLogs) file(cli string) string { return filepath.Join(l.dir, cli+".calls") }
-
-func (l callLogs) clear(t *testing.T) {
-	t.Helper()
-	for _, c := range contenders {
-		if err := os.RemoveAll(l.file(c.cli)); err != nil {
-			t.Fatal(err)
+// serve notes calls until the listener is closed. A program goes on once its call is noted.
+func (l *callLogs) serve() {
+	for {
+		calls, err := l.listener.Accept()
+		if err != nil {
+			return
 		}
+		go func() {
+			defer calls.Close()
+			line, err := bufio.NewReader(calls).ReadString('\n')
+			if err != nil {
+				return
+			}
+			cli, arguments, _ := strings.Cut(strings.TrimSpace(line), " ")
+			l.note(cli, commandOf(arguments))
+			_, _ = calls.Write([]byte("\n")) // it may be gone
+		}()
 	}
 }
 
+func (l *callLogs) note(cli, command string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.noted[cli] == nil {
+		l.noted[cli] = map[string]int{}
+	}
+	l.noted[cli][command]++
+}
+
+func (l *callLogs) program(cli string) string { return filepath.Join(l.dir, cli) }
+
+func (l *callLogs) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.noted)
+}
+
 // calls returns how often each CLI was called, by the command.
-func (l callLogs) calls(t *testing.T) map[string]map[string]int {
-	t.Helper()
+func (l *callLogs) calls() map[string]map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	found := map[string]map[string]int{}
-	for _, c := range contenders {
-		raw, err := os.ReadFile(l.file(c.cli))
-		if os.IsNotExist(err) {
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		found[c.cli] = map[string]int{}
-		for line := range strings.Lines(string(raw)) {
-			found[c.cli][commandOf(line)]++
-		}
+	for cli, commands := range l.noted {
+		found[cli] = maps.Clone(commands)
 	}
 	return found
 }

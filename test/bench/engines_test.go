@@ -63,7 +63,7 @@ var operations = []operation{creating, updating, checking, destroying}
 type race struct {
 	*bench
 	api  *apiServer
-	logs callLogs
+	logs *callLogs
 }
 
 // TestEngines measures what the same Machines cost with each engine.
@@ -72,8 +72,7 @@ func TestEngines(t *testing.T) {
 	logs := newCallLogs(t, l)
 	r := &race{logs: logs, api: newAPIServer(t, l), bench: startManager(t, l,
 		fmt.Sprintf("--max-concurrent-runs=%d", *parallel), fmt.Sprintf("--max-concurrent-drift-checks=%d", *parallel), "--drift-interval=24h",
-		// Programs that are confined could not note how they are called.
-		"--engine-path="+logs.program("tofu"), "--pulumi="+logs.program("pulumi"), "--sandbox=off")}
+		"--engine-path="+logs.program("tofu"), "--pulumi="+logs.program("pulumi"), "--sandbox-read="+l.Path("bin"))}
 	for _, c := range contenders {
 		r.addSet(t, c.engine, c.examples)
 		// Modules are initialised once, keys are made once, and each slot asks OpenTofu for its version once: no costs of a Machine.
@@ -96,7 +95,7 @@ func TestEngines(t *testing.T) {
 func (r *race) operate(t *testing.T, c contender, o operation, count int) (cost, peak) {
 	t.Helper()
 	r.api.settled(t)
-	r.logs.clear(t)
+	r.logs.clear()
 	text := r.metrics(t)
 	before := cost{cpu: cpuOf(r.manager.PID()), starts: starts(text, c.engine)}
 	ended := endedRuns(text, c.engine, o)
@@ -191,7 +190,7 @@ func (r *race) check(t *testing.T, c contender, o operation, count int, started 
 	for call, times := range c.calls[o] {
 		wanted[c.cli][call] = times * count
 	}
-	got := r.logs.calls(t)
+	got := r.logs.calls()
 	if diff := cmp.Diff(wanted, got); diff != "" {
 		t.Errorf("%s, %s: the CLIs that %d Machines needed (-want +got):\n%s", c.title, o, count, diff)
 	}

@@ -7,10 +7,10 @@ import (
 	"os"
 	"testing"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module/load"
-
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 )
@@ -71,7 +71,11 @@ func Planner(t testing.TB) *offline.Planner {
 	if err != nil {
 		t.Fatalf("%v; run 'make tools'", err)
 	}
-	planner, err := offline.New(offline.Options{Binary: binary, CacheDir: t.TempDir(), ProviderMirror: "../../../bin/mirror", Parallel: 2})
+	confined, err := sandbox.New(sandbox.Options{Mode: sandbox.Preferred})
+	if err != nil {
+		t.Fatal(err)
+	}
+	planner, err := offline.New(offline.Options{Binary: binary, CacheDir: t.TempDir(), ProviderMirror: "../../../bin/mirror", Parallel: 2, Sandbox: confined})
 	if err != nil {
 		t.Fatalf("%v; run 'make tools'", err)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
@@ -96,6 +97,16 @@ func absolute(t *testing.T, path string) string {
 	return found
 }
 
+// confined is what confines engines, as the manager and the plugin have them confined.
+func confined(t *testing.T, environment map[string]string) *sandbox.Sandbox {
+	t.Helper()
+	s, err := sandbox.New(sandbox.Options{Mode: sandbox.Preferred, Read: sandbox.Named(environment)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func newBench(t *testing.T, environment map[string]string) *bench {
 	t.Helper()
 	namespace, err := plane.Namespace(t.Context())
@@ -106,7 +117,7 @@ func newBench(t *testing.T, environment map[string]string) *bench {
 	b.load(nil)
 	b.start()
 	b.planner, err = offline.New(offline.Options{
-		Binary: b.engine(), CacheDir: cache, ProviderMirror: "../../../bin/mirror", Parallel: 2,
+		Binary: b.engine(), CacheDir: cache, ProviderMirror: "../../../bin/mirror", Parallel: 2, Sandbox: confined(t, environment),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +162,7 @@ func (b *bench) start() {
 	b.t.Helper()
 	engine, err := tofu.New(tofu.Options{
 		Binary: b.engine(), WorkDir: b.t.TempDir(), ProviderMirror: absolute(b.t, "../../../bin/mirror"), Slots: 2, WaitDelay: 10 * time.Second,
-		Environment: b.environment,
+		Environment: b.environment, Sandbox: confined(b.t, b.environment),
 	})
 	if err != nil {
 		b.t.Fatal(err)
