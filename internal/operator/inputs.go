@@ -32,14 +32,15 @@ const (
 
 // Keys of the ConfigMap [SettingsName].
 const (
-	settingPlatform  = "platform"   // where the cluster is, as an Infrastructure's platformStatus.type; counts where there is no Infrastructure
-	settingWebhooks  = "webhooks"   // Enabled, which is the default, or Disabled
-	settingArguments = "arguments"  // further flags of machine-controllers, one a line
-	settingEgress    = "egress"     // what the controllers reach, one network a line; everything without
-	settingKeys      = "moduleKeys" // the SecretProviderClass with keys for stored modules; none without
+	settingPlatform   = "platform"   // where the cluster is, as an Infrastructure's platformStatus.type; counts where there is no Infrastructure
+	settingWebhooks   = "webhooks"   // Enabled, which is the default, or Disabled
+	settingArguments  = "arguments"  // further flags of machine-controllers, one a line
+	settingEgress     = "egress"     // what the controllers reach, one network a line; everything without
+	settingModuleKeys = "moduleKeys" // the SecretProviderClass with keys for stored modules; none without
+	settingStateKeys  = "stateKeys"  // the same with keys for states
 )
 
-var allSettings = []string{settingPlatform, settingWebhooks, settingArguments, settingEgress, settingKeys}
+var allSettings = []string{settingPlatform, settingWebhooks, settingArguments, settingEgress, settingModuleKeys, settingStateKeys}
 
 // cluster is the name of OpenShift's configuration objects.
 const clusterName = "cluster"
@@ -119,9 +120,11 @@ func choose(settings *corev1.ConfigMap, in *operands.Inputs) error {
 		}
 		in.Egress = append(in.Egress, to)
 	}
-	in.ModuleKeys = strings.TrimSpace(settings.Data[settingKeys])
-	if faults := validation.IsDNS1123Subdomain(in.ModuleKeys); in.ModuleKeys != "" && len(faults) > 0 {
-		return fmt.Errorf("%s is %q, which cannot be the name of a SecretProviderClass: %s", settingKeys, in.ModuleKeys, faults[0])
+	for setting, class := range map[string]*string{settingModuleKeys: &in.ModuleKeys, settingStateKeys: &in.StateKeys} {
+		*class = strings.TrimSpace(settings.Data[setting])
+		if faults := validation.IsDNS1123Subdomain(*class); *class != "" && len(faults) > 0 {
+			return fmt.Errorf("%s is %q, which cannot be the name of a SecretProviderClass: %s", setting, *class, faults[0])
+		}
 	}
 	return nil
 }

@@ -112,13 +112,14 @@ func TestChoose(t *testing.T) {
 		data map[string]string
 		want string
 	}{
-		"an unknown key":         {map[string]string{"webhook": "Disabled"}, `"webhook" is no setting; use platform, webhooks, arguments, egress or moduleKeys`},
+		"an unknown key":         {map[string]string{"webhook": "Disabled"}, `"webhook" is no setting; use platform, webhooks, arguments, egress, moduleKeys or stateKeys`},
 		"an unknown value":       {map[string]string{"webhooks": "off"}, `webhooks is "off"; set it to Enabled or Disabled`},
 		"a line that is no flag": {map[string]string{"arguments": "--a=b\nmax-concurrent-runs=3\n"}, `"max-concurrent-runs=3", which is no flag`},
 		"what is no network":     {map[string]string{"egress": "192.0.2.0/24 443\napi.example.com\n"}, `egress: "api.example.com" is no network`},
 		"what is no name":        {map[string]string{"moduleKeys": "module keys"}, `moduleKeys is "module keys", which cannot be the name`},
+		"no name either":         {map[string]string{"stateKeys": "State"}, `stateKeys is "State", which cannot be the name`},
 		"what may be chosen": {map[string]string{
-			"webhooks": "Enabled", "platform": "kubemark", "arguments": "\n--a=b\n", "egress": "# the cloud\n192.0.2.0/24 443\n2001:db8::1/128\n", "moduleKeys": "module-keys\n",
+			"webhooks": "Enabled", "platform": "kubemark", "arguments": "\n--a=b\n", "egress": "# the cloud\n192.0.2.0/24 443\n2001:db8::1/128\n", "moduleKeys": "module-keys\n", "stateKeys": "state-keys\n",
 		}, ""},
 	} {
 		err := chooseFrom(test.data)

@@ -64,6 +64,7 @@ func TestTheChartRefusesValues(t *testing.T) {
 		"config.arguments[0]=max-runs=3":   "/config/arguments/0",
 		"config.plattform=AWS":             "plattform",
 		"config.moduleKeys=Module keys":    "/config/moduleKeys",
+		"config.stateKeys=State keys":      "/config/stateKeys",
 		"extraArgs[0]=leader-elect":        "/extraArgs/0",
 		"crds.install=yes":                 "/crds/install",
 		"resources.request.cpu=1":          "/resources",
@@ -87,7 +88,7 @@ func TestTheChartRefusesValues(t *testing.T) {
 const values = `
 image: {repository: registry.example/op, tag: v1.2.3, pullPolicy: Always, pullSecrets: [{name: mirror}]}
 controllers: {image: "registry.example/op@sha256:2"}
-config: {platform: OpenStack, webhooks: Disabled, arguments: [--max-concurrent-runs=3, '--controllers=*,-drain'], moduleKeys: module-keys}
+config: {platform: OpenStack, webhooks: Disabled, arguments: [--max-concurrent-runs=3, '--controllers=*,-drain'], moduleKeys: module-keys, stateKeys: state-keys}
 trustedCA: |
   -----BEGIN CERTIFICATE-----
   MIIB
@@ -135,7 +136,7 @@ func TestTheChartTakesValues(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]map[string]string{
-		"machine-api-operator-config": {"platform": "OpenStack", "webhooks": "Disabled", "arguments": "--max-concurrent-runs=3\n--controllers=*,-drain\n", "moduleKeys": "module-keys"},
+		"machine-api-operator-config": {"platform": "OpenStack", "webhooks": "Disabled", "arguments": "--max-concurrent-runs=3\n--controllers=*,-drain\n", "moduleKeys": "module-keys", "stateKeys": "state-keys"},
 		"machine-api-operator-images": {"images.json": `{"machineAPIOperator":"registry.example/op@sha256:2"}`},
 		"mao-trusted-ca":              {"ca-bundle.crt": "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"},
 	} {

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 )
 
 // complete fills in what an object's manifest leaves to the inputs.
@@ -94,12 +95,8 @@ func (in Inputs) deployment(object *unstructured.Unstructured) error {
 	if in.ServiceCA {
 		mount(pod, main, corev1.Volume{Name: "webhook-cert", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: webhookSecret}}}, webhookCerts)
 	}
-	if in.ModuleKeys != "" {
-		readOnly := true
-		mount(pod, main, corev1.Volume{Name: "module-keys", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{
-			Driver: keysDriver, ReadOnly: &readOnly, VolumeAttributes: map[string]string{"secretProviderClass": in.ModuleKeys},
-		}}}, keysMount)
-	}
+	mountKeys(pod, main, "module-keys", in.ModuleKeys, moduleKeyMount)
+	mountKeys(pod, main, "state-keys", in.StateKeys, stateKeyMount)
 	annotations := map[string]string{VersionAnnotation: in.Version}
 	if in.TrustedCA != "" {
 		mount(pod, main, corev1.Volume{Name: "trusted-ca", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
@@ -160,7 +157,10 @@ func (in Inputs) arguments() []string {
 		flags = append(flags, "--tls-cipher-suites="+strings.Join(in.TLS.CipherSuites, ","))
 	}
 	if in.ModuleKeys != "" {
-		flags = append(flags, "--module-key-file="+keysMount)
+		flags = append(flags, "--module-key-file="+moduleKeyMount)
+	}
+	if in.StateKeys != "" {
+		flags = append(flags, "--state-key-file="+stateKeyMount)
 	}
 	return append(flags, in.Arguments...)
 }
@@ -174,6 +174,16 @@ func (p Proxy) environment() []corev1.EnvVar {
 		}
 	}
 	return set
+}
+
+// mountKeys has the Secrets Store CSI driver mount the keys of a SecretProviderClass, if one is named.
+func mountKeys(pod *corev1.PodTemplateSpec, to *corev1.Container, name, class, folder string) {
+	if class == "" {
+		return
+	}
+	mount(pod, to, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{
+		Driver: keysDriver, ReadOnly: ptr.To(true), VolumeAttributes: map[string]string{"secretProviderClass": class},
+	}}}, folder)
 }
 
 // mount adds a read-only volume to a container.

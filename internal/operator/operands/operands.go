@@ -43,11 +43,12 @@ const (
 	webhookSecret = "machine-api-operator-webhook-cert"
 	webhookCerts  = "/etc/machine-api-operator/tls"
 	// keysDriver is the Secrets Store CSI driver, whose volumes are no Secrets of the namespace.
-	keysDriver = "secrets-store.csi.k8s.io"
-	keysMount  = "/etc/machine-iac/module-keys"
-	caMount    = "/etc/pki/ca-trust/extracted/pem"
-	caFile     = "tls-ca-bundle.pem"
-	caHash     = "operator.openshift.io/dep-" + Namespace + "." + TrustedCA + ".configmap"
+	keysDriver     = "secrets-store.csi.k8s.io"
+	moduleKeyMount = "/etc/machine-iac/module-keys"
+	stateKeyMount  = "/etc/machine-iac/state-keys"
+	caMount        = "/etc/pki/ca-trust/extracted/pem"
+	caFile         = "tls-ca-bundle.pem"
+	caHash         = "operator.openshift.io/dep-" + Namespace + "." + TrustedCA + ".configmap"
 )
 
 // Inputs are what the objects depend on besides the manifests.
@@ -82,6 +83,8 @@ type Inputs struct {
 	Egress []Destination
 	// ModuleKeys is the SecretProviderClass with the keys that sign stored modules, in the same namespace; empty for none.
 	ModuleKeys string
+	// StateKeys is the SecretProviderClass with the keys that encrypt states, likewise.
+	StateKeys string
 	// Arguments are further flags of the controllers.
 	Arguments []string
 }

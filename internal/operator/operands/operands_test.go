@@ -174,31 +174,38 @@ func TestTheDeploymentFollowsTheInputs(t *testing.T) {
 	}
 }
 
-func TestKeysOfModulesAreMountedWhereTheyAreNamed(t *testing.T) {
-	const folder = "/etc/machine-iac/module-keys"
-	mounts := func(in operands.Inputs) (found []corev1.VolumeMount, source *corev1.CSIVolumeSource, flagged bool) {
-		pod := deployment(t, in).Spec.Template.Spec
-		for _, volume := range pod.Volumes {
-			if volume.Name == "module-keys" {
-				source = volume.CSI
+func TestKeysAreMountedWhereTheyAreNamed(t *testing.T) {
+	for name, test := range map[string]struct {
+		folder, flag string
+		named        func(*operands.Inputs)
+	}{
+		"module-keys": {"/etc/machine-iac/module-keys", "--module-key-file=", func(in *operands.Inputs) { in.ModuleKeys = "keys" }},
+		"state-keys":  {"/etc/machine-iac/state-keys", "--state-key-file=", func(in *operands.Inputs) { in.StateKeys = "keys" }},
+	} {
+		mounts := func(in operands.Inputs) (found []corev1.VolumeMount, source *corev1.CSIVolumeSource, flagged bool) {
+			pod := deployment(t, in).Spec.Template.Spec
+			for _, volume := range pod.Volumes {
+				if volume.Name == name {
+					source = volume.CSI
+				}
 			}
-		}
-		for _, mount := range pod.Containers[0].VolumeMounts {
-			if mount.MountPath == folder {
-				found = append(found, mount)
+			for _, mount := range pod.Containers[0].VolumeMounts {
+				if mount.MountPath == test.folder {
+					found = append(found, mount)
+				}
 			}
+			return found, source, slices.Contains(pod.Containers[0].Args, test.flag+test.folder)
 		}
-		return found, source, slices.Contains(pod.Containers[0].Args, "--module-key-file="+folder)
-	}
-	if found, source, flagged := mounts(inputs()); len(found) != 0 || source != nil || flagged {
-		t.Errorf("without the setting: %v of %v, flag %t", found, source, flagged)
-	}
-	found, source, flagged := mounts(inputs(func(in *operands.Inputs) { in.ModuleKeys = "keys" }))
-	if len(found) != 1 || !found[0].ReadOnly || !flagged {
-		t.Errorf("mounted %v, flag %t", found, flagged)
-	}
-	if source == nil || source.Driver != "secrets-store.csi.k8s.io" || !*source.ReadOnly || source.VolumeAttributes["secretProviderClass"] != "keys" {
-		t.Errorf("the volume is %+v", source)
+		if found, source, flagged := mounts(inputs()); len(found) != 0 || source != nil || flagged {
+			t.Errorf("%s without the setting: %v of %v, flag %t", name, found, source, flagged)
+		}
+		found, source, flagged := mounts(inputs(test.named))
+		if len(found) != 1 || !found[0].ReadOnly || !flagged {
+			t.Errorf("%s: mounted %v, flag %t", name, found, flagged)
+		}
+		if source == nil || source.Driver != "secrets-store.csi.k8s.io" || !*source.ReadOnly || source.VolumeAttributes["secretProviderClass"] != "keys" {
+			t.Errorf("%s: the volume is %+v", name, source)
+		}
 	}
 }
 
