@@ -123,6 +123,7 @@ type failed struct {
 	Class       failure.Class
 	Diagnostics []failure.Diagnostic
 	Text        string
+	Hint        string
 }
 
 func packError(err error) *failed {
@@ -133,7 +134,7 @@ func packError(err error) *failed {
 	if !ok {
 		return &failed{Text: err.Error()}
 	}
-	packed := &failed{Op: known.Op, Class: known.Class, Diagnostics: known.Diagnostics}
+	packed := &failed{Op: known.Op, Class: known.Class, Diagnostics: known.Diagnostics, Hint: known.Hint}
 	if known.Err != nil {
 		packed.Text = known.Err.Error()
 	}
@@ -148,7 +149,7 @@ func (f *failed) unpack(interrupted error) error {
 	if f.Class == "" {
 		return errors.New(f.Text)
 	}
-	unpacked := &failure.Error{Op: f.Op, Class: f.Class, Diagnostics: f.Diagnostics}
+	unpacked := &failure.Error{Op: f.Op, Class: f.Class, Diagnostics: f.Diagnostics, Hint: f.Hint}
 	switch {
 	case f.Class == failure.Interrupted && interrupted != nil:
 		unpacked.Err = interrupted

@@ -2,6 +2,8 @@ package main
 
 import (
 	"crypto/tls"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"strings"
@@ -190,14 +192,17 @@ func (i *installation) theDashboardIsKept() {
 	})
 }
 
+// freeAddress returns an address that is free, and stays so while its server starts anew: the kernel gives nobody else a port below 32768.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		if listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000))); err == nil {
+			defer listener.Close()
+			return listener.Addr().String()
+		}
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
 
 // accepts reports whether a server takes a connection of at most this version of TLS. An error says that there is no server.

@@ -133,12 +133,13 @@ func followed(path string) string {
 	return path
 }
 
-// Reading returns a Sandbox with more that engines may read.
+// Reading returns a Sandbox with more that engines may read. Empty paths are left out.
 func (s *Sandbox) Reading(paths ...string) *Sandbox {
 	if s == nil {
 		return nil
 	}
-	return &Sandbox{mode: s.mode, abi: s.abi, read: slices.Concat(s.read, paths), hidden: s.hidden}
+	named := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return path == "" })
+	return &Sandbox{mode: s.mode, abi: s.abi, read: slices.Concat(s.read, named), hidden: s.hidden}
 }
 
 // ABI returns the version of Landlock that confines engines, zero for none.

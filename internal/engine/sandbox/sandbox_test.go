@@ -156,7 +156,7 @@ func TestFoldersThatHideSomethingAreNotReadable(t *testing.T) {
 }
 
 func TestWhatIsNotReadableIsHintedAt(t *testing.T) {
-	s := &Sandbox{abi: 1, read: []string{"/given"}, hidden: []string{"/work"}}
+	s := (&Sandbox{abi: 1, hidden: []string{"/work"}}).Reading("/given", "")
 	for text, want := range map[string]string{
 		"Error reading CA Cert: open /etc/keys/ca.pem: permission denied":    "engines may not read /etc/keys/ca.pem: name it, or its folder, by --sandbox-read",
 		"cannot open '/keys/id_rsa': Permission denied":                      "engines may not read /keys/id_rsa: name it, or its folder, by --sandbox-read",
