@@ -2,7 +2,7 @@
 locals {
   os_disk = {
     caching              = var.provider_spec.osDisk.cachingType == "" ? "ReadWrite" : var.provider_spec.osDisk.cachingType
-    storage_account_type = try(coalesce(var.provider_spec.osDisk.managedDisk.storageAccountType), null)
+    storage_account_type = try(coalesce(var.provider_spec.osDisk.managedDisk.storageAccountType), "Premium_LRS")
     encryption_set       = try(coalesce(var.provider_spec.osDisk.managedDisk.diskEncryptionSet.id), null)
     guest_encryption     = try(coalesce(var.provider_spec.osDisk.managedDisk.securityProfile.securityEncryptionType), null)
     # Of the guest's state, so that it says nothing where that is not encrypted.
