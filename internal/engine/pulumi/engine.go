@@ -216,8 +216,9 @@ var reserved = workdir.Reserved{Names: []string{"HOME", "TMPDIR", "PATH", sandbo
 
 // environment is everything that the CLI of a run gets to see.
 func (e *Engine) environment(f *Workspace) map[string]string {
-	// Many short processes run at once, so that one thread for each is enough.
-	environment := map[string]string{"GOMAXPROCS": "1"}
+	// Many short processes run at once, so that one thread for each is enough. What they begin with is more garbage than all that follows, and
+	// gone with them: they collect it late. A module whose providers are large says otherwise.
+	environment := map[string]string{"GOMAXPROCS": "1", "GOGC": "400"}
 	maps.Copy(environment, e.options.Environment)
 	maps.Copy(environment, f.run.Environment)
 	maps.Copy(environment, f.files)
