@@ -18,18 +18,24 @@ import (
 // responseTimeout is how long a provider may take to respond before it is lent. One that is well takes a millisecond.
 const responseTimeout = 2 * time.Second
 
-// running is a provider that runs, as a pool sees it.
-type running interface {
-	Reattach() tfexec.ReattachConfig
+// Running is a plugin that runs, as a pool sees it.
+type Running interface {
+	// Responds returns an error unless it responds before ctx ends.
 	Responds(ctx context.Context) error
+	// Size is what it takes of the machine.
 	Size() Size
+	// Exited reports whether it is gone.
 	Exited() bool
+	// End kills it with all that it has started, and waits for it.
 	End() error
 }
 
+// Starter starts a plugin in a folder of its own with nothing but the environment.
+type Starter func(dir, file string, environment map[string]string) (Running, error)
+
 // pooled is a running provider and what the pool knows of it.
 type pooled struct {
-	running
+	Running
 	key     key
 	uses    int
 	started time.Time
@@ -45,7 +51,7 @@ type pooled struct {
 type Pool struct {
 	dir     string
 	options Options
-	start   func(dir, file string, environment map[string]string) (running, error)
+	start   Starter
 
 	mu     sync.Mutex
 	closed bool
@@ -58,13 +64,16 @@ type Pool struct {
 }
 
 // NewPool makes a pool that has its providers' folders in dir, which is its own.
-func NewPool(dir string, o Options) *Pool {
-	return &Pool{dir: dir, options: o.withDefaults(), lent: map[*pooled]struct{}{}, start: startConfined(o.Sandbox)}
+func NewPool(dir string, o Options) *Pool { return NewPoolOf(dir, o, startConfined(o.Sandbox)) }
+
+// NewPoolOf makes a pool of other plugins than Terraform's own.
+func NewPoolOf(dir string, o Options, start Starter) *Pool {
+	return &Pool{dir: dir, options: o.withDefaults(), lent: map[*pooled]struct{}{}, start: start}
 }
 
 // startConfined returns what starts a provider for a pool. That returns a nil interface with an error.
-func startConfined(confined *sandbox.Sandbox) func(dir, file string, environment map[string]string) (running, error) {
-	return func(dir, file string, environment map[string]string) (running, error) {
+func startConfined(confined *sandbox.Sandbox) Starter {
+	return func(dir, file string, environment map[string]string) (Running, error) {
 		started, err := Start(dir, file, environment, confined)
 		if err != nil {
 			return nil, err
@@ -142,7 +151,7 @@ func (p *Pool) startIn(dir, file string, wanted key, environment map[string]stri
 		p.places--
 		return nil, err
 	}
-	found := &pooled{running: started, key: wanted, uses: 1, started: p.options.Clock.Now()}
+	found := &pooled{Running: started, key: wanted, uses: 1, started: p.options.Clock.Now()}
 	p.lent[found] = struct{}{}
 	return found, nil
 }
@@ -320,9 +329,19 @@ type Lease struct {
 func (l *Lease) Reattach() tfexec.ReattachInfo {
 	info := tfexec.ReattachInfo{}
 	for address, provider := range l.providers {
-		info[address] = provider.Reattach()
+		if engines, ok := provider.Running.(interface{ Reattach() tfexec.ReattachConfig }); ok {
+			info[address] = engines.Reattach()
+		}
 	}
 	return info
+}
+
+// Running returns the plugin that is lent under an address, nil where there is none.
+func (l *Lease) Running(address string) Running {
+	if found := l.providers[address]; found != nil {
+		return found.Running
+	}
+	return nil
 }
 
 // GiveBack ends the lease of providers that are well. It may be called again.

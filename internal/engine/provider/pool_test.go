@@ -79,7 +79,7 @@ func fakePool(t *testing.T, o Options) *world {
 	w := &world{t: t, clock: clocktesting.NewFakeClock(time.Now()), plugins: t.TempDir()}
 	o.Clock, o.Logger = w.clock, testr.New(t)
 	w.Pool = NewPool(t.TempDir(), o)
-	w.start = func(_, file string, _ map[string]string) (running, error) {
+	w.start = func(_, file string, _ map[string]string) (Running, error) {
 		if filepath.Base(file) == broken {
 			return nil, errors.New("it does not start")
 		}

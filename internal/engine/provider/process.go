@@ -142,14 +142,20 @@ type Size struct {
 
 // Size returns what the process takes; what cannot be read is zero.
 func (p *Process) Size() Size {
-	proc := filepath.Join("/proc", strconv.Itoa(p.config.Pid))
-	size := Size{Memory: ownMemory(filepath.Join(proc, "status"))}
-	if files, err := os.ReadDir(filepath.Join(proc, "fd")); err == nil {
-		size.Files = len(files)
-	}
+	size := SizeOf(p.config.Pid)
 	others, err := workdir.Processes(p.dir, func(pid int) bool { return pid == p.config.Pid })
 	if err == nil {
 		size.Processes = len(others)
+	}
+	return size
+}
+
+// SizeOf returns what one process takes, without those that it has started; what cannot be read is zero.
+func SizeOf(pid int) Size {
+	proc := filepath.Join("/proc", strconv.Itoa(pid))
+	size := Size{Memory: ownMemory(filepath.Join(proc, "status"))}
+	if files, err := os.ReadDir(filepath.Join(proc, "fd")); err == nil {
+		size.Files = len(files)
 	}
 	return size
 }

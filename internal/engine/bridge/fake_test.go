@@ -1,0 +1,49 @@
+package bridge
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// beBridge is a bridge that writes what it is asked into a file, and responds with its process and that. It lets itself be parameterized once.
+func beBridge() {
+	log, err := os.OpenFile(os.Getenv(echoes), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	var parameterized bool
+	server := grpc.NewServer(grpc.ForceServerCodec(codec{}), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+		method, _ := grpc.MethodFromServerStream(stream)
+		message := &frame{}
+		if err := stream.RecvMsg(message); err != nil {
+			return err
+		}
+		if !strings.HasPrefix(method, service) {
+			return status.Error(codes.Unimplemented, method)
+		}
+		said := fmt.Sprintf("%d %s %s", os.Getpid(), filepath.Base(method), message.content)
+		if _, err := fmt.Fprintln(log, said); err != nil {
+			return err
+		}
+		if method == parameterize {
+			if parameterized {
+				return status.Error(codes.Unknown, "provider is already parameterized")
+			}
+			parameterized = true
+		}
+		return stream.SendMsg(&frame{content: []byte(said)})
+	}))
+	fmt.Println(listener.Addr().(*net.TCPAddr).Port)
+	_ = server.Serve(listener) // until it is killed
+}

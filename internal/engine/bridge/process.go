@@ -1,0 +1,187 @@
+package bridge
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
+)
+
+const (
+	// startTimeout bounds the wait for a bridge to be ready.
+	startTimeout = 30 * time.Second
+	// maxMessage bounds one message, as Pulumi does: a schema may be large.
+	maxMessage = 400 << 20
+)
+
+// process is a bridge that runs, with the provider that it has started. Its configuration is global to it, so that it serves one connection at a time.
+type process struct {
+	dir        string
+	command    *exec.Cmd
+	connection *grpc.ClientConn
+	exited     chan struct{} // closed once it is gone
+	once       sync.Once
+	// parameterized is what it has said to the request that made it the bridge to one provider, nil before.
+	parameterized []byte
+}
+
+var _ provider.Running = &process{}
+
+// starter returns what starts bridges for a pool. They read their own file and what read names, and write into their folders.
+func starter(confined *sandbox.Sandbox, read []string) provider.Starter {
+	return func(dir, file string, environment map[string]string) (provider.Running, error) {
+		started, err := start(dir, file, environment, confined, read)
+		if err != nil {
+			return nil, err
+		}
+		return started, nil
+	}
+}
+
+// start starts a bridge that nobody has attached to.
+func start(dir, file string, environment map[string]string, confined *sandbox.Sandbox, read []string) (*process, error) {
+	if err := confined.Check(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("starting the bridge %s: %w", filepath.Base(file), err)
+	}
+	p := &process{dir: dir, command: exec.Command(file), exited: make(chan struct{})}
+	p.command.Dir, p.command.SysProcAttr = dir, workdir.ChildAttributes()
+	p.command.Env = []string{"HOME=" + dir, "TMPDIR=" + dir, "PULUMI_HOME=" + dir}
+	for name, value := range environment {
+		p.command.Env = append(p.command.Env, name+"="+value)
+	}
+	confined.Wrap(p.command, sandbox.Policy{Read: append([]string{filepath.Dir(file)}, read...), Write: []string{dir}})
+	if err := p.begin(); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting the bridge %s: %w", filepath.Base(file), err), p.End())
+	}
+	return p, nil
+}
+
+// begin starts the process and connects to where it says that it listens.
+func (p *process) begin() error {
+	out, in, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	p.command.Stdout = in
+	err = p.launch()
+	_ = in.Close() // the process has its own
+	if err != nil {
+		_ = out.Close() // nothing was written
+		close(p.exited)
+		return err
+	}
+	printed := make(chan string, 1)
+	go func() {
+		defer out.Close() //nolint:errcheck // it was only read
+		read := bufio.NewReader(out)
+		line, _ := read.ReadString('\n') // what is no port is reported
+		printed <- line
+		_, _ = io.Copy(io.Discard, read) // who writes must not wait
+	}()
+	select {
+	case line := <-printed:
+		port, err := strconv.ParseUint(strings.TrimSpace(line), 10, 16)
+		if err != nil {
+			return errors.New("it does not say where it listens")
+		}
+		p.connection, err = grpc.NewClient(fmt.Sprintf("127.0.0.1:%d", port), grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)))
+		return err
+	case <-time.After(startTimeout):
+		return fmt.Errorf("it is not ready after %s", startTimeout)
+	}
+}
+
+// launch starts the process on a thread that stays until the process's end: it dies with the thread that starts it.
+func (p *process) launch() error {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := p.command.Start()
+		started <- err
+		if err == nil {
+			_ = p.command.Wait() // how it ended is no matter
+			close(p.exited)
+		}
+	}()
+	return <-started
+}
+
+// Responds implements provider.Running.
+func (p *process) Responds(ctx context.Context) error {
+	_, err := grpc_health_v1.NewHealthClient(p.connection).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
+	switch status.Code(err) {
+	case codes.OK, codes.Unimplemented, codes.NotFound:
+		return nil
+	default:
+		return fmt.Errorf("the bridge does not respond: %w", err)
+	}
+}
+
+// Size implements provider.Running. The provider that a bridge has started is a part of it.
+func (p *process) Size() provider.Size {
+	size := provider.SizeOf(p.command.Process.Pid)
+	others, err := workdir.Processes(p.dir, func(pid int) bool { return pid == p.command.Process.Pid })
+	if err != nil {
+		return size
+	}
+	for _, pid := range others {
+		other := provider.SizeOf(pid)
+		size.Memory, size.Files = size.Memory+other.Memory, size.Files+other.Files
+	}
+	size.Processes = max(0, len(others)-1)
+	return size
+}
+
+// Exited implements provider.Running.
+func (p *process) Exited() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// End implements provider.Running. It is not asked to stop first: it may be in the middle of a call that nothing waits for.
+func (p *process) End() error {
+	var errs []error
+	p.once.Do(func() {
+		if p.connection != nil {
+			errs = append(errs, p.connection.Close())
+		}
+		_, err := workdir.KillProcesses(p.dir)
+		errs = append(errs, err)
+		if p.command.Process != nil {
+			_ = p.command.Process.Kill() // it may be gone
+		}
+		<-p.exited
+		// What it had started since is found now that nothing starts more.
+		_, err = workdir.KillProcesses(p.dir)
+		errs = append(errs, err, os.RemoveAll(p.dir))
+	})
+	return errors.Join(errs...)
+}

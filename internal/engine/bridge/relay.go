@@ -1,0 +1,373 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"k8s.io/utils/clock"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
+)
+
+// Plugin is the plugin that is a bridge to any provider of Terraform's, by the name that programs' packages have for it.
+const Plugin = "terraform-provider"
+
+// parametersVariable keeps bridges to different providers apart in the pool. Bridges do not read it.
+const parametersVariable = "PULUMI_BRIDGE_PARAMETERS"
+
+// Bridges are the bridges that run.
+type Bridges struct {
+	dir, file string
+	pool      *provider.Pool
+	start     provider.Starter
+	recorded  *recordings
+	// alone counts those that were started beside the pool, and names their folders.
+	alone atomic.Int64
+}
+
+// New returns the bridges that are started from a file, with what else they may read. Their folders are in dir, which is theirs.
+func New(dir, file string, read []string, o provider.Options) (*Bridges, error) {
+	if _, err := workdir.KillProcesses(dir); err != nil {
+		return nil, fmt.Errorf("ending the bridges of a predecessor: %w", err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, fmt.Errorf("cleaning the work folder: %w", err)
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	b := &Bridges{dir: dir, file: file, start: starter(o.Sandbox, read), recorded: &recordings{clock: o.Clock, said: map[string]recording{}}}
+	b.pool = provider.NewPoolOf(filepath.Join(dir, "p"), o, b.start)
+	return b, nil
+}
+
+// Find returns the file of the bridge in a folder of plugins; "" where there is none, or more than one: programs name the version that they want.
+func Find(plugins string) string {
+	if plugins == "" {
+		return ""
+	}
+	found, err := filepath.Glob(filepath.Join(plugins, "resource-"+Plugin+"-v*", "pulumi-resource-"+Plugin))
+	if err != nil || len(found) != 1 {
+		return ""
+	}
+	return found[0]
+}
+
+// Close ends the bridges.
+func (b *Bridges) Close() { b.pool.Close() }
+
+// Relay is what a run's CLI takes for a bridge that runs already. Each of its connections has a bridge of its own, from when on it needs one.
+type Relay struct {
+	bridges     *Bridges
+	environment map[string]string
+	owner       string
+	listener    net.Listener
+	server      *grpc.Server
+	served      chan struct{}
+
+	mu sync.Mutex
+	// held are the bridges that the run has, free those of them that no connection has.
+	held []*held
+}
+
+// held is a bridge that a run has.
+type held struct {
+	*process
+	// lease is nil where the bridge was started for this run alone.
+	lease      *provider.Lease
+	parameters string
+	free       bool
+}
+
+// discard ends the bridge.
+func (h *held) discard() error {
+	if h.lease == nil {
+		return h.End()
+	}
+	return h.lease.Discard()
+}
+
+// Serve begins to serve a run whose bridges have an environment. The owner names whose credentials are in it, as in provider.Use.
+func (b *Bridges) Serve(environment map[string]string, owner string) (*Relay, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("serving a bridge: %w", err)
+	}
+	r := &Relay{bridges: b, environment: environment, owner: owner, listener: listener, served: make(chan struct{})}
+	r.server = grpc.NewServer(grpc.UnknownServiceHandler(r.handle), grpc.StatsHandler(connections{r}), grpc.ForceServerCodec(codec{}),
+		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage), grpc.ConnectionTimeout(startTimeout), grpc.WaitForHandlers(true))
+	go func() {
+		defer close(r.served)
+		_ = r.server.Serve(listener) // it is stopped
+	}()
+	return r, nil
+}
+
+// Port is where the relay listens on the loopback interface.
+func (r *Relay) Port() int { return r.listener.Addr().(*net.TCPAddr).Port }
+
+// Discard ends the bridges that the run has, and waits until they are gone: what a CLI that failed has begun does not go on after it.
+func (r *Relay) Discard() error {
+	if r == nil {
+		return nil
+	}
+	var errs []error
+	for _, one := range r.take() {
+		errs = append(errs, one.discard())
+	}
+	return errors.Join(errs...)
+}
+
+// Close ends the relay, if there is one, and leaves its bridges to later runs.
+func (r *Relay) Close() error {
+	if r == nil {
+		return nil
+	}
+	r.server.Stop()
+	<-r.served
+	var errs []error
+	for _, one := range r.take() {
+		if one.lease == nil {
+			errs = append(errs, one.End())
+		} else {
+			one.lease.GiveBack()
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Relay) take() []*held {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.held
+	r.held = nil
+	return all
+}
+
+// connection is one that a CLI has made.
+type connection struct {
+	mu sync.Mutex
+	// attach and parameters are requests that the bridge of the connection gets first.
+	attach, parameters []byte
+	configured         bool
+	bridge             *held
+}
+
+// request names a request to a bridge with certain parameters.
+func request(parameters []byte, method string, message []byte) string {
+	return string(parameters) + "\x00" + method + "\x00" + string(message)
+}
+
+// Methods of a provider, as Pulumi names them.
+const (
+	service      = "/pulumirpc.ResourceProvider/"
+	handshake    = service + "Handshake"
+	attach       = service + "Attach"
+	parameterize = service + "Parameterize"
+	configure    = service + "Configure"
+)
+
+var (
+	// same are requests to which bridges with the same parameters say the same.
+	same = []string{service + "GetPluginInfo", service + "GetSchema", service + "GetMapping", service + "GetMappings"}
+	// unconfigured are those that need no configuration. A bridge may have that of an earlier run.
+	unconfigured = slices.Concat(same, []string{configure, service + "CheckConfig", service + "DiffConfig", service + "Cancel"})
+)
+
+// handle passes a call on. Those of a provider have one request and one response.
+func (r *Relay) handle(_ any, stream grpc.ServerStream) error {
+	method, _ := grpc.MethodFromServerStream(stream)
+	of, ok := stream.Context().Value(connectionKey{}).(*connection)
+	if !ok || !strings.HasPrefix(method, service) {
+		return status.Errorf(codes.Unimplemented, "%s is no method of a provider", method)
+	}
+	message := &frame{}
+	if err := stream.RecvMsg(message); err != nil {
+		return err
+	}
+	response, err := r.respond(stream.Context(), of, method, message.content)
+	if err != nil {
+		return err
+	}
+	return stream.SendMsg(&frame{content: response})
+}
+
+func (r *Relay) respond(ctx context.Context, of *connection, method string, message []byte) ([]byte, error) {
+	switch method {
+	case handshake:
+		return nil, status.Error(codes.Unimplemented, "bridges know no handshake")
+	case attach:
+		of.mu.Lock()
+		defer of.mu.Unlock()
+		of.attach = message
+		return nil, nil
+	case parameterize:
+		return r.parameterize(ctx, of, message)
+	}
+	of.mu.Lock()
+	parameters, configured := of.parameters, of.configured
+	of.mu.Unlock()
+	if !configured && !slices.Contains(unconfigured, method) {
+		return nil, status.Errorf(codes.FailedPrecondition, "%s is called before the provider is configured", method)
+	}
+	named := request(parameters, method, message)
+	repeats := slices.Contains(same, method)
+	if repeats {
+		if known := r.bridges.recorded.get(named); known != nil {
+			return known, nil
+		}
+	}
+	to, err := r.bridge(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	response, err := to.call(ctx, method, message)
+	switch {
+	case err != nil:
+		return nil, err
+	case repeats:
+		r.bridges.recorded.put(named, response)
+	case method == configure:
+		of.mu.Lock()
+		of.configured = true
+		of.mu.Unlock()
+	}
+	return response, nil
+}
+
+// parameterize makes the bridge of a connection that to one provider. A bridge lets nobody do so again, so that one that runs is not asked. The CLI
+// repeats the request each time that it wants the schema.
+func (r *Relay) parameterize(ctx context.Context, of *connection, message []byte) ([]byte, error) {
+	of.mu.Lock()
+	if of.parameters == nil {
+		of.parameters = message
+		if of.bridge != nil { // it was asked what it is, and stays the bridge to no provider
+			r.release(of.bridge)
+			of.bridge = nil
+		}
+	}
+	again := bytes.Equal(of.parameters, message)
+	of.mu.Unlock()
+	if !again {
+		return nil, status.Error(codes.FailedPrecondition, "the bridge is that to another provider already")
+	}
+	named := request(nil, parameterize, message)
+	if known := r.bridges.recorded.get(named); known != nil {
+		return known, nil
+	}
+	to, err := r.bridge(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	r.bridges.recorded.put(named, to.parameterized)
+	return to.parameterized, nil
+}
+
+// bridge returns the bridge of a connection. The first call finds one, or starts it.
+func (r *Relay) bridge(ctx context.Context, of *connection) (*held, error) {
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	if of.bridge != nil {
+		return of.bridge, nil
+	}
+	found, err := r.find(ctx, of.parameters)
+	if err != nil {
+		return nil, status.Error(codes.Internal, err.Error())
+	}
+	if of.attach != nil { // a bridge that nobody has attached to ends with the first word that it has to say
+		if _, err := found.call(ctx, attach, of.attach); err != nil {
+			r.release(found)
+			return nil, err
+		}
+	}
+	if of.parameters != nil && found.parameterized == nil {
+		if found.parameterized, err = found.call(ctx, parameterize, of.parameters); err != nil {
+			r.release(found)
+			return nil, err
+		}
+	}
+	of.bridge = found
+	return found, nil
+}
+
+// find returns a bridge with certain parameters that no other connection has: one that the run has already, or one that the pool has or starts.
+func (r *Relay) find(ctx context.Context, parameters []byte) (*held, error) {
+	sum := sha256.Sum256(parameters)
+	named := hex.EncodeToString(sum[:])
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, one := range r.held {
+		if one.free && one.parameters == named && !one.Exited() {
+			one.free = false
+			return one, nil
+		}
+	}
+	environment := maps.Clone(r.environment)
+	environment[parametersVariable] = named
+	found := &held{parameters: named}
+	found.lease = r.bridges.pool.Lend(ctx, provider.Use{Files: map[string]string{Plugin: r.bridges.file}, Environment: environment, Owner: r.owner})
+	running := found.lease.Running(Plugin)
+	if running == nil { // there are as many as there may be between runs
+		var err error
+		found.lease = nil
+		if running, err = r.bridges.start(filepath.Join(r.bridges.dir, strconv.FormatInt(r.bridges.alone.Add(1), 10)), r.bridges.file, environment); err != nil {
+			return nil, err
+		}
+	}
+	found.process = running.(*process)
+	r.held = append(r.held, found)
+	return found, nil
+}
+
+// release lets another connection of the run have a bridge.
+func (r *Relay) release(one *held) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	one.free = true
+}
+
+// call asks a bridge.
+func (p *process) call(ctx context.Context, method string, message []byte) ([]byte, error) {
+	if sent, ok := metadata.FromIncomingContext(ctx); ok {
+		ctx = metadata.NewOutgoingContext(ctx, sent.Copy())
+	}
+	response := &frame{}
+	err := p.connection.Invoke(ctx, method, &frame{content: message}, response, grpc.ForceCodec(codec{}))
+	return response.content, err
+}
+
+// frame is a message that is passed on as it is.
+type frame struct{ content []byte }
+
+// codec reads and writes frames, under the name of what is in them.
+type codec struct{}
+
+// Marshal implements encoding.Codec.
+func (codec) Marshal(message any) ([]byte, error) { return message.(*frame).content, nil }
+
+// Unmarshal implements encoding.Codec.
+func (codec) Unmarshal(content []byte, into any) error {
+	into.(*frame).content = bytes.Clone(content)
+	return nil
+}
+
+// Name implements encoding.Codec.
+func (codec) Name() string { return "proto" }
