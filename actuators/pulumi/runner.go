@@ -115,7 +115,7 @@ func specOf(run runner.RunSpec, checkpoint []byte, key *pulumi.Key) (pulumi.RunS
 	}
 	return pulumi.RunSpec{
 		ID: run.ID, Identity: identity{Lineage: run.Lineage, Of: run.Identity}, Project: run.Module.Name(), Program: run.Module.Files(),
-		Variables: variables, Secret: []string{module.VariableUserData}, Environment: run.Environment, Files: run.Files, Key: key,
+		Variables: variables, Secret: []string{module.VariableUserData}, Environment: run.Environment, Credentials: run.Credentials, Files: run.Files, Key: key,
 		Checkpoint: checkpoint, Sensitive: run.Sensitive, Progress: run.Progress, Output: run.Output, Withheld: run.Withheld,
 		Final: run.Module.Final,
 	}, nil

@@ -128,6 +128,7 @@ func newPulumi(ctx context.Context, o options, confined *sandbox.Sandbox) (*pulu
 		Sandbox:        confined,
 		Slots:          o.maxRuns,
 		WaitDelay:      o.interruptGrace,
+		Warm:           provider.Options{Max: o.warmProviders, Memory: o.warmShare()},
 		Logger:         ctrl.Log.WithName("pulumi"),
 	})
 }

@@ -39,13 +39,17 @@ func (o *options) checkMemory(ofContainer func() (uint64, error)) error {
 	return nil
 }
 
-// warmShare returns what idle providers may take together: no more than a quarter of a limit, so that runs find room beside them.
+// warmShare returns what the idle providers of an engine may take together: no more than a quarter of a limit for all, so that runs find room beside
+// them. Where Pulumi has plugins, two engines share it.
 func (o *options) warmShare() int64 {
 	share := o.warmMemory.Value()
 	if o.memoryBytes > 0 {
-		share = min(share, max(o.memoryBytes/4, 1))
+		share = min(share, o.memoryBytes/4)
 	}
-	return share
+	if o.pulumiPlugins != "" {
+		share /= 2
+	}
+	return max(share, 1)
 }
 
 // newBudget returns the memory that runs must fit into.

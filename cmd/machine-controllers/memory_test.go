@@ -49,5 +49,8 @@ func TestWarmProvidersLeaveRoomForRuns(t *testing.T) {
 		if got := o.warmShare(); got != want {
 			t.Errorf("with a limit of %d they may take %d, want %d", limit, got, want)
 		}
+		if o.pulumiPlugins = "plugins"; o.warmShare() != want/2 {
+			t.Errorf("with a limit of %d those of each of two engines may take %d, want half", limit, o.warmShare())
+		}
 	}
 }

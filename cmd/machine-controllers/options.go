@@ -158,7 +158,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.Var(&o.sandboxRead, "sandbox-read", "Further file or folder that engines and providers may read, such as an authority or a key that credentials name; may be repeated. What --engine-env names they may read.")
 
 	flags.IntVar(&o.maxRuns, "max-concurrent-runs", 8, "Number of engine runs at a time.")
-	flags.IntVar(&o.warmProviders, "warm-providers", 8, "Number of provider plugins that are kept running between runs, each used by one run at a time with one set of credentials. Saves most of a run's CPU time. 0 starts a plugin for each run.")
+	flags.IntVar(&o.warmProviders, "warm-providers", 8, "Number of provider plugins of each engine that are kept running between runs, each used by one run at a time with one set of credentials. Saves most of a run's CPU time. 0 starts a plugin for each run.")
 	o.warmMemory.Quantity = resource.MustParse("1Gi")
 	flags.Var(&o.warmMemory, "warm-providers-memory", "Memory that the plugins of --warm-providers may take together while no run uses them. Beyond it, or a quarter of --memory-limit, those that were not used for longest are ended.")
 	flags.IntVar(&o.maxDriftRuns, "max-concurrent-drift-checks", 0, "How many of these runs may be drift checks. Default: a quarter, at least one.")

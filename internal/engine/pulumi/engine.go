@@ -15,6 +15,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine/bridge"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
@@ -36,6 +38,8 @@ type Options struct {
 	Plugins string
 	// ProviderMirror is a folder in the layout of a filesystem mirror of Terraform's: what pulumi-resource-terraform-provider bridges.
 	ProviderMirror string
+	// Warm are the bridges to Terraform's providers that are kept running between runs; none without a Max.
+	Warm provider.Options
 	// Attached are packages that this process serves itself, for programs of its own: their names and ports on the loopback interface.
 	Attached map[string]int
 	// Environment is set for every CLI. Nothing else of the operator's own environment reaches one.
@@ -71,7 +75,7 @@ func (o Options) validate() error {
 	if o.WaitDelay < 0 || o.Slots < 0 {
 		return errors.New("numbers and durations must not be negative")
 	}
-	return reserved.Check(o.Environment)
+	return errors.Join(o.Warm.Validate(), reserved.Check(o.Environment))
 }
 
 // Engine runs one CLI in a private work folder:
@@ -82,12 +86,14 @@ func (o Options) validate() error {
 //	runs/<id>/run.json  whose run it is
 //	runs/<id>/home      PULUMI_HOME, with a link to the shared plugins
 //	t/<slot>            temporary files of a run, under a short path
+//	b                   bridges that are kept running, under a short path
 type Engine struct {
 	options Options
 	dir     string
 	slots   chan int // their numbers
 	starts  atomic.Int64
 	closed  chan struct{}
+	bridges *bridge.Bridges // nil where none are kept
 	// readable is what every CLI may read, beside its run: itself with the hosts of languages, plugins, the mirror.
 	readable []string
 
@@ -149,10 +155,25 @@ func (e *Engine) setUp() error {
 	if e.abandoned, err = stripRuns(e.runs()); err != nil {
 		return err
 	}
+	if err := e.keepBridges(); err != nil {
+		return err
+	}
 	for n := range e.options.Slots {
 		e.slots <- n
 	}
 	return os.Mkdir(e.temporary(), 0o700)
+}
+
+// keepBridges has bridges kept running where that is wanted, and there is one.
+func (e *Engine) keepBridges() (err error) {
+	file := bridge.Find(e.options.Plugins)
+	if e.options.Warm.Max <= 0 || file == "" {
+		return nil
+	}
+	options := e.options.Warm
+	options.Logger, options.Sandbox = e.options.Logger, e.options.Sandbox
+	e.bridges, err = bridge.New(filepath.Join(e.dir, "b"), file, sandbox.Tree(e.options.ProviderMirror), options)
+	return err
 }
 
 func (e *Engine) runs() string      { return filepath.Join(e.dir, "runs") }
@@ -187,6 +208,9 @@ func (e *Engine) Close(ctx context.Context) error {
 			return fmt.Errorf("closing the engine: %d of its runs are still open: %w", e.options.Slots-len(idle), context.Cause(ctx))
 		}
 	}
+	if e.bridges != nil {
+		e.bridges.Close()
+	}
 	lock := e.lock
 	e.lock = nil
 	return lock.Close()
@@ -214,13 +238,20 @@ func (e *Engine) acquire(ctx context.Context) (int, error) {
 // reserved are the names of what would change what is run rather than with which credentials.
 var reserved = workdir.Reserved{Names: []string{"HOME", "TMPDIR", "PATH", sandbox.Variable}, Prefixes: []string{"PULUMI_", "TF_", "LD_"}}
 
-// environment is everything that the CLI of a run gets to see.
-func (e *Engine) environment(f *Workspace) map[string]string {
+// pluginEnvironment is what a plugin of a run gets to see that is no other run's.
+func (e *Engine) pluginEnvironment(r RunSpec) map[string]string {
 	// Many short processes run at once, so that one thread for each is enough. What they begin with is more garbage than all that follows, and
 	// gone with them: they collect it late. A module whose providers are large says otherwise.
 	environment := map[string]string{"GOMAXPROCS": "1", "GOGC": "400"}
 	maps.Copy(environment, e.options.Environment)
-	maps.Copy(environment, f.run.Environment)
+	maps.Copy(environment, r.Environment)
+	environment["PULUMI_DYNAMIC_TF_PLUGIN_CACHE_DIR"] = e.options.ProviderMirror
+	return environment
+}
+
+// environment is everything that the CLI of a run gets to see.
+func (e *Engine) environment(f *Workspace) map[string]string {
+	environment := e.pluginEnvironment(f.run)
 	maps.Copy(environment, f.files)
 	maps.Copy(environment, map[string]string{
 		"HOME":                     f.path("home"),
@@ -232,7 +263,6 @@ func (e *Engine) environment(f *Workspace) map[string]string {
 		"PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION":   "true",
 		"PULUMI_IGNORE_AMBIENT_PLUGINS":                 "true",
 		"PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true",
-		"PULUMI_DYNAMIC_TF_PLUGIN_CACHE_DIR":            e.options.ProviderMirror,
 		"PULUMI_AUTOMATION_API":                         "true",
 		// Has the CLI write its events.
 		"PULUMI_DEBUG_COMMANDS": "true",
@@ -242,7 +272,7 @@ func (e *Engine) environment(f *Workspace) map[string]string {
 	} else {
 		environment["PULUMI_CONFIG_PASSPHRASE"] = f.run.Key.passphrase
 	}
-	if attached := e.options.attached(); attached != "" {
+	if attached := e.options.attached(f.relay); attached != "" {
 		environment["PULUMI_DEBUG_PROVIDERS"] = attached
 	}
 	return environment

@@ -61,7 +61,7 @@ type keyService struct {
 
 // serveKey serves a key on a socket until it is closed.
 func serveKey(socket string, key *Key, token string) (*keyService, error) {
-	listener, err := net.Listen("unix", socket) //nolint:noctx // it waits for nothing
+	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		return nil, fmt.Errorf("serving the key of checkpoints: %w", err)
 	}

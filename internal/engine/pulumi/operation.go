@@ -112,9 +112,10 @@ func (f *Workspace) operate(ctx context.Context, o operationCall) (*engine.Repor
 	return report, err
 }
 
-// endProcesses ends the plugins of a CLI that failed. They have process groups of their own.
+// endProcesses ends the plugins of a CLI that failed. They have process groups of their own, or are kept running.
 func (f *Workspace) endProcesses() {
-	if _, err := workdir.KillProcesses(f.dir); err != nil {
+	_, err := workdir.KillProcesses(f.dir)
+	if err = errors.Join(err, f.relay.Discard()); err != nil {
 		f.engine.options.Logger.Error(err, "Ending the plugins of a pulumi that failed", "folder", f.run.ID)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/sig"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/bridge"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 )
 
@@ -91,8 +92,11 @@ func visible(parts ...map[string]any) map[string]any {
 }
 
 // attached names the packages that are served elsewhere, as the CLI wants it.
-func (o Options) attached() string {
+func (o Options) attached(relay *bridge.Relay) string {
 	var all []string
+	if relay != nil {
+		all = append(all, bridge.Plugin+":"+strconv.Itoa(relay.Port()))
+	}
 	for name, port := range o.Attached {
 		all = append(all, name+":"+strconv.Itoa(port))
 	}

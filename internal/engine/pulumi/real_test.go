@@ -26,6 +26,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
@@ -114,7 +115,7 @@ func newBench(t *testing.T, name string, mods ...func(*Options)) *bench {
 	dir := shortDir(t)
 	options := Options{
 		Binary: binary, WorkDir: dir, Plugins: repository(t, "bin", "pulumi-plugins"), ProviderMirror: repository(t, "bin", "mirror"),
-		WaitDelay: 20 * time.Second, Logger: testr.New(t), Sandbox: confined,
+		WaitDelay: 20 * time.Second, Logger: testr.New(t), Sandbox: confined, Warm: provider.Options{Max: 2},
 	}
 	for _, mod := range mods {
 		mod(&options)

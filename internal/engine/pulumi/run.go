@@ -16,6 +16,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/bridge"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/repeat"
@@ -39,6 +40,8 @@ type RunSpec struct {
 	Secret []string
 	// Environment is added to the engine's, for example credentials of the infrastructure.
 	Environment map[string]string
+	// Credentials names the Secret that the credentials are from; empty for none.
+	Credentials string
 	// Files are written into the run's folder, for the CLI's user alone, and removed with it. Their paths are in the CLI's environment, in
 	// the variables that they are named by.
 	Files map[string]string
@@ -86,6 +89,14 @@ func (r RunSpec) validate() error {
 	return errors.Join(reserved.CheckFiles(r.Files, r.Environment), reserved.Check(r.Environment))
 }
 
+// owner names whose credentials a run has, "" where nothing is known.
+func (r RunSpec) owner() string {
+	if r.Credentials == "" {
+		return ""
+	}
+	return r.Project + " " + r.Credentials
+}
+
 // checkKey refuses a checkpoint that the run's key does not open.
 func (r RunSpec) checkKey() error {
 	salt, err := SaltOf(r.begin())
@@ -113,6 +124,7 @@ type Workspace struct {
 	// begun is the checkpoint that the CLI finds, key its service; nil where the CLI is given the passphrase.
 	begun   []byte
 	key     *keyService
+	relay   *bridge.Relay // nil where the CLI starts bridges itself
 	redact  *redact.Redactor
 	command *command
 	stack   auto.Stack
@@ -205,6 +217,12 @@ func (f *Workspace) fill(ctx context.Context) (err error) {
 	}
 	if f.files, err = workdir.WriteFiles(f.dir, f.run.Files); err != nil {
 		return err
+	}
+	// Bridges that are kept running would look for this run's files in later runs.
+	if f.engine.bridges != nil && len(f.files) == 0 {
+		if f.relay, err = f.engine.bridges.Serve(f.engine.pluginEnvironment(f.run), f.run.owner()); err != nil {
+			return err
+		}
 	}
 	if err := writeProgram(f.run, f.path(programDir)); err != nil {
 		return fmt.Errorf("writing the program: %w", err)
@@ -325,7 +343,7 @@ func (f *Workspace) end(tidy func() error) error {
 		return nil
 	}
 	f.closed = true
-	err := errors.Join(f.key.close(), tidy(), os.RemoveAll(f.temporary()))
+	err := errors.Join(f.key.close(), f.relay.Close(), tidy(), os.RemoveAll(f.temporary()))
 	f.engine.slots <- f.slot
 	return f.redact.Error(err)
 }
