@@ -108,12 +108,14 @@ func (l *callLogs) calls() map[string]map[string]int {
 	return found
 }
 
-// commandOf returns the first argument that is no flag.
+// commandOf returns the first argument that is neither a flag nor the value of the one that has it apart.
 func commandOf(line string) string {
+	var value bool
 	for argument := range strings.FieldsSeq(line) {
-		if !strings.HasPrefix(argument, "-") {
+		if !value && !strings.HasPrefix(argument, "-") {
 			return argument
 		}
+		value = argument == "--event-log"
 	}
 	return line
 }
