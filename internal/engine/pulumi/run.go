@@ -210,19 +210,11 @@ func (f *Workspace) fill(ctx context.Context) (err error) {
 	if err := errors.Join(os.RemoveAll(f.temporary()), os.Mkdir(f.temporary(), 0o700)); err != nil {
 		return err
 	}
-	if serves {
-		if f.key, err = serveKey(f.socket(), f.run.Key, f.run.Key.token(f.run.ID)); err != nil {
-			return err
-		}
-	}
 	if f.files, err = workdir.WriteFiles(f.dir, f.run.Files); err != nil {
 		return err
 	}
-	// Bridges that are kept running would look for this run's files in later runs.
-	if f.engine.bridges != nil && len(f.files) == 0 {
-		if f.relay, err = f.engine.bridges.Serve(f.engine.pluginEnvironment(f.run), f.run.owner()); err != nil {
-			return err
-		}
+	if err := f.serve(serves); err != nil {
+		return err
 	}
 	if err := writeProgram(f.run, f.path(programDir)); err != nil {
 		return fmt.Errorf("writing the program: %w", err)
@@ -246,6 +238,20 @@ func (f *Workspace) fill(ctx context.Context) (err error) {
 		}
 	}
 	return f.open(ctx)
+}
+
+// serve begins to serve what the CLI gets from this process: its key, and bridges.
+func (f *Workspace) serve(key bool) (err error) {
+	if key {
+		if f.key, err = serveKey(f.socket(), f.run.Key, f.run.Key.token(f.run.ID)); err != nil {
+			return err
+		}
+	}
+	// Bridges that are kept running would look for this run's files in later runs.
+	if f.engine.bridges != nil && len(f.files) == 0 {
+		f.relay, err = f.engine.bridges.Serve(f.engine.pluginEnvironment(f.run), f.run.owner())
+	}
+	return err
 }
 
 func (f *Workspace) writeBackend() error {
