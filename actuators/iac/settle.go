@@ -50,9 +50,10 @@ func (t *task) Settle(ctx context.Context, outcome error) error {
 	return t.report(outcome)
 }
 
-// keepsInputs reports whether a run that succeeded has its inputs kept with the state. Those of a create are kept with its intent.
+// keepsInputs reports whether a run that succeeded has its inputs kept with the state. Those of a create are kept with its intent, and those of an
+// adoption too, but an earlier try may have had others.
 func (t *task) keepsInputs() bool {
-	return t.decision.Operation == runs.Update && !t.decision.Lookup || t.facts.Inputs == nil && t.decision.Operation != runs.Create
+	return t.decision.Operation == runs.Update && (!t.decision.Lookup || t.decision.Adopt) || t.facts.Inputs == nil && t.decision.Operation != runs.Create
 }
 
 // save stores a state that the engine could not save. While that fails its workspace stays, and so do the lock and the intent: the Machine's
