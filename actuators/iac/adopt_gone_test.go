@@ -1,10 +1,13 @@
 package iac
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
@@ -33,6 +36,60 @@ func (b *bench) settlesDeletion(machine *machinev1beta1.Machine) {
 	}
 	if err != nil {
 		b.t.Fatalf("its deletion does not end: %v", err)
+	}
+}
+
+// afterAMinute are pieces of the kubemark module to replace, so that what it does not find counts a minute later.
+var afterAMinute = []string{"  lookup:\n    absent:\n", "  lookup:\n    settleSeconds: 60\n    absent:\n"}
+
+func TestNothingToAdoptLetsADeletedMachineGo(t *testing.T) {
+	for name, names := range map[string]func(*machinev1beta1.Machine){
+		"by its provider ID": func(*machinev1beta1.Machine) {},
+		"by the instance's ID": func(machine *machinev1beta1.Machine) {
+			machine.Spec.ProviderID = nil
+			metav1.SetMetaDataAnnotation(&machine.ObjectMeta, lifecycle.AdoptIDAnnotation, machine.Name)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.upgrade(changedModule(t, "", afterAMinute...), "owner-1")
+			machine := b.foreign()
+			if err := b.client.Delete(t.Context(), b.node(machine)); err != nil {
+				t.Fatal(err)
+			}
+			names(machine)
+			b.deletedForeign(machine)
+			ask(machine, lifecycle.AdoptionAdopt)
+			began := b.clock.Now()
+			b.settlesDeletion(machine)
+			if took := b.clock.Now().Sub(began); took < time.Minute {
+				t.Errorf("it is let go after %s, want two searches a minute apart", took)
+			}
+			if exists, err := b.Exists(t.Context(), machine); exists || err != nil {
+				t.Errorf("Exists is %t, %v", exists, err)
+			}
+			if f := b.factsOf(machine); f.Stored || !f.Destroyed() {
+				t.Errorf("it leaves %+v", f)
+			}
+			if said := b.said("Deleted nothing: there is no instance with"); said == "" {
+				t.Error("no event says why nothing was deleted")
+			}
+		})
+	}
+}
+
+// said returns an event that has a text, empty for none.
+func (b *bench) said(text string) string {
+	b.t.Helper()
+	for {
+		select {
+		case event := <-b.recorder.(*events.FakeRecorder).Events:
+			if strings.Contains(event, text) {
+				return event
+			}
+		default:
+			return ""
+		}
 	}
 }
 

@@ -26,7 +26,7 @@ func (t *task) Settle(ctx context.Context, outcome error) error {
 	if err := t.save(ctx); err != nil {
 		return runs.NotSettled(fmt.Errorf("saving the state that the engine could not save: %w", errors.Join(err, outcome)))
 	}
-	if outcome == nil && t.decision.Operation == runs.Destroy {
+	if outcome == nil && (t.decision.Operation == runs.Destroy || t.absent) {
 		t.keepOutput(ctx)
 		return t.deleteState(ctx)
 	}
@@ -79,16 +79,19 @@ func (t *task) deleteState(ctx context.Context) error {
 	if err := t.session.Delete(ctx); err != nil {
 		return t.releaseFailed(ctx, err)
 	}
-	if t.facts.HasResources() || t.imported {
+	switch {
+	case t.absent:
+		reporting.Succeeded(runs.Destroy, t.machine, "Deleted nothing: "+t.adoption.Refused).Send(t.actuator.recorder)
+	case t.facts.HasResources() || t.imported:
 		reporting.Succeeded(runs.Destroy, t.machine, "Deleted the instance").Send(t.actuator.recorder)
 	}
 	t.reportLeftBehind()
 	return nil
 }
 
-// markDestroyed writes on the Machine that its instance is gone. A Machine without a witness has had none.
+// markDestroyed writes on the Machine that its instance is gone. A Machine without a witness has had none, unless it names one.
 func (t *task) markDestroyed(ctx context.Context) error {
-	if t.facts.Gone || t.facts.Witness == nil && !t.facts.Provisioned {
+	if t.facts.Gone || t.facts.Witness == nil && !t.facts.Provisioned && !t.absent {
 		return nil
 	}
 	now := t.actuator.clock.Now().UTC()

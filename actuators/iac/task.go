@@ -43,6 +43,8 @@ type task struct {
 	found *record.DriftCheck
 	// adoption is what was found about an adoption, nil for nothing.
 	adoption *record.PlannedAdoption
+	// absent says that there is no instance to adopt for a Machine that is being deleted.
+	absent bool
 	// changed says that the run has changed infrastructure.
 	changed bool
 	// making are the resources that the engine has begun to make and has not said to be made.
