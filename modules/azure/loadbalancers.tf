@@ -51,6 +51,8 @@ resource "azurerm_network_interface_backend_address_pool_association" "primary" 
   ip_configuration_name   = each.value.configuration
   backend_address_pool_id = local.pool_ids[each.key]
 
+  depends_on = [azurerm_network_interface_security_group_association.primary]
+
   lifecycle {
     ignore_changes = [backend_address_pool_id]
   }
