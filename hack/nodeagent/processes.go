@@ -13,9 +13,16 @@ import (
 
 	"github.com/virtual-kubelet/virtual-kubelet/errdefs"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+)
+
+const (
+	// insistEvery is how often it is checked whether the API server has the end of a Pod, and insistFor for how long.
+	insistEvery = time.Second
+	insistFor   = 2 * time.Minute
 )
 
 // processes runs Pods of one container each. It implements virtual-kubelet's PodLifecycleHandler and PodNotifier.
@@ -123,6 +130,33 @@ func (p *processes) end(of *pod, code int, message string) {
 	p.report(of, phase, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 		ExitCode: int32(code), Reason: reason, Message: message, FinishedAt: metav1.Now(),
 	}})
+	go p.insist(of, phase)
+}
+
+// insist reports that a Pod has ended until the API server has it. A report is refused that brings back what somebody has removed from the Pod's metadata
+// meanwhile, as the Job's controller does with its finalizer.
+func (p *processes) insist(of *pod, phase corev1.PodPhase) {
+	ctx, cancel := context.WithTimeout(context.Background(), insistFor)
+	defer cancel()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(insistEvery):
+		}
+		p.mu.Lock()
+		reported := of.object.DeepCopy()
+		notify := p.notify
+		p.mu.Unlock()
+		live, err := p.client.CoreV1().Pods(reported.Namespace).Get(ctx, reported.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err), err == nil && (live.UID != reported.UID || live.Status.Phase == phase):
+			return
+		case err == nil && notify != nil:
+			reported.ObjectMeta = live.ObjectMeta
+			notify(reported)
+		}
+	}
 }
 
 // report passes the state of a Pod on.
