@@ -76,7 +76,9 @@ func TestRunsAreQueued(t *testing.T) {
 func TestAQueuedRunIsCutOff(t *testing.T) {
 	w := open(t)
 	w.startKueue()
-	manager := w.startManager("--run-queue="+queue, "--run-cpu=250m", "--run-memory=768Mi")
+	// The lease is long enough for a busy machine, and short enough to wait for after each kill.
+	manager := w.startManager("--run-queue="+queue, "--run-cpu=250m", "--run-memory=768Mi",
+		"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=45s", "--leader-elect-retry-period=2s")
 	again := func() {
 		w.must(manager.Kill())
 		started, err := manager.Restart(w.Context())
