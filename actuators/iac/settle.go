@@ -121,7 +121,7 @@ func (t *task) lastRun(outcome error) record.LastRun {
 		return last
 	case open:
 		last.Result = record.RunUndecided
-	case errors.Is(outcome, runs.ErrStopping):
+	case runs.Interrupted(outcome):
 		last.Result = record.RunInterrupted
 	default:
 		last.Result = record.RunFailed
