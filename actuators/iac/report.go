@@ -55,7 +55,7 @@ func (t *task) reportLeftBehind() {
 	if t.facts.State == nil {
 		return
 	}
-	if had, err := readOutputs(t.facts.State); err == nil && len(had.Outlives) > 0 {
+	if had, err := t.facts.Outputs(); err == nil && len(had.Outlives) > 0 {
 		reporting.LeftBehind(t.machine, had.Outlives).Send(t.actuator.recorder)
 	}
 }

@@ -22,6 +22,9 @@ func (a *Actuator) submit(o *observation, d lifecycle.Decision) error {
 	t := newTask(a, o.machine, d.Operation)
 	request := t.request(wanted)
 	request.Group, request.Task = groupOf(o.machine), t
+	if wanted != nil {
+		request.Batch = a.batchKey(wanted, o.facts, d)
+	}
 	status, err := a.pool.Submit(request)
 	if err != nil {
 		return actuators.InProgress(reporting.ProgressInterval, "%s", err.Error())

@@ -180,6 +180,7 @@ func newPool(o options, runners map[v1alpha1.Engine]runner.Runner, budget *memor
 		Memory:             budget,
 		MaxConcurrent:      o.maxRuns,
 		MaxConcurrentDrift: o.maxDriftRuns,
+		MaxBatch:           o.driftBatch,
 		MaxQueued:          o.maxQueuedRuns,
 		Deadline:           o.runTimeout,
 		MaxWait:            o.jobs.queueTimeout,

@@ -13,6 +13,8 @@ type Options struct {
 	MaxConcurrent int
 	// MaxConcurrentDrift is how many of these may be drift checks; default a quarter, at least one.
 	MaxConcurrentDrift int
+	// MaxBatch is how many runs with the same Request.Batch may be executed together; default 1, each alone.
+	MaxBatch int
 	// MaxPerGroup is how many workers the runs of one group may hold while others wait; default half of them, at least one. A group that
 	// is the only one to wait may hold more, but leaves an eighth of the workers, at least one, to whoever comes next.
 	MaxPerGroup int
@@ -47,6 +49,7 @@ type Options struct {
 func (o *Options) setDefaults() {
 	setDefault(&o.MaxConcurrent, 4)
 	setDefault(&o.MaxConcurrentDrift, max(1, o.MaxConcurrent/4))
+	setDefault(&o.MaxBatch, 1)
 	setDefault(&o.MaxPerGroup, max(1, o.MaxConcurrent/2))
 	setDefault(&o.MaxPerCredential, max((3*o.MaxConcurrent+3)/4, 3*reserved(o.MaxConcurrent)+1))
 	setDefault(&o.Aging, time.Minute)

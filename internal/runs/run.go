@@ -21,6 +21,12 @@
 // Where there is Options.Memory, the run whose turn it is waits until it fits beside those that run, and the others wait behind it. The guarantee
 // holds then with as many workers as runs fit.
 //
+// # Batches
+//
+// Runs with the same Request.Batch that wait in one group, for the same operation and with the same credential, may be executed together by one worker, which
+// counts as one run. They begin when the turn of the first of them comes, and nothing waits for more of them. One whose outcome is ErrAlone waits again,
+// behind its group's, so that a batch holds its worker no longer than one run does.
+//
 // # The guarantee
 //
 // A run gives its worker back after T at the latest: its deadline, what the engine needs to end when it is interrupted, twice the
@@ -136,6 +142,8 @@ type Request struct {
 	Engine string
 	// Run is the name that the run's processes are known by, and Footprint that of all runs which are expected to take as much memory.
 	Run, Footprint string
+	// Batch is the same for runs that may be executed together; their tasks are Batchers. Empty for one that is executed alone.
+	Batch string
 	// Fingerprint identifies what the run is asked to reach. A failed run is repeated at once when it differs, else after a
 	// pause that grows with every failure.
 	Fingerprint string
