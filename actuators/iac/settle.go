@@ -288,7 +288,7 @@ func (t *task) attachments() state.Attachments {
 	}
 	attached := state.Attachments{lifecycle.InputsAttachment: packed}
 	if len(packed) > state.MaxAttachmentBytes-reporting.MaxPackedTranscript-reporting.MaxPackedWithheld {
-		attached[attachedOutput], attached[attachedWithheld] = nil, nil
+		attached[reporting.OutputAttachment], attached[reporting.WithheldAttachment] = nil, nil
 	}
 	return attached
 }

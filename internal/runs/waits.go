@@ -84,8 +84,8 @@ func (p *Pool) Interrupt(uid types.UID) bool {
 	return true
 }
 
-// begin bounds the Execute of a run, which ends with end.
-func (p *Pool) begin(r *run, cancel context.CancelCauseFunc) (end func()) {
+// bound bounds the Execute of a run, which ends with end.
+func (p *Pool) bound(r *run, cancel context.CancelCauseFunc) (end func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r.limit = newLimit(cancel, r.status.Deadline, p.options.MaxWait, p.options.Clock.Now())

@@ -85,7 +85,7 @@ func (p *Pool) intend(base context.Context, r *run) error {
 func (p *Pool) execute(base context.Context, r *run) (timedOut bool, outcome error) {
 	ctx, cancel := context.WithCancelCause(base)
 	defer cancel(nil)
-	defer p.begin(r, cancel)()
+	defer p.bound(r, cancel)()
 	outcome = r.Task.Execute(ctx)
 	cause := context.Cause(ctx)
 	if outcome == nil || cause == nil {

@@ -376,13 +376,6 @@ func usedBy(one object) string {
 	return machine
 }
 
-// add puts a resource there as others have made it.
-func (a *arm) add(id string, one object) {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	a.store(armGroup+"/providers/"+id, one)
-}
-
 // property returns a field of a resource, as JSON.
 func (a *arm) property(id string, path ...string) string {
 	a.mutex.Lock()
