@@ -44,12 +44,12 @@ func (t *task) checkOtherOwners(ctx context.Context, providerID string) error {
 	}
 	for uid, name := range list.machines[providerID] {
 		if uid != t.uid {
-			return &refusedAdoption{fmt.Sprintf("the Machines %s and %s both name the instance %s; remove the providerID of the one that it does not belong to, or delete that one "+
+			return &refusedAdoption{why: fmt.Sprintf("the Machines %s and %s both name the instance %s; remove the providerID of the one that it does not belong to, or delete that one "+
 				"after removing its finalizer", t.key.Name, name, providerID)}
 		}
 	}
 	if name, known := list.states[providerID]; known {
-		return &refusedAdoption{fmt.Sprintf("the state of the Machine %s, which is gone, has the instance %s; see kubectl machine orphans", name, providerID)}
+		return &refusedAdoption{why: fmt.Sprintf("the state of the Machine %s, which is gone, has the instance %s; see kubectl machine orphans", name, providerID)}
 	}
 	return nil
 }

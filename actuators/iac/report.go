@@ -14,7 +14,7 @@ import (
 // report sends the events of an outcome and returns its typed error.
 func (t *task) report(outcome error) error {
 	_, open := errors.AsType[*undecidedError](outcome)
-	quiet := open || errors.Is(outcome, runs.ErrStopping)
+	quiet := open || runs.Interrupted(outcome)
 	if t.decision.Operation == runs.Drift && !quiet {
 		t.reportDrift(outcome)
 	}

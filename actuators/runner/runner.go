@@ -73,6 +73,9 @@ type RunSpec struct {
 	Search engine.Search
 	// NotFound says that a lookup of this run has found nothing: what an earlier run had begun to make, as its state says, is not there.
 	NotFound bool
+	// Waits receives what the run waits for outside of this process before its engine works, such as a queue of the cluster; nothing when it goes on.
+	// Nil for nobody. It must not block.
+	Waits func(what string)
 	// Progress receives what the engine does while it does it. It must not block.
 	Progress func(engine.Event)
 	// Output receives what the engine prints for people, message by message, free of sensitive strings. It must not block. Withheld receives the

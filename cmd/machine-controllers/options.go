@@ -213,7 +213,7 @@ func (o *options) complete() error {
 	for name, value := range map[string]int64{
 		"max-concurrent-runs": int64(o.maxRuns), "drift-batch": int64(o.driftBatch), "max-queued-runs": int64(o.maxQueuedRuns), "max-concurrent-reconciles": int64(o.reconciles),
 		"max-concurrent-drains": int64(o.maxDrains),
-		"run-timeout":           int64(o.runTimeout), "interrupt-grace": int64(o.interruptGrace), "drift-interval": int64(o.driftInterval),
+		"run-timeout":           int64(o.runTimeout), "run-queue-timeout": int64(o.jobs.queueTimeout), "interrupt-grace": int64(o.interruptGrace), "drift-interval": int64(o.driftInterval),
 		"orphan-grace-period": int64(o.orphanGrace),
 		"sync-period":         int64(o.syncPeriod), "kube-api-burst": int64(o.burst), "kube-api-qps": int64(o.qps),
 	} {

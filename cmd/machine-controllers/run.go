@@ -183,6 +183,7 @@ func newPool(o options, runners map[v1alpha1.Engine]runner.Runner, budget *memor
 		MaxBatch:           o.driftBatch,
 		MaxQueued:          o.maxQueuedRuns,
 		Deadline:           o.runTimeout,
+		MaxWait:            o.jobs.queueTimeout,
 		StopTimeout:        o.stopTimeout() - stopSlack/2,
 		Logger:             ctrl.Log.WithName("runs"),
 		Metrics:            series,

@@ -29,6 +29,8 @@ type Options struct {
 	Deadline time.Duration
 	// MinDeadline is what the deadline of a run is halved down to, which used up its last one; default 5 minutes.
 	MinDeadline time.Duration
+	// MaxWait bounds how long a run may wait for something outside of this process, see Pool.Waits; default 24 hours.
+	MaxWait time.Duration
 	// BookkeepingTimeout bounds Intend and Settle, each; default 2 minutes.
 	BookkeepingTimeout time.Duration
 	// StopTimeout bounds how long Start waits for running tasks once it is stopped; default 4 minutes.
@@ -54,6 +56,7 @@ func (o *Options) setDefaults() {
 	setDefault(&o.MaxQueued, 10000)
 	setDefault(&o.Deadline, 30*time.Minute)
 	setDefault(&o.MinDeadline, 5*time.Minute)
+	setDefault(&o.MaxWait, 24*time.Hour)
 	setDefault(&o.BookkeepingTimeout, 2*time.Minute)
 	setDefault(&o.StopTimeout, 4*time.Minute)
 	setDefault(&o.RetryBase, 5*time.Second)

@@ -41,6 +41,8 @@ type run struct {
 	status Status
 	// timeouts is how often in a row a run like this one has used up its deadline.
 	timeouts int
+	// limit bounds its Execute; nil before and after.
+	limit *limit
 	// with are the runs that are executed together with it.
 	with []*run
 
@@ -338,11 +340,13 @@ func pause(failures int, base, limit time.Duration) time.Duration {
 }
 
 func (p *Pool) wake(ctx context.Context, machine types.NamespacedName) {
-	woken := event.GenericEvent{Object: &metav1.PartialObjectMetadata{
-		ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: machine.Name},
-	}}
 	select {
-	case p.events <- woken:
+	case p.events <- woken(machine):
 	case <-ctx.Done():
 	}
+}
+
+// woken returns the event that wakes a Machine.
+func woken(machine types.NamespacedName) event.GenericEvent {
+	return event.GenericEvent{Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: machine.Name}}}
 }

@@ -83,8 +83,9 @@ func (p *Pool) intend(base context.Context, r *run) error {
 
 // execute returns whether the deadline has ended the task, and its outcome, joined with the cause when it was cancelled.
 func (p *Pool) execute(base context.Context, r *run) (timedOut bool, outcome error) {
-	ctx, cancel := context.WithTimeoutCause(base, r.status.Deadline, ErrDeadline)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(base)
+	defer cancel(nil)
+	defer p.bound(r, cancel)()
 	outcome = r.Task.Execute(ctx)
 	cause := context.Cause(ctx)
 	if outcome == nil || cause == nil {
