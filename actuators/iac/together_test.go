@@ -218,3 +218,25 @@ func TestABatchThatFailsLeavesEachToItself(t *testing.T) {
 		t.Errorf("folders %q are left (%v), want none with the inputs of a batch", left, err)
 	}
 }
+
+func TestAModuleThatAlwaysWarnsIsCheckedAlone(t *testing.T) {
+	b := newBench(t)
+	b.batch = 10
+	b.upgrade(changedModule(t, `
+check "made" {
+  assert {
+    condition     = kubectl_manifest.this.uid == ""
+    error_message = "There is an instance."
+  }
+}
+`), "owner-1")
+	machines := b.fleet(2)
+	for n, want := range []int64{3, 3, 3, 2} {
+		if starts := b.fallDue(machines); starts != want {
+			t.Errorf("check %d of two Machines: %d processes, want %d", n+1, starts, want)
+		}
+		for _, machine := range machines {
+			b.wantCheck(machine, record.DriftNone, false)
+		}
+	}
+}

@@ -7,24 +7,50 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/batch"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
+// maxUnclear is after how many plans for several Machines, one after another, that said something of none in particular a module is planned for each alone:
+// it will always have the engine warn, and each check would be made twice.
+const maxUnclear = 3
+
+// calledModule is a module that may be planned for several Machines.
+type calledModule struct {
+	*batch.Module
+	unclear atomic.Int32
+}
+
 // called returns how the module of a run is planned for several Machines; nil where it is not.
-func (r *Runner) called(used *module.Module) *batch.Module {
+func (r *Runner) called(used *module.Module) *calledModule {
 	if known, ok := r.batches.Load(used.Digest()); ok {
-		return known.(*batch.Module)
+		return known.(*calledModule)
 	}
-	found, err := batch.NewModule(used.Files())
-	if err != nil {
-		found = nil // its Machines are checked one by one
+	read, err := batch.NewModule(used.Files())
+	var found *calledModule
+	if err == nil {
+		found = &calledModule{Module: read}
 	}
-	r.batches.Store(used.Digest(), found)
-	return found
+	known, _ := r.batches.LoadOrStore(used.Digest(), found)
+	return known.(*calledModule)
+}
+
+// clean returns which of the runs of a module a report finds as applied.
+func (r *Runner) clean(called *calledModule, digest string, report *engine.Report, count int) []bool {
+	asApplied := batch.Clean(report, count)
+	if asApplied != nil {
+		called.unclear.Store(0)
+		return asApplied
+	}
+	if called.unclear.Add(1) >= maxUnclear {
+		r.batches.Store(digest, (*calledModule)(nil))
+	}
+	return make([]bool, count)
 }
 
 // BatchKey implements runner.BatchChecker.
@@ -75,11 +101,11 @@ func (r *Runner) CheckBatch(ctx context.Context, runs []runner.RunSpec) (asAppli
 	if err != nil {
 		return nil, err
 	}
-	return batch.Clean(report, len(runs)), nil
+	return r.clean(called, runs[0].Module.Digest(), report, len(runs)), nil
 }
 
 // together returns one run for several, with the state that it reads. What the engine prints in it is of use to nobody.
-func together(ctx context.Context, called *batch.Module, runs []runner.RunSpec) (all runner.RunSpec, stored []byte, err error) {
+func together(ctx context.Context, called *calledModule, runs []runner.RunSpec) (all runner.RunSpec, stored []byte, err error) {
 	all = runs[0]
 	all.Progress, all.Output, all.Withheld, all.Sensitive = nil, nil, nil, nil
 	var variables, states [][]byte

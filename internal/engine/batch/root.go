@@ -78,20 +78,23 @@ func (m *Module) Variables(machines [][]byte) ([]byte, error) {
 }
 
 // Clean returns for each of so many Machines whether a plan of the root module has found it as its state says: no resource and no output would
-// change or has changed, and nothing is reported of it. Where anything is reported that belongs to no Machine, none is.
+// change or has changed, and nothing is reported of it. Where anything is reported that belongs to no Machine, nothing is known of any: nil.
 func Clean(report *engine.Report, count int) []bool {
-	clean, none := make([]bool, count), make([]bool, count)
+	clean := make([]bool, count)
 	changes, drift, diagnostics := len(report.Changes), len(report.Drift), len(report.Diagnostics)
 	if report.Text != "" || report.Unknown > 0 || len(report.Outputs) != count {
-		return none
+		return nil
 	}
 	for n := range count {
 		part := report.ForModule(callOf(n))
+		if part.Planned.Operation == "" {
+			return nil
+		}
 		changes, drift, diagnostics = changes-len(part.Changes), drift-len(part.Drift), diagnostics-len(part.Diagnostics)
 		clean[n] = part.NoChange() && len(part.Drift)+len(part.Diagnostics) == 0 && report.Outputs[nameOf(n)].Action == engine.ActionNoOp
 	}
 	if changes+drift+diagnostics > 0 {
-		return none
+		return nil
 	}
 	return clean
 }
