@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -106,7 +107,7 @@ func (a *Actuator) addStateOwner(ctx context.Context, head state.Head, states ma
 	if err != nil {
 		return err
 	}
-	if out, err := readOutputs(parsed); err == nil && out.ProviderID != "" {
+	if out, err := (&lifecycle.Facts{State: parsed}).Outputs(); err == nil && out.ProviderID != "" {
 		states[out.ProviderID] = head.Meta[strings.TrimPrefix(state.AnnotationMachine, state.Prefix)]
 	}
 	return nil

@@ -23,6 +23,9 @@ const maxMessage = 2 << 10
 // Settle implements runs.Task: a state that the engine could not save is saved, then one write clears intent and lock and records
 // the outcome. The intent stays where it is not known what the engine did.
 func (t *task) Settle(ctx context.Context, outcome error) error {
+	if errors.Is(outcome, runs.ErrAlone) {
+		return t.giveBack(ctx)
+	}
 	if err := t.save(ctx); err != nil {
 		return runs.NotSettled(fmt.Errorf("saving the state that the engine could not save: %w", errors.Join(err, outcome)))
 	}
@@ -48,6 +51,14 @@ func (t *task) Settle(ctx context.Context, outcome error) error {
 		return runs.NotSettled(fmt.Errorf("recording the outcome: %w", errors.Join(err, outcome)))
 	}
 	return t.report(outcome)
+}
+
+// giveBack gives the lock back after nothing was found out.
+func (t *task) giveBack(ctx context.Context) error {
+	if err := t.session.Release(ctx, nil); err != nil {
+		return runs.NotSettled(fmt.Errorf("giving the lock back: %w", err))
+	}
+	return runs.ErrAlone
 }
 
 // keepsInputs reports whether a run that succeeded has its inputs kept with the state. Those of a create are kept with its intent, and those of an
@@ -121,7 +132,7 @@ func (t *task) lastRun(outcome error) record.LastRun {
 		return last
 	case open:
 		last.Result = record.RunUndecided
-	case errors.Is(outcome, runs.ErrStopping):
+	case runs.Interrupted(outcome):
 		last.Result = record.RunInterrupted
 	default:
 		last.Result = record.RunFailed
@@ -277,7 +288,7 @@ func (t *task) attachments() state.Attachments {
 	}
 	attached := state.Attachments{lifecycle.InputsAttachment: packed}
 	if len(packed) > state.MaxAttachmentBytes-reporting.MaxPackedTranscript-reporting.MaxPackedWithheld {
-		attached[attachedOutput], attached[attachedWithheld] = nil, nil
+		attached[reporting.OutputAttachment], attached[reporting.WithheldAttachment] = nil, nil
 	}
 	return attached
 }

@@ -3,6 +3,9 @@ module github.com/machine-iac/machine-iac-operator/hack/tools/pulumi-language-ya
 
 go 1.26.0
 
+// Later ones compute the widths of all characters when a process starts.
+replace github.com/mattn/go-runewidth => github.com/mattn/go-runewidth v0.0.24
+
 tool github.com/pulumi/pulumi-yaml/cmd/pulumi-language-yaml
 
 require (

@@ -3,6 +3,13 @@ module github.com/machine-iac/machine-iac-operator/hack/tools/pulumi
 
 go 1.26.0
 
+// What costs time when a process starts, and is of no use to a run: dictionaries of passwords, and the widths of all characters.
+replace (
+	github.com/ccojocar/zxcvbn-go => ./strength/ccojocar
+	github.com/mattn/go-runewidth => github.com/mattn/go-runewidth v0.0.24
+	github.com/nbutton23/zxcvbn-go => ./strength/nbutton23
+)
+
 tool github.com/pulumi/pulumi/pkg/v3/cmd/pulumi
 
 require (

@@ -130,8 +130,8 @@ func readAbandonedRun(dir string) (AbandonedRun, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return AbandonedRun{}, err
 	}
-	if _, err := readCheckpoint(raw); err == nil && checksum(raw) != record.Opened {
-		found.Checkpoint = raw
+	if checkpoint, err := stored(raw); err == nil && checksum(raw) != record.Opened {
+		found.Checkpoint = checkpoint
 	}
 	return found, nil
 }
@@ -152,7 +152,7 @@ func (f *Workspace) writeMetadata() error {
 		return fmt.Errorf("writing the run's identity: %w", err)
 	}
 	content, err := json.Marshal(runMetadata{
-		Project: f.run.Project, Lookup: f.run.Search != "", Started: f.engine.options.Clock.Now(), Opened: checksum(f.run.begin()), Identity: identity,
+		Project: f.run.Project, Lookup: f.run.Search != "", Started: f.engine.options.Clock.Now(), Opened: checksum(f.begun), Identity: identity,
 	})
 	if err != nil {
 		return fmt.Errorf("writing the run's record: %w", err)

@@ -227,7 +227,6 @@ func (e *Engine) environment(f *Workspace) map[string]string {
 		"TMPDIR":                   f.temporary(),
 		"PULUMI_HOME":              f.path("home"),
 		"PULUMI_BACKEND_URL":       "file://" + f.path(backendDir),
-		"PULUMI_CONFIG_PASSPHRASE": f.run.Key.passphrase,
 		"PULUMI_SKIP_UPDATE_CHECK": "true",
 		"PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION":   "true",
 		"PULUMI_IGNORE_AMBIENT_PLUGINS":                 "true",
@@ -237,6 +236,11 @@ func (e *Engine) environment(f *Workspace) map[string]string {
 		// Has the CLI write its events.
 		"PULUMI_DEBUG_COMMANDS": "true",
 	})
+	if f.key != nil {
+		environment[serviceAddress], environment[serviceToken] = "unix://"+f.socket(), f.run.Key.token(f.run.ID)
+	} else {
+		environment["PULUMI_CONFIG_PASSPHRASE"] = f.run.Key.passphrase
+	}
 	if attached := e.options.attached(); attached != "" {
 		environment["PULUMI_DEBUG_PROVIDERS"] = attached
 	}

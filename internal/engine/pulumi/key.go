@@ -2,7 +2,9 @@ package pulumi
 
 import (
 	"context"
+	"crypto/pbkdf2"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -14,6 +16,8 @@ import (
 const (
 	passphraseBytes = 32
 	saltBytes       = 8
+	// rounds is how often Pulumi hashes a passphrase.
+	rounds = 1_000_000
 	// proof is what Pulumi encrypts to detect a wrong passphrase.
 	proof = "pulumi"
 )
@@ -22,6 +26,7 @@ const (
 type Key struct {
 	passphrase string
 	salt       string
+	derived    []byte
 	crypter    config.Crypter
 }
 
@@ -33,12 +38,25 @@ func NewKey(ctx context.Context) (*Key, error) {
 	}
 	passphrase := base64.RawURLEncoding.EncodeToString(random[:passphraseBytes])
 	salt := random[passphraseBytes:]
-	crypter := config.NewSymmetricCrypterFromPassphrase(passphrase, salt)
-	sealed, err := crypter.EncryptValue(ctx, proof)
+	key, err := derive(passphrase, salt)
 	if err != nil {
 		return nil, fmt.Errorf("making a key: %w", err)
 	}
-	return &Key{passphrase: passphrase, salt: "v1:" + base64.StdEncoding.EncodeToString(salt) + ":" + sealed, crypter: crypter}, nil
+	sealed, err := key.crypter.EncryptValue(ctx, proof)
+	if err != nil {
+		return nil, fmt.Errorf("making a key: %w", err)
+	}
+	key.salt = "v1:" + base64.StdEncoding.EncodeToString(salt) + ":" + sealed
+	return key, nil
+}
+
+// derive makes the key of a passphrase as Pulumi does.
+func derive(passphrase string, salt []byte) (*Key, error) {
+	derived, err := pbkdf2.Key(sha256.New, passphrase, salt, rounds, config.SymmetricCrypterKeyBytes)
+	if err != nil {
+		return nil, fmt.Errorf("deriving it from its passphrase: %w", err)
+	}
+	return &Key{passphrase: passphrase, derived: derived, crypter: config.NewSymmetricCrypter(derived)}, nil
 }
 
 // ReadKey reads what Passphrase and Salt of a key returned.
@@ -51,11 +69,15 @@ func ReadKey(ctx context.Context, passphrase, salt string) (*Key, error) {
 	if err != nil {
 		return nil, errors.New("reading a key: its salt is not base64")
 	}
-	crypter := config.NewSymmetricCrypterFromPassphrase(passphrase, raw)
-	if opened, err := crypter.DecryptValue(ctx, parts[2]); err != nil || opened != proof {
+	key, err := derive(passphrase, raw)
+	if err != nil {
+		return nil, fmt.Errorf("reading a key: %w", err)
+	}
+	if opened, err := key.crypter.DecryptValue(ctx, parts[2]); err != nil || opened != proof {
 		return nil, errors.New("reading a key: the passphrase is not the salt's")
 	}
-	return &Key{passphrase: passphrase, salt: salt, crypter: crypter}, nil
+	key.salt = salt
+	return key, nil
 }
 
 // Passphrase returns what PULUMI_CONFIG_PASSPHRASE must be to read checkpoints by hand.

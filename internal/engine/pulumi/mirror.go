@@ -27,7 +27,7 @@ func (f *Workspace) mirrored(ctx context.Context, preview bool, work func()) err
 		work()
 		return nil
 	}
-	m := &mirror{file: f.stateFile(), save: f.run.Save, failed: func(err error) {
+	m := &mirror{file: f.stateFile(), save: f.save, failed: func(err error) {
 		f.engine.options.Logger.Error(err, "Saving a checkpoint while pulumi works; it is tried again", "folder", f.run.ID)
 	}}
 	// It is watched first, so that no change is missed before the work.
@@ -53,11 +53,22 @@ func (f *Workspace) saveLast(ctx context.Context, m *mirror) error {
 	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
 	if err := m.sync(saving); err != nil {
-		f.unsaved = m.seen
+		if f.unsaved, _ = stored(m.seen); f.unsaved == nil {
+			f.unsaved = m.seen // better than nothing
+		}
 		return err
 	}
 	f.unsaved = nil
 	return nil
+}
+
+// save stores a checkpoint that the CLI has written.
+func (f *Workspace) save(ctx context.Context, checkpoint []byte) error {
+	checkpoint, err := stored(checkpoint)
+	if err != nil {
+		return err
+	}
+	return f.run.Save(ctx, checkpoint)
 }
 
 // mirror saves a file's content as often as it changes. Pulumi replaces it whole.

@@ -63,13 +63,13 @@ func (f *Workspace) Destroy(ctx context.Context) (*engine.Report, error) {
 	}})
 }
 
-// Checkpoint returns the stack's checkpoint as it is.
+// Checkpoint returns the stack's checkpoint, as it is to be stored.
 func (f *Workspace) Checkpoint() ([]byte, error) {
 	raw, err := os.ReadFile(f.stateFile())
 	if err != nil {
 		return nil, fmt.Errorf("reading the checkpoint: %w", err)
 	}
-	return raw, nil
+	return stored(raw)
 }
 
 // operationCall is one process of the CLI.

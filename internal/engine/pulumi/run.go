@@ -3,6 +3,7 @@ package pulumi
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -104,11 +105,14 @@ func (r RunSpec) begin() []byte {
 
 // Workspace is an open run. Its methods run one CLI at a time; each returns a Report, also with an error.
 type Workspace struct {
-	engine  *Engine
-	slot    int
-	run     RunSpec
-	dir     string
-	files   map[string]string // paths, by the variables that they are in
+	engine *Engine
+	slot   int
+	run    RunSpec
+	dir    string
+	files  map[string]string // paths, by the variables that they are in
+	// begun is the checkpoint that the CLI finds, key its service; nil where the CLI is given the passphrase.
+	begun   []byte
+	key     *keyService
 	redact  *redact.Redactor
 	command *command
 	stack   auto.Stack
@@ -160,7 +164,7 @@ func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 func (e *Engine) redactor(r RunSpec) *redact.Redactor {
 	sensitive := r.Sensitive
 	if r.Key != nil {
-		sensitive = append([]string{r.Key.passphrase}, sensitive...)
+		sensitive = append([]string{r.Key.passphrase, r.Key.token(r.ID), base64.StdEncoding.EncodeToString(r.Key.derived)}, sensitive...)
 	}
 	return redact.New(sensitive).About(r.Secret).Inside(e.dir, []string{"runs", "t"}, []string{programDir})
 }
@@ -176,13 +180,28 @@ func (f *Workspace) temporary() string {
 	return filepath.Join(f.engine.temporary(), strconv.Itoa(f.slot))
 }
 
+// socket is where the run's key is served.
+func (f *Workspace) socket() string { return filepath.Join(f.temporary(), "key") }
+
 // fill writes what the CLI finds, by hand where a command of its own would write it: each costs a process.
 func (f *Workspace) fill(ctx context.Context) (err error) {
+	f.begun = f.run.begin()
+	serves := f.engine.serves(f.run)
+	if serves {
+		if f.begun, err = served(f.begun); err != nil {
+			return err
+		}
+	}
 	if err := f.writeMetadata(); err != nil {
 		return err
 	}
 	if err := errors.Join(os.RemoveAll(f.temporary()), os.Mkdir(f.temporary(), 0o700)); err != nil {
 		return err
+	}
+	if serves {
+		if f.key, err = serveKey(f.socket(), f.run.Key, f.run.Key.token(f.run.ID)); err != nil {
+			return err
+		}
 	}
 	if f.files, err = workdir.WriteFiles(f.dir, f.run.Files); err != nil {
 		return err
@@ -190,7 +209,7 @@ func (f *Workspace) fill(ctx context.Context) (err error) {
 	if err := writeProgram(f.run, f.path(programDir)); err != nil {
 		return fmt.Errorf("writing the program: %w", err)
 	}
-	settings, err := f.run.settings(f.path(programDir))
+	settings, err := f.run.settings(f.path(programDir), serves)
 	if err != nil {
 		return err
 	}
@@ -218,7 +237,7 @@ func (f *Workspace) writeBackend() error {
 	if err := os.WriteFile(f.path(backendDir, ".pulumi", "meta.yaml"), []byte("version: 1\n"), 0o600); err != nil {
 		return err
 	}
-	return os.WriteFile(f.stateFile(), f.run.begin(), 0o600)
+	return os.WriteFile(f.stateFile(), f.begun, 0o600)
 }
 
 func (f *Workspace) open(ctx context.Context) error {
@@ -306,7 +325,7 @@ func (f *Workspace) end(tidy func() error) error {
 		return nil
 	}
 	f.closed = true
-	err := errors.Join(tidy(), os.RemoveAll(f.temporary()))
+	err := errors.Join(f.key.close(), tidy(), os.RemoveAll(f.temporary()))
 	f.engine.slots <- f.slot
 	return f.redact.Error(err)
 }

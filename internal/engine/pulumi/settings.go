@@ -47,8 +47,8 @@ func (r RunSpec) variables() (map[string]json.RawMessage, error) {
 	return variables, nil
 }
 
-// settings returns the stack's settings for the program in a folder. JSON is YAML.
-func (r RunSpec) settings(program string) ([]byte, error) {
+// settings returns the stack's settings for the program in a folder, with its key served or derived. JSON is YAML.
+func (r RunSpec) settings(program string, serves bool) ([]byte, error) {
 	variables, err := r.variables()
 	if err != nil {
 		return nil, err
@@ -79,7 +79,11 @@ func (r RunSpec) settings(program string) ([]byte, error) {
 	for name, value := range variables {
 		configuration[r.Project+":"+name] = value
 	}
-	settings, err := json.Marshal(map[string]any{"encryptionsalt": r.Key.salt, "config": configuration})
+	described := map[string]any{"config": configuration, "encryptionsalt": r.Key.salt}
+	if serves {
+		described = map[string]any{"config": configuration, "secretsprovider": serviceKey, "encryptedkey": []byte(r.Key.salt)}
+	}
+	settings, err := json.Marshal(described)
 	if err != nil {
 		return nil, fmt.Errorf("writing the configuration: %w", err)
 	}

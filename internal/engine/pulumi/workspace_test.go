@@ -70,14 +70,14 @@ func TestAWorkspaceHasWhatTheCLIReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	var settings struct {
-		Salt   string                     `json:"encryptionsalt"`
+		Key    string                     `json:"secretsprovider"`
 		Config map[string]json.RawMessage `json:"config"`
 	}
 	if err := json.Unmarshal(raw, &settings); err != nil {
 		t.Fatal(err)
 	}
-	if settings.Salt != workspace.run.Key.Salt() || string(settings.Config["acme:machine"]) != `{"name":"${evil}"}` {
-		t.Errorf("settings are %s, want salt and variables as data", raw)
+	if settings.Key != serviceKey || string(settings.Config["acme:machine"]) != `{"name":"${evil}"}` {
+		t.Errorf("settings are %s, want the key and variables as data", raw)
 	}
 	if !strings.HasPrefix(string(settings.Config["acme:user_data"]), `{"secure":"v1:`) || strings.Contains(string(raw), "hunter22") {
 		t.Errorf("settings are %s, want the user data encrypted", raw)
@@ -123,9 +123,9 @@ func TestTheEnvironmentIsBuilt(t *testing.T) {
 			t.Errorf("%s is %q, want %q", name, got[name], want)
 		}
 	}
-	for _, name := range []string{"PULUMI_ACCESS_TOKEN", "AWS_PROFILE"} {
+	for _, name := range []string{"PULUMI_ACCESS_TOKEN", "AWS_PROFILE", "PULUMI_CONFIG_PASSPHRASE"} {
 		if value, set := got[name]; set {
-			t.Errorf("%s is %q, want nothing of the operator's own environment", name, value)
+			t.Errorf("%s is %q, want nothing of the operator's own environment, and no passphrase", name, value)
 		}
 	}
 }
