@@ -41,7 +41,7 @@ demo-down: ## Stop the demo's cluster and remove its data.
 ##@ Build
 
 .PHONY: tools
-tools: ## Put every tool that tests and demo need into bin/, once: built from pinned Go modules, or installed ones that fit (TOOLS_FROM_PATH=no: all built).
+tools: ## Put every tool that CI and demo need into bin/, once: built from pinned Go modules, or installed ones that fit (TOOLS_FROM_PATH=no: all built).
 	@$(TOOLS)
 
 # What one target needs: a row of the table in hack/tools.sh.
@@ -149,8 +149,8 @@ e2e-gardener: tools-e2e-gardener build ## Gardener's machine-controller-manager 
 	go test -tags e2e_gardener -count 1 -timeout 60m -v ./test/e2egardener $(TESTFLAGS)
 
 .PHONY: e2e-jobs
-e2e-jobs: tools-e2e-jobs build ## Runs in Jobs: a real Job controller, a node whose Pods are processes, and runs that are cut off. Needs root.
-	go test -tags e2e_jobs -count 1 -timeout 30m -v ./test/e2ejobs $(TESTFLAGS)
+e2e-jobs: tools-e2e-jobs build ## Runs in Jobs: a real Job controller, a node whose Pods are processes, Kueue, and runs that are cut off. Needs root.
+	go test -tags e2e_jobs -count 1 -timeout 45m -v ./test/e2ejobs $(TESTFLAGS)
 
 # How many rounds are played, from which seed on. Set as well where it is wanted: FAULTS, WRITE, MINUTES, RECORD, VERBOSE, LANES, LEASE, AWAY, PATIENCE (test/chaos/doc.go).
 ROUNDS ?= 20

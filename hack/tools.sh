@@ -7,7 +7,7 @@
 # 'tofu providers mirror' for the providers of the mirror, and the real providers in place of hack/tools/schema-provider; 'pulumi plugin
 # install' for Pulumi's plugins.
 #
-#   hack/tools.sh              every tool but the linter
+#   hack/tools.sh              every tool but the linter and Kueue
 #   hack/tools.sh --for SET    what a make target needs, such as demo or e2e (hack/tools.sh --sets lists them)
 #   hack/tools.sh TOOL ...     only these (hack/tools.sh --list names them)
 #   hack/tools.sh --files      the file of each tool below bin/, after its name and a bar; hack/image puts some of them into the image
@@ -65,6 +65,7 @@ promtool|promtool|github.com/prometheus/prometheus/cmd/promtool|promtool|
 promql-selectors|promtool|.|promql-selectors|
 helm|helm|helm.sh/helm/v3/cmd/helm|helm|-X helm.sh/helm/v3/internal/version.version=v3.22.0
 operator-verify|operator-verify|github.com/operator-framework/api/cmd/operator-verify|operator-verify|
+kueue|kueue|sigs.k8s.io/kueue/cmd/kueue|kueue|-X sigs.k8s.io/kueue/pkg/version.GitVersion=v0.14.0
 golangci-lint|golangci-lint|github.com/golangci/golangci-lint/v2/cmd/golangci-lint|golangci-lint|
 TOOLS
 }
@@ -81,10 +82,10 @@ sets() {
   local cluster='etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok'
   local pulumi='pulumi pulumi-language-yaml pulumi-terraform-provider'
   cat <<SETS
-tools|!(golangci-lint)
+tools|!(golangci-lint|kueue)
 demo|$cluster tofu provider-kubectl
 demo-gardener|$cluster tofu provider-kubectl
-test|!(golangci-lint)
+test|!(golangci-lint|kueue)
 test-modules|tofu provider-* schema-* $pulumi
 e2e|$cluster tofu provider-kubectl provider-vsphere provider-openstack vcsim $pulumi promql-selectors
 e2e-pulumi|$cluster tofu provider-kubectl $pulumi promql-selectors
@@ -92,7 +93,7 @@ e2e-upgrade|$cluster tofu provider-kubectl
 e2e-libvirt|$cluster tofu provider-kubectl provider-libvirt
 e2e-openstack|$cluster tofu provider-kubectl provider-openstack
 e2e-gardener|$cluster tofu provider-kubectl
-e2e-jobs|$cluster tofu provider-kubectl
+e2e-jobs|$cluster tofu provider-kubectl kueue
 chaos|$cluster tofu provider-kubectl provider-openstack $pulumi
 bench|$cluster tofu provider-kubectl $pulumi
 bench-check|$cluster tofu provider-kubectl $pulumi
@@ -293,17 +294,30 @@ link_mirror() {
   done
 }
 
+# source_of FOLDER MODULE prints where the source of a tool's module is.
+source_of() {
+  (cd "$root/hack/tools/$1" && GOFLAGS=-mod=readonly go mod download "$2" && go list -m -f '{{.Dir}}' "$2")
+}
+
 # extras TOOL installs what belongs beside a binary: data of its own module, or a second name for it.
 extras() {
   case $1 in
     kwok)
       local module
-      (cd "$root/hack/tools/kwok" && GOFLAGS=-mod=readonly go mod download sigs.k8s.io/kwok)
-      module=$(cd "$root/hack/tools/kwok" && go list -m -f '{{.Dir}}' sigs.k8s.io/kwok)
+      module=$(source_of kwok sigs.k8s.io/kwok)
       mkdir -p "$bin/kwok-stages"
       local stage
       for stage in node/fast/node-initialize node/heartbeat-with-lease/node-heartbeat-with-lease pod/fast/pod-ready pod/fast/pod-delete; do
         install -m 0644 "$module/kustomize/stage/$stage.yaml" "$bin/kwok-stages/$(basename "$stage").yaml"
+      done
+      ;;
+    kueue)
+      local source part
+      source=$(source_of kueue sigs.k8s.io/kueue)
+      rm -rf "$bin/kueue-config"
+      mkdir -p "$bin/kueue-config/components"
+      for part in default components/crd components/rbac components/manager components/internalcert components/visibility components/webhook; do
+        cp -r --no-preserve=mode "$source/config/$part" "$bin/kueue-config/$part"
       done
       ;;
     provider-kubectl) link_provider "$kubectl_provider" ;;

@@ -58,6 +58,7 @@ func TestRightsDependOnWhatIsAskedFor(t *testing.T) {
 		"Azure, a data disk": {
 			module: "azure", fields: `{"dataDisks":[{"nameSuffix":"a","diskSizeGB":8,"deletionPolicy":"Delete"}]}`, want: []string{"Microsoft.Compute/disks/write"},
 		},
+		"Azure, no zone":                {module: "azure", fields: `{"zone":""}`, want: []string{"Microsoft.Resources/subscriptions/resources/read"}},
 		"Azure, a data disk that stays": {module: "azure", fields: `{"dataDisks":[{"nameSuffix":"a","diskSizeGB":8,"deletionPolicy":"Detach"}]}`},
 		"Azure, a public address and what else is joined": {
 			module: "azure", fields: `{"publicIP":true,"securityGroup":"demo-nsg","capacityReservationGroupID":"/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/capacityReservationGroups/c"}`,

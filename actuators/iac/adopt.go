@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
@@ -26,8 +27,11 @@ const variableAdopt = "adopt"
 // outputProviderID is the module's output that an adopted instance is compared with.
 const outputProviderID = "provider_id"
 
-// refusedAdoption says why an instance cannot be adopted.
-type refusedAdoption struct{ why string }
+// refusedAdoption says why an instance cannot be adopted; absent, that there is none.
+type refusedAdoption struct {
+	why    string
+	absent bool
+}
 
 // Error implements error.
 func (e *refusedAdoption) Error() string { return "the instance is not adopted: " + e.why }
@@ -40,8 +44,8 @@ func (t *task) adopt(ctx context.Context) error {
 		var planned *engine.PlannedObjects
 		if err == nil {
 			planned, err = workspace.Planned(ctx)
-		} else if why := t.whyNotPlanned(err); why != "" {
-			report, planned, err = &engine.Report{}, &engine.PlannedObjects{}, &refusedAdoption{why}
+		} else if why := t.whyNotPlanned(err); why != nil {
+			report, planned, err = &engine.Report{}, &engine.PlannedObjects{}, why
 		}
 		if err == nil {
 			err = t.checkAdoption(ctx, report, planned)
@@ -55,36 +59,66 @@ func (t *task) adopt(ctx context.Context) error {
 		if refused {
 			found.Refused = refusal.why
 		}
+		if refused && refusal.absent {
+			found.Absent = t.absentSince(found.At)
+		}
 		found = found.Bounded()
 		t.adoption = &found
-		if t.decision.Operation == runs.Drift {
+		switch {
+		case t.decision.Operation == runs.Drift:
 			return nil
-		}
-		if refused {
+		case refused && refusal.absent && t.facts.Deleting:
+			return t.nothingToDelete(refusal)
+		case refused:
 			return actuators.UpdateFailed("%s", refusal.Error())
 		}
 		return t.takeOver(ctx, workspace)
 	})
 }
 
-// whyNotPlanned returns why an adoption that cannot be planned is refused; empty where the plan may succeed when it is tried again.
-func (t *task) whyNotPlanned(err error) string {
+// absentSince returns since when searches have found no instance, where the one of now has found none.
+func (t *task) absentSince(now time.Time) time.Time {
+	if first := t.facts.Record.AdoptionPlan.AbsentSince(t.wanted.Fingerprint); !first.IsZero() {
+		return first
+	}
+	return now
+}
+
+// nothingToDelete concludes the deletion of a Machine whose instance is not there to adopt: nothing of it is owned, and nothing can be destroyed. As with
+// an instance of its own, that takes two searches that found nothing. One that failed says nothing.
+func (t *task) nothingToDelete(refusal *refusedAdoption) error {
+	earlier, again := t.facts.Record.AdoptionPlan.AbsentSince(t.wanted.Fingerprint), lifecycle.SecondLookAfter(t.wanted.Module.Settle())
+	if until := t.adoption.Absent.Add(again); earlier.IsZero() || t.adoption.At.Before(until) {
+		return &undecidedError{until: until, text: refusal.why}
+	}
+	t.absent = true
+	return nil
+}
+
+// noInstance refuses an adoption since there is nothing to adopt.
+func (t *task) noInstance() *refusedAdoption {
+	return &refusedAdoption{why: "there is no instance " + t.instanceToAdopt() + t.inPlace(), absent: true}
+}
+
+// whyNotPlanned returns why an adoption that cannot be planned is refused; nil where the plan may succeed when it is tried again.
+func (t *task) whyNotPlanned(err error) *refusedAdoption {
 	if runner.IsNotFound(err, t.wanted.Module, engine.SearchAdopt) {
-		return "there is no instance " + t.instanceToAdopt() + t.inPlace()
+		return t.noInstance()
 	}
 	failed, ok := errors.AsType[*failure.Error](err)
 	if !ok {
-		return ""
+		return nil
 	}
 	for _, diagnostic := range failed.Diagnostics {
-		if diagnostic.Severity == failure.SeverityError && !strings.HasSuffix(diagnostic.Summary, "condition failed") {
-			return ""
+		known := strings.HasSuffix(diagnostic.Summary, "condition failed") || failure.Classify([]failure.Diagnostic{diagnostic}, nil) == failure.ImportMissing
+		if diagnostic.Severity == failure.SeverityError && !known {
+			return nil
 		}
 	}
 	if len(failed.Diagnostics) == 0 {
-		return ""
+		return nil
 	}
-	return err.Error()
+	return &refusedAdoption{why: err.Error()}
 }
 
 // instanceToAdopt names the instance that is to be adopted, for people.
@@ -113,10 +147,10 @@ func (t *task) inPlace() string {
 // checkAdoption refuses a plan that does not bring the Machine's own instance into the state as it is, or in place.
 func (t *task) checkAdoption(ctx context.Context, report *engine.Report, planned *engine.PlannedObjects) error {
 	if !slices.ContainsFunc(report.Changes, func(c engine.Change) bool { return c.Import && c.Instance() }) {
-		return &refusedAdoption{"there is no instance " + t.instanceToAdopt() + t.inPlace()}
+		return t.noInstance()
 	}
 	if refused := lifecycle.CheckAdoption(report, t.wanted.Module.AdoptCreates()); refused != "" {
-		return &refusedAdoption{refused}
+		return &refusedAdoption{why: refused}
 	}
 	id, err := t.proveIdentity(planned)
 	if err != nil {
@@ -129,21 +163,21 @@ func (t *task) checkAdoption(ctx context.Context, report *engine.Report, planned
 func (t *task) proveIdentity(planned *engine.PlannedObjects) (string, error) {
 	var found string
 	if raw, known := planned.Outputs[outputProviderID]; known && json.Unmarshal(raw, &found) != nil {
-		return "", &refusedAdoption{"the module's output " + outputProviderID + " is no string"}
+		return "", &refusedAdoption{why: "the module's output " + outputProviderID + " is no string"}
 	}
 	wanted := t.providerID()
 	switch {
 	case found != "" && (wanted == "" || wanted == found):
 		return found, nil
 	case found != "":
-		return "", &refusedAdoption{fmt.Sprintf("what was found has the provider ID %s, and the Machine has %s", found, wanted)}
+		return "", &refusedAdoption{why: fmt.Sprintf("what was found has the provider ID %s, and the Machine has %s", found, wanted)}
 	}
 	id := cmp.Or(wanted[strings.LastIndex(wanted, "/")+1:], t.facts.Adoption.ID)
 	shows := func(address string) bool {
 		return t.wanted.Module.MayBeInstance(address) && bytes.Contains(planned.Imported[address], []byte(id))
 	}
 	if id == "" || !slices.ContainsFunc(slices.Collect(maps.Keys(planned.Imported)), shows) {
-		return "", &refusedAdoption{"nothing of what was found proves that it is the instance " + t.instanceToAdopt()}
+		return "", &refusedAdoption{why: "nothing of what was found proves that it is the instance " + t.instanceToAdopt()}
 	}
 	return wanted, nil
 }

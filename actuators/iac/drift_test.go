@@ -25,43 +25,6 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
-func TestDriftCondition(t *testing.T) {
-	at := time.Unix(1700000000, 0)
-	changed := &record.DriftCheck{At: at, Result: record.DriftChanged, Summary: "thing.this would change"}
-	for name, tc := range map[string]struct {
-		drift      lifecycle.DriftSetting
-		record     record.Record
-		wantStatus metav1.ConditionStatus
-		wantReason string
-		want       []string
-	}{
-		"none before the first check":          {lifecycle.DriftSetting{Policy: v1alpha1.DriftReport}, record.Record{}, "", "", nil},
-		"as applied":                           {lifecycle.DriftSetting{Policy: v1alpha1.DriftReport}, record.Record{Check: &record.DriftCheck{At: at, Result: record.DriftNone}}, metav1.ConditionFalse, "AsApplied", nil},
-		"drift that is reported":               {lifecycle.DriftSetting{Policy: v1alpha1.DriftReport}, record.Record{Check: changed, Repair: &record.Repair{At: at, Count: 2}}, metav1.ConditionTrue, "InstanceChanged", []string{"thing.this would change"}},
-		"drift that comes back":                {lifecycle.DriftSetting{Policy: v1alpha1.DriftRepair}, record.Record{Check: changed, Repair: &record.Repair{At: at, Count: 2}}, metav1.ConditionTrue, "InstanceChanged", []string{"2 times", "after 2023-11-15T02:13:20Z"}},
-		"drift that cannot be repaired":        {lifecycle.DriftSetting{Policy: v1alpha1.DriftRepair}, record.Record{Check: changed, Repair: &record.Repair{At: at, Count: 1, Refused: "it would be replaced"}}, metav1.ConditionTrue, "InstanceChanged", []string{"not brought back: it would be replaced"}},
-		"a policy that is none":                {lifecycle.DriftSetting{Policy: v1alpha1.DriftReport, Misread: "write Report"}, record.Record{Check: changed}, metav1.ConditionTrue, "InstanceChanged", []string{"write Report; until then"}},
-		"drift that is ignored":                {lifecycle.DriftSetting{Policy: v1alpha1.DriftIgnore}, record.Record{Check: changed}, metav1.ConditionUnknown, "Ignored", []string{"Ignore"}},
-		"drift that was never looked for":      {lifecycle.DriftSetting{Policy: v1alpha1.DriftIgnore}, record.Record{}, metav1.ConditionUnknown, "Ignored", nil},
-		"an instance that was seen to be gone": {lifecycle.DriftSetting{Policy: v1alpha1.DriftIgnore}, record.Record{Check: &record.DriftCheck{At: at, Result: record.DriftMissing}}, metav1.ConditionTrue, "InstanceMissing", nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := driftCondition(&lifecycle.Facts{Drift: tc.drift, Record: tc.record}, time.Hour, at)
-			if got == nil {
-				got = &metav1.Condition{}
-			}
-			if got.Status != tc.wantStatus || got.Reason != tc.wantReason {
-				t.Errorf("got %s %s, want %s %s", got.Status, got.Reason, tc.wantStatus, tc.wantReason)
-			}
-			for _, want := range tc.want {
-				if !strings.Contains(got.Message, want) {
-					t.Errorf("message %q lacks %q", got.Message, want)
-				}
-			}
-		})
-	}
-}
-
 func TestWhatARepairRecords(t *testing.T) {
 	at := testClock().Now().UTC()
 	earlier := &record.Repair{At: at.Add(-time.Hour), Count: 2}
@@ -147,7 +110,7 @@ func driftIsRepairedInPlaceAndNotWithoutEnd(t *testing.T, b *bench) {
 	if err := b.drive(b.Update, machine); err != nil {
 		t.Fatal(err)
 	}
-	if condition := conditionOf(machine, drifted); condition.Status != metav1.ConditionFalse {
+	if condition := conditionOf(machine, reporting.Drifted); condition.Status != metav1.ConditionFalse {
 		t.Errorf("condition %+v, want no drift", condition)
 	}
 	if events := strings.Join(b.events(), "\n"); strings.Count(events, "DriftRepaired") != 1 {
@@ -165,14 +128,14 @@ func driftIsRepairedInPlaceAndNotWithoutEnd(t *testing.T, b *bench) {
 	if err := b.drive(b.Update, machine); err != nil || zone() != "elsewhere" {
 		t.Errorf("Update: %v; zone %s, want it left alone for a while", err, zone())
 	}
-	if condition := conditionOf(machine, drifted); condition.Status != metav1.ConditionTrue || !strings.Contains(condition.Message, "the next time is after") {
+	if condition := conditionOf(machine, reporting.Drifted); condition.Status != metav1.ConditionTrue || !strings.Contains(condition.Message, "the next time is after") {
 		t.Errorf("condition %+v, want it to say when it is repaired next", condition)
 	}
 	b.clock.SetTime(b.clock.Now().Add(51 * time.Minute))
 	if err := b.drive(b.Update, machine); err != nil || zone() != "zone-a" {
 		kept := b.record(machine)
 		t.Errorf("Update: %v; zone %s, want it repaired after the pause; check %+v, repair %+v, condition %+v, events %q",
-			err, zone(), kept.Check, kept.Repair, conditionOf(machine, drifted), b.events())
+			err, zone(), kept.Check, kept.Repair, conditionOf(machine, reporting.Drifted), b.events())
 	}
 }
 
@@ -207,7 +170,7 @@ func TestDriftThatIsIgnoredIsNotLookedFor(t *testing.T) {
 	if again := b.RecheckAfter(machine); again != 0 {
 		t.Errorf("it is looked at again after %s, want never", again)
 	}
-	if condition := conditionOf(machine, drifted); condition.Reason != "Ignored" {
+	if condition := conditionOf(machine, reporting.Drifted); condition.Reason != "Ignored" {
 		t.Errorf("condition %+v, want it to say that drift is ignored", condition)
 	}
 }

@@ -201,6 +201,7 @@ func (t *task) runSpec(around desired.Environment, search engine.Search) (runner
 		Sensitive:       sensitive,
 		Search:          search,
 		NotFound:        search == engine.SearchNone && t.decision.Lookup && t.lookedUp && !t.imported,
+		Waits:           func(what string) { t.actuator.pool.Waits(t.poolUID, what) },
 		Progress:        t.trackProgress,
 		Output:          t.transcript.Add,
 		Withheld:        t.withheld.Add,

@@ -37,7 +37,7 @@ func (t *task) settleForeign(ctx context.Context, outcome error) error {
 	if t.intent != nil && !t.touched {
 		p.ClearIntent()
 	}
-	if t.adoption == nil && outcome != nil && t.decision.Operation == runs.Drift && !errors.Is(outcome, runs.ErrStopping) {
+	if t.adoption == nil && outcome != nil && t.decision.Operation == runs.Drift && !runs.Interrupted(outcome) {
 		failed := record.PlannedAdoption{
 			At: t.actuator.clock.Now().UTC(), Fingerprint: t.wanted.Fingerprint, Refused: "it could not be planned: " + reporting.Typed(runs.Update, outcome).Message,
 		}.Bounded()

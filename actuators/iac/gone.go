@@ -43,7 +43,7 @@ func (t *task) unclaimed(ctx context.Context) error {
 		return nil
 	}
 	providerID := ""
-	if has, err := readOutputs(t.facts.State); err == nil {
+	if has, err := t.facts.Outputs(); err == nil {
 		providerID = has.ProviderID
 	}
 	machines := &machinev1beta1.MachineList{}

@@ -37,9 +37,9 @@ func (a *Actuator) ListInstances(ctx context.Context, machine *machinev1beta1.Ma
 	}
 	t := &inventoryTask{task: newTask(a, machine, runs.Drift), ended: make(chan error, 1)}
 	t.facts, t.wanted = f, choice.State
-	uid := types.UID("inventory-" + t.id)
+	t.poolUID = types.UID("inventory-" + t.id)
 	request := t.request(choice.State)
-	request.UID, request.Group, request.Task = uid, "inventory", t
+	request.Group, request.Task = "inventory", t
 	if _, err := a.pool.Submit(request); err != nil {
 		return nil, true, err
 	}
@@ -47,7 +47,8 @@ func (a *Actuator) ListInstances(ctx context.Context, machine *machinev1beta1.Ma
 	case err := <-t.ended:
 		return t.listed, true, err
 	case <-ctx.Done():
-		a.pool.Cancel(uid)
+		a.pool.Cancel(t.poolUID)
+		a.pool.Interrupt(t.poolUID)
 		return nil, true, ctx.Err()
 	}
 }

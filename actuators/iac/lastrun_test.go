@@ -108,10 +108,11 @@ func TestWhatIsRecordedOfARunThatEnded(t *testing.T) {
 		wantResult  string
 		wantMessage string
 	}{
-		"a success":               {wantResult: record.RunSucceeded},
-		"a failure":               {outcome: errors.New("no way"), wantResult: record.RunFailed, wantMessage: "no way"},
-		"a manager that stops":    {outcome: errors.Join(errors.New("interrupted"), runs.ErrStopping), wantResult: record.RunInterrupted, wantMessage: "interrupted\nthe manager is stopping"},
-		"a message without bound": {outcome: errors.New(strings.Repeat("ä", maxMessage)), wantResult: record.RunFailed, wantMessage: strings.Repeat("ä", maxMessage/2) + "..."},
+		"a success":                {wantResult: record.RunSucceeded},
+		"a failure":                {outcome: errors.New("no way"), wantResult: record.RunFailed, wantMessage: "no way"},
+		"a manager that stops":     {outcome: errors.Join(errors.New("interrupted"), runs.ErrStopping), wantResult: record.RunInterrupted, wantMessage: "interrupted\nthe manager is stopping"},
+		"a run that is not wanted": {outcome: errors.Join(errors.New("interrupted"), runs.ErrGivesWay), wantResult: record.RunInterrupted, wantMessage: "interrupted\nthe run is not wanted any more"},
+		"a message without bound":  {outcome: errors.New(strings.Repeat("ä", maxMessage)), wantResult: record.RunFailed, wantMessage: strings.Repeat("ä", maxMessage/2) + "..."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := (&task{actuator: b.Actuator, decision: lifecycle.Decision{Operation: runs.Create}, id: "r", session: session}).lastRun(tc.outcome)

@@ -34,8 +34,9 @@ func (a *Actuator) look(o *observation) {
 	wanted := o.choice.State
 	a.looks.Submitted(o.machine.UID, a.clock.Now())
 	t := &lookTask{task: newTask(a, o.machine, runs.Update)}
+	t.poolUID = "look-" + o.machine.UID
 	request := t.request(wanted)
-	request.UID, request.Group, request.Operation, request.Task = "look-"+o.machine.UID, groupOf(o.machine), runs.Drift, t
+	request.Group, request.Operation, request.Task = groupOf(o.machine), runs.Drift, t
 	if _, err := a.pool.Submit(request); err != nil {
 		a.logger.V(1).Info("The instance of a Machine is not looked at", "Machine", client.ObjectKeyFromObject(o.machine).String(), "reason", err.Error())
 	}

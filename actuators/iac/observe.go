@@ -23,7 +23,7 @@ type observation struct {
 	// status is the provider status, decoded once; before is what it was.
 	status, before v1alpha1.TerraformMachineProviderStatus
 	// outputs are those of an instance that is to be updated; nil otherwise.
-	outputs *outputs
+	outputs *lifecycle.Outputs
 	// waiting says that an address is waited for, and that nothing else is decided meanwhile; nil otherwise.
 	waiting error
 	// choice is the desired state, choiceErr why there is none.
@@ -46,7 +46,7 @@ func (a *Actuator) observe(ctx context.Context, machine *machinev1beta1.Machine,
 	}
 	o := newObservation(asked, machine, f)
 	if asked == runs.Update && f.State != nil && !f.Unrecorded() {
-		if o.outputs, err = readOutputs(f.State); err != nil {
+		if o.outputs, err = f.Outputs(); err != nil {
 			return nil, actuators.UpdateFailed("%s", err.Error())
 		}
 		o.status.Run = nil // until one is found to be in progress

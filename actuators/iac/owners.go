@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -43,12 +44,12 @@ func (t *task) checkOtherOwners(ctx context.Context, providerID string) error {
 	}
 	for uid, name := range list.machines[providerID] {
 		if uid != t.uid {
-			return &refusedAdoption{fmt.Sprintf("the Machines %s and %s both name the instance %s; remove the providerID of the one that it does not belong to, or delete that one "+
+			return &refusedAdoption{why: fmt.Sprintf("the Machines %s and %s both name the instance %s; remove the providerID of the one that it does not belong to, or delete that one "+
 				"after removing its finalizer", t.key.Name, name, providerID)}
 		}
 	}
 	if name, known := list.states[providerID]; known {
-		return &refusedAdoption{fmt.Sprintf("the state of the Machine %s, which is gone, has the instance %s; see kubectl machine orphans", name, providerID)}
+		return &refusedAdoption{why: fmt.Sprintf("the state of the Machine %s, which is gone, has the instance %s; see kubectl machine orphans", name, providerID)}
 	}
 	return nil
 }
@@ -106,7 +107,7 @@ func (a *Actuator) addStateOwner(ctx context.Context, head state.Head, states ma
 	if err != nil {
 		return err
 	}
-	if out, err := readOutputs(parsed); err == nil && out.ProviderID != "" {
+	if out, err := (&lifecycle.Facts{State: parsed}).Outputs(); err == nil && out.ProviderID != "" {
 		states[out.ProviderID] = head.Meta[strings.TrimPrefix(state.AnnotationMachine, state.Prefix)]
 	}
 	return nil

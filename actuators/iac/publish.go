@@ -125,7 +125,7 @@ func (a *Actuator) publishCheck(o *observation) {
 	if check := o.facts.Record.Check; check != nil {
 		o.status.LastDriftCheckTime, o.status.LastDriftCheckRequest = seconds(check.At), check.Request
 	}
-	if condition := driftCondition(o.facts, a.interval, a.clock.Now()); condition != nil {
+	if condition := reporting.DriftCondition(o.facts, a.interval, a.clock.Now()); condition != nil {
 		meta.SetStatusCondition(&o.status.Conditions, *condition)
 	}
 }

@@ -88,6 +88,10 @@ type bench struct {
 	unconfined  bool
 	// readable are files that engines may read, as --sandbox-read names them.
 	readable []string
+	// queue is what runs of OpenTofu wait in; none when nil.
+	queue *queue
+	// batch is how many drift checks may be made together; each is made alone when zero.
+	batch int
 	// leads is what the actuator knows of leadership.
 	leads leads
 }
@@ -234,10 +238,13 @@ func (b *bench) start(workDir, owner string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	pool := runs.New(runs.Options{MaxConcurrent: 4, RetryBase: 100 * time.Millisecond, RetryMax: 500 * time.Millisecond})
+	pool := runs.New(runs.Options{MaxConcurrent: 4, MaxBatch: b.batch, RetryBase: 100 * time.Millisecond, RetryMax: 500 * time.Millisecond})
 	runners := map[v1alpha1.Engine]runner.Runner{
 		v1alpha1.EngineTerraform: terraform.New(engine, backend.New(backend.Options{})),
 		v1alpha1.EnginePulumi:    pulumirunner.New(b.pulumi(), b.keys),
+	}
+	if b.queue != nil {
+		runners[v1alpha1.EngineTerraform] = queued{runners[v1alpha1.EngineTerraform], b.queue}
 	}
 	delete(runners, b.lacks)
 	b.Actuator, err = New(Options{

@@ -14,7 +14,7 @@ import (
 // report sends the events of an outcome and returns its typed error.
 func (t *task) report(outcome error) error {
 	_, open := errors.AsType[*undecidedError](outcome)
-	quiet := open || errors.Is(outcome, runs.ErrStopping)
+	quiet := open || runs.Interrupted(outcome)
 	if t.decision.Operation == runs.Drift && !quiet {
 		t.reportDrift(outcome)
 	}
@@ -55,7 +55,7 @@ func (t *task) reportLeftBehind() {
 	if t.facts.State == nil {
 		return
 	}
-	if had, err := readOutputs(t.facts.State); err == nil && len(had.Outlives) > 0 {
+	if had, err := t.facts.Outputs(); err == nil && len(had.Outlives) > 0 {
 		reporting.LeftBehind(t.machine, had.Outlives).Send(t.actuator.recorder)
 	}
 }

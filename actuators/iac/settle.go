@@ -23,10 +23,13 @@ const maxMessage = 2 << 10
 // Settle implements runs.Task: a state that the engine could not save is saved, then one write clears intent and lock and records
 // the outcome. The intent stays where it is not known what the engine did.
 func (t *task) Settle(ctx context.Context, outcome error) error {
+	if errors.Is(outcome, runs.ErrAlone) {
+		return t.giveBack(ctx)
+	}
 	if err := t.save(ctx); err != nil {
 		return runs.NotSettled(fmt.Errorf("saving the state that the engine could not save: %w", errors.Join(err, outcome)))
 	}
-	if outcome == nil && t.decision.Operation == runs.Destroy {
+	if outcome == nil && (t.decision.Operation == runs.Destroy || t.absent) {
 		t.keepOutput(ctx)
 		return t.deleteState(ctx)
 	}
@@ -50,9 +53,18 @@ func (t *task) Settle(ctx context.Context, outcome error) error {
 	return t.report(outcome)
 }
 
-// keepsInputs reports whether a run that succeeded has its inputs kept with the state. Those of a create are kept with its intent.
+// giveBack gives the lock back after nothing was found out.
+func (t *task) giveBack(ctx context.Context) error {
+	if err := t.session.Release(ctx, nil); err != nil {
+		return runs.NotSettled(fmt.Errorf("giving the lock back: %w", err))
+	}
+	return runs.ErrAlone
+}
+
+// keepsInputs reports whether a run that succeeded has its inputs kept with the state. Those of a create are kept with its intent, and those of an
+// adoption too, but an earlier try may have had others.
 func (t *task) keepsInputs() bool {
-	return t.decision.Operation == runs.Update && !t.decision.Lookup || t.facts.Inputs == nil && t.decision.Operation != runs.Create
+	return t.decision.Operation == runs.Update && (!t.decision.Lookup || t.decision.Adopt) || t.facts.Inputs == nil && t.decision.Operation != runs.Create
 }
 
 // save stores a state that the engine could not save. While that fails its workspace stays, and so do the lock and the intent: the Machine's
@@ -78,16 +90,19 @@ func (t *task) deleteState(ctx context.Context) error {
 	if err := t.session.Delete(ctx); err != nil {
 		return t.releaseFailed(ctx, err)
 	}
-	if t.facts.HasResources() || t.imported {
+	switch {
+	case t.absent:
+		reporting.Succeeded(runs.Destroy, t.machine, "Deleted nothing: "+t.adoption.Refused).Send(t.actuator.recorder)
+	case t.facts.HasResources() || t.imported:
 		reporting.Succeeded(runs.Destroy, t.machine, "Deleted the instance").Send(t.actuator.recorder)
 	}
 	t.reportLeftBehind()
 	return nil
 }
 
-// markDestroyed writes on the Machine that its instance is gone. A Machine without a witness has had none.
+// markDestroyed writes on the Machine that its instance is gone. A Machine without a witness has had none, unless it names one.
 func (t *task) markDestroyed(ctx context.Context) error {
-	if t.facts.Gone || t.facts.Witness == nil && !t.facts.Provisioned {
+	if t.facts.Gone || t.facts.Witness == nil && !t.facts.Provisioned && !t.absent {
 		return nil
 	}
 	now := t.actuator.clock.Now().UTC()
@@ -117,7 +132,7 @@ func (t *task) lastRun(outcome error) record.LastRun {
 		return last
 	case open:
 		last.Result = record.RunUndecided
-	case errors.Is(outcome, runs.ErrStopping):
+	case runs.Interrupted(outcome):
 		last.Result = record.RunInterrupted
 	default:
 		last.Result = record.RunFailed
@@ -273,7 +288,7 @@ func (t *task) attachments() state.Attachments {
 	}
 	attached := state.Attachments{lifecycle.InputsAttachment: packed}
 	if len(packed) > state.MaxAttachmentBytes-reporting.MaxPackedTranscript-reporting.MaxPackedWithheld {
-		attached[attachedOutput], attached[attachedWithheld] = nil, nil
+		attached[reporting.OutputAttachment], attached[reporting.WithheldAttachment] = nil, nil
 	}
 	return attached
 }

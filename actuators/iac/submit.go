@@ -2,6 +2,7 @@ package iac
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -21,6 +22,9 @@ func (a *Actuator) submit(o *observation, d lifecycle.Decision) error {
 	t := newTask(a, o.machine, d.Operation)
 	request := t.request(wanted)
 	request.Group, request.Task = groupOf(o.machine), t
+	if wanted != nil {
+		request.Batch = a.batchKey(wanted, o.facts, d)
+	}
 	status, err := a.pool.Submit(request)
 	if err != nil {
 		return actuators.InProgress(reporting.ProgressInterval, "%s", err.Error())
@@ -38,7 +42,7 @@ func (a *Actuator) submit(o *observation, d lifecycle.Decision) error {
 
 // request describes a run for what is desired to the pool; nil where that is not known. Which group and task it is of is the caller's.
 func (t *task) request(wanted *desired.State) runs.Request {
-	request := runs.Request{Machine: t.key, UID: t.uid, Operation: t.asked, Engine: engineOf(wanted), Run: t.id}
+	request := runs.Request{Machine: t.key, UID: t.poolUID, Operation: t.asked, Engine: engineOf(wanted), Run: t.id}
 	if wanted == nil {
 		return request
 	}
@@ -77,10 +81,15 @@ func (o *observation) inProgress(run runs.Status) error {
 	if run.Phase == runs.Running {
 		o.status.Run.StartedAt = seconds(run.StartedAt)
 	}
-	if run.Err != nil {
-		return actuators.InProgress(reporting.ProgressInterval, "an engine run is under way to %s it, after %d that failed: %s", run.Operation, run.Failures, run.Err)
+	said := fmt.Sprintf("an engine run is under way to %s it", run.Operation)
+	if run.Waits != "" {
+		o.status.Run.WaitsFor = run.Waits
+		said = fmt.Sprintf("an engine run to %s it has begun and waits: %s", run.Operation, run.Waits)
 	}
-	return actuators.InProgress(reporting.ProgressInterval, "an engine run is under way to %s it", run.Operation)
+	if run.Err != nil {
+		said += fmt.Sprintf(", after %d that failed: %s", run.Failures, run.Err)
+	}
+	return actuators.InProgress(reporting.ProgressInterval, "%s", said)
 }
 
 // seconds is a time as it is stored, so that a status is not written again for the rest of it.

@@ -31,6 +31,10 @@ func TestARunInProgressReportsSinceWhen(t *testing.T) {
 			runs.Status{Operation: runs.Destroy, Phase: runs.Running, QueuedAt: queued, StartedAt: queued.Add(time.Minute)},
 			v1alpha1.RunStatus{Operation: v1alpha1.RunDestroy, QueuedAt: stored(queued), StartedAt: stored(queued.Add(time.Minute))},
 		},
+		"one that has begun and waits in the cluster says for what": {
+			runs.Status{Operation: runs.Create, Phase: runs.Running, QueuedAt: queued, StartedAt: queued, Waits: "a queue"},
+			v1alpha1.RunStatus{Operation: v1alpha1.RunCreate, QueuedAt: stored(queued), StartedAt: stored(queued), WaitsFor: "a queue"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			machine := &machinev1beta1.Machine{}

@@ -23,7 +23,9 @@ type task struct {
 	asked    runs.Operation
 	key      types.NamespacedName
 	uid      types.UID
-	id       string
+	// poolUID is what the pool has the run as: the Machine's UID, but for looks and inventories, which are in nobody's way.
+	poolUID types.UID
+	id      string
 
 	// machine is the Machine as it was read when the lock was taken; only its name for one that is gone.
 	machine *machinev1beta1.Machine
@@ -43,6 +45,8 @@ type task struct {
 	found *record.DriftCheck
 	// adoption is what was found about an adoption, nil for nothing.
 	adoption *record.PlannedAdoption
+	// absent says that there is no instance to adopt for a Machine that is being deleted.
+	absent bool
 	// changed says that the run has changed infrastructure.
 	changed bool
 	// making are the resources that the engine has begun to make and has not said to be made.
@@ -62,7 +66,7 @@ var (
 
 func newTask(a *Actuator, machine *machinev1beta1.Machine, asked runs.Operation) *task {
 	return &task{
-		actuator: a, asked: asked, id: string(uuid.NewUUID()), uid: machine.UID,
+		actuator: a, asked: asked, id: string(uuid.NewUUID()), uid: machine.UID, poolUID: machine.UID,
 		key: types.NamespacedName{Namespace: machine.Namespace, Name: machine.Name}, machine: machine.DeepCopy(),
 	}
 }

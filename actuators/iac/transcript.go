@@ -6,14 +6,6 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
-	"github.com/machine-iac/machine-iac-operator/internal/state"
-)
-
-const (
-	// attachedOutput is the attachment of a state that holds the engine's output of the last run.
-	attachedOutput = "output"
-	// attachedWithheld is the one that holds what was withheld of it.
-	attachedWithheld = "withheld"
 )
 
 // markPhase separates a lookup from what follows it: its errors may be expected.
@@ -26,17 +18,9 @@ func (t *task) markPhase(search engine.Search) {
 	}
 }
 
-// keepOutput has the engine's output kept with the state, by the write that settles the run. Where it has no room beside the inputs it is
-// not kept, nor is that of an earlier run. What was withheld of it gives way first.
+// keepOutput has the engine's output kept with the state, by the write that settles the run.
 func (t *task) keepOutput(ctx context.Context) {
-	output, withheld := t.transcript.Packed(reporting.MaxPackedTranscript), t.withheld.Packed(reporting.MaxPackedWithheld)
-	for _, kept := range []state.Attachments{
-		{attachedOutput: output, attachedWithheld: withheld}, {attachedOutput: output, attachedWithheld: nil}, {attachedOutput: nil, attachedWithheld: nil},
-	} {
-		err := t.session.Attach(ctx, kept)
-		if err == nil {
-			return // where nothing has room, the write that settles the run fails with the same, and says so
-		}
-		t.actuator.logger.V(1).Info("The engine's output is not kept whole", "Machine", t.machine.Namespace+"/"+t.machine.Name, "reason", err.Error())
+	if err := reporting.KeepOutput(ctx, t.session, &t.transcript, &t.withheld); err != nil {
+		t.actuator.logger.V(1).Info("The engine's output is not kept whole", "Machine", t.key.String(), "reason", err.Error())
 	}
 }

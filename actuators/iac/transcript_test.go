@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -36,10 +37,10 @@ func (b *bench) output(machine *machinev1beta1.Machine) string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if snapshot.Attachments[attachedOutput] == nil {
+	if snapshot.Attachments[reporting.OutputAttachment] == nil {
 		return ""
 	}
-	return unpacked(b.t, snapshot.Attachments[attachedOutput])
+	return unpacked(b.t, snapshot.Attachments[reporting.OutputAttachment])
 }
 
 func TestWhatTheEnginePrintsIsKeptWithoutSecrets(t *testing.T) {
@@ -95,7 +96,7 @@ func TestOutputGivesWayToInputs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			session, err := b.store.Acquire(t.Context(), key, state.AcquireOptions{
-				Lock: state.Lock{Owner: "o", Run: "r", Operation: "create"}, Attachments: state.Attachments{lifecycle.InputsAttachment: make([]byte, tc.inputs), attachedOutput: nil, attachedWithheld: nil},
+				Lock: state.Lock{Owner: "o", Run: "r", Operation: "create"}, Attachments: state.Attachments{lifecycle.InputsAttachment: make([]byte, tc.inputs), reporting.OutputAttachment: nil, reporting.WithheldAttachment: nil},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -111,10 +112,10 @@ func TestOutputGivesWayToInputs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, kept := snapshot.Attachments[attachedWithheld]; kept != tc.want {
+			if _, kept := snapshot.Attachments[reporting.WithheldAttachment]; kept != tc.want {
 				t.Errorf("what is withheld is kept: %t", kept)
 			}
-			if _, kept := snapshot.Attachments[attachedOutput]; kept != tc.want || len(snapshot.Attachments[lifecycle.InputsAttachment]) != tc.inputs {
+			if _, kept := snapshot.Attachments[reporting.OutputAttachment]; kept != tc.want || len(snapshot.Attachments[lifecycle.InputsAttachment]) != tc.inputs {
 				t.Errorf("kept: %t, beside %d bytes of inputs", kept, len(snapshot.Attachments[lifecycle.InputsAttachment]))
 			}
 		})

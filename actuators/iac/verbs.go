@@ -45,12 +45,14 @@ func (a *Actuator) Update(ctx context.Context, machine *machinev1beta1.Machine) 
 	return a.reconcile(ctx, machine, runs.Update)
 }
 
-// Delete implements actuators.Actuator. What is queued for the Machine is cancelled, but for an adoption or a release that was requested.
+// Delete implements actuators.Actuator. What is queued for the Machine is cancelled, be it in the pool or in the cluster, but for an adoption or a
+// release that was requested.
 func (a *Actuator) Delete(ctx context.Context, machine *machinev1beta1.Machine) error {
 	adoption, _ := lifecycle.AdoptionOf(machine)
 	queued, known := a.pool.Status(machine.UID)
-	if known && queued.Phase == runs.Queued && queued.Operation != runs.Destroy && adoption == lifecycle.AdoptionNone {
+	if known && queued.Operation != runs.Destroy && adoption == lifecycle.AdoptionNone {
 		a.pool.Cancel(machine.UID)
+		a.pool.Interrupt(machine.UID)
 	}
 	return a.reconcile(ctx, machine, runs.Destroy)
 }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -76,11 +77,39 @@ func TestAJobIsMadeSafely(t *testing.T) {
 	}
 	time.Sleep(500 * time.Millisecond) // the runner knows that it is made
 	cancel()
-	if err := <-opened; failure.ClassOf(err) != failure.Interrupted || !strings.Contains(err.Error(), `is it waiting in the queue "runs"?`) {
+	if err := <-opened; failure.ClassOf(err) != failure.Interrupted || !strings.Contains(err.Error(), `is in the queue "runs": Kueue is not installed`) {
 		t.Errorf("a run that waits in a queue until it is stopped fails with %v", err)
 	}
 	if left := b.jobsOf(); len(left) > 0 {
 		t.Errorf("the Job is left: %v", left)
+	}
+}
+
+func TestWhatAJobWaitsForIsReported(t *testing.T) {
+	b := newBench(t)
+	b.node = &node{bench: b, fails: true}
+	with := b.inJobs(func(o *jobs.Options) { o.Template.Queue = "runs" })
+	ctx, cancel := context.WithCancel(t.Context())
+	opened, heard := make(chan error, 1), make(chan string, 100)
+	run := b.run("waiting", b.lock("waiting"), nil)
+	run.Waits = func(what string) { heard <- what }
+	go func() {
+		_, err := with.Open(ctx, run)
+		opened <- err
+	}()
+	job := b.oneJob()
+	if what := <-heard; what != "Job "+job.Name+` is in the queue "runs": Kueue is not installed, and nothing else admits it` {
+		t.Errorf("it waits for %q", what)
+	}
+	must(t, plane.Client.Patch(t.Context(), job, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":false}}`))))
+	for <-heard != "" {
+	}
+	cancel()
+	if err := <-opened; failure.ClassOf(err) != failure.Interrupted {
+		t.Errorf("it fails with %v", err)
+	}
+	if what := <-heard; what != "" {
+		t.Errorf("a run that has ended waits for %q", what)
 	}
 }
 

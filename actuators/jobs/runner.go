@@ -176,12 +176,14 @@ type begun struct {
 	job     *batchv1.Job
 	process *remote.Process
 	served  backend.Endpoint
-	once    sync.Once
+	// waits receives what the Job waits for; nil for nobody.
+	waits func(what string)
+	once  sync.Once
 }
 
 // begin makes the Job of a run and waits for its process. What was served is closed where that fails.
 func (r *Runner) begin(ctx context.Context, run runner.RunSpec, served backend.Endpoint) (*begun, remote.OpenOptions, error) {
-	b := &begun{runner: r, served: served}
+	b := &begun{runner: r, served: served, waits: run.Waits}
 	r.open.Add(1)
 	settings, err := r.options.Settings()
 	if err == nil {
@@ -189,6 +191,7 @@ func (r *Runner) begin(ctx context.Context, run runner.RunSpec, served backend.E
 	}
 	if err == nil {
 		err = b.untilConnected(ctx)
+		b.goesOn()
 	}
 	if err != nil {
 		class := failure.Transient

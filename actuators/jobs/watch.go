@@ -33,31 +33,46 @@ func (b *begun) untilConnected(ctx context.Context) error {
 			return fmt.Errorf("%w, while Job %s had no process yet: %s", context.Cause(ctx), b.job.Name, b.hindrance(lasting))
 		case <-b.runner.options.Clock.After(pause):
 		}
-		if err := b.over(ctx); err != nil {
+		job, err := b.read(ctx)
+		if err != nil {
 			return err
 		}
+		b.report(ctx, job)
 	}
 }
 
-// over returns why a Job runs no more, nil while it may. What cannot be read is read again.
-func (b *begun) over(ctx context.Context) error {
+// report says what a Job that was not admitted waits for. A Job that was is not waited for but for a node, which counts as time of the run.
+func (b *begun) report(ctx context.Context, job *batchv1.Job) {
+	switch {
+	case b.waits == nil || job == nil:
+	case suspended(job):
+		b.waits(b.inQueue(ctx))
+	default:
+		b.waits("")
+	}
+}
+
+func suspended(job *batchv1.Job) bool { return job.Spec.Suspend != nil && *job.Spec.Suspend }
+
+// read returns the Job, nil where it cannot be read now. An error says why it runs no more.
+func (b *begun) read(ctx context.Context) (*batchv1.Job, error) {
 	var job batchv1.Job
 	err := b.runner.options.Client.Get(ctx, client.ObjectKeyFromObject(b.job), &job)
 	switch {
 	case apierrors.IsNotFound(err) || err == nil && job.UID != b.job.UID:
-		return fmt.Errorf("its Job %s was deleted", b.job.Name)
+		return nil, fmt.Errorf("its Job %s was deleted", b.job.Name)
 	case err != nil:
 		b.runner.options.Logger.V(1).Info("Reading the Job of a run failed", "job", b.job.Name, "error", err.Error())
-		return nil
+		return nil, nil
 	case !job.DeletionTimestamp.IsZero():
-		return fmt.Errorf("its Job %s is being deleted", b.job.Name)
+		return nil, fmt.Errorf("its Job %s is being deleted", b.job.Name)
 	}
 	for _, condition := range job.Status.Conditions {
 		if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobFailed || condition.Type == batchv1.JobComplete) {
-			return fmt.Errorf("its Job %s has ended: %s", b.job.Name, strings.Join([]string{condition.Reason, condition.Message, b.hindrance(ctx)}, ": "))
+			return nil, fmt.Errorf("its Job %s has ended: %s", b.job.Name, strings.Join([]string{condition.Reason, condition.Message, b.hindrance(ctx)}, ": "))
 		}
 	}
-	return nil
+	return &job, nil
 }
 
 // hindrance returns what is known of the Pod of a Job that does not run, for people.
@@ -66,8 +81,8 @@ func (b *begun) hindrance(ctx context.Context) string {
 	switch {
 	case err != nil:
 		return err.Error()
-	case len(pods) == 0 && b.job.Spec.Suspend != nil && *b.job.Spec.Suspend:
-		return fmt.Sprintf("it has no Pod; is it waiting in the queue %q?", b.job.Labels[LabelQueue])
+	case len(pods) == 0 && suspended(b.job):
+		return b.inQueue(ctx)
 	case len(pods) == 0:
 		return "it has no Pod; see the events of the Job"
 	}
@@ -105,7 +120,11 @@ func (b *begun) lost(cause error) error {
 	until := b.process.Led().Add(o.Life + o.Grace + time.Second)
 	ctx, cancel := context.WithTimeout(context.Background(), until.Sub(o.Clock.Now())+writeTimeout) //nolint:forbidigo // the run's may have ended
 	defer cancel()
-	why := errors.Join(cause, b.over(ctx))
+	job, over := b.read(ctx)
+	if job != nil && suspended(job) {
+		over = fmt.Errorf("it has lost its place: %s", b.inQueue(ctx))
+	}
+	why := errors.Join(cause, over)
 	if err := b.runner.remove(ctx, b.job); err != nil {
 		o.Logger.Error(err, "Deleting the Job of a run whose process is lost")
 	}

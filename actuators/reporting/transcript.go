@@ -3,12 +3,20 @@ package reporting
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
+
+	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
 const (
+	// OutputAttachment is the attachment of a state that holds the engine's output of the last run.
+	OutputAttachment = "output"
+	// WithheldAttachment is the one that holds what was withheld of it.
+	WithheldAttachment = "withheld"
 	// maxTranscript bounds what is kept of an engine's output.
 	maxTranscript = 32 << 10
 	// MaxPackedTranscript bounds the same once it is packed: stored inputs take precedence.
@@ -77,4 +85,21 @@ func pack(text string) []byte {
 		return nil
 	}
 	return packed.Bytes()
+}
+
+// KeepOutput has the engine's output kept with the state, by the write that settles the run. Where it has no room beside the inputs it is
+// not kept, nor is that of an earlier run; what was withheld of it gives way first. The error says why not all is kept.
+func KeepOutput(ctx context.Context, session *state.Session, transcript, withheld *Transcript) error {
+	output, secret := transcript.Packed(MaxPackedTranscript), withheld.Packed(MaxPackedWithheld)
+	var errs []error
+	for _, kept := range []state.Attachments{
+		{OutputAttachment: output, WithheldAttachment: secret}, {OutputAttachment: output, WithheldAttachment: nil}, {OutputAttachment: nil, WithheldAttachment: nil},
+	} {
+		err := session.Attach(ctx, kept)
+		if err == nil {
+			break // where nothing has room, the write that settles the run fails with the same, and says so
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }

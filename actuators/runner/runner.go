@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"regexp"
+	"strconv"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
@@ -36,6 +38,16 @@ type InstanceChecker interface {
 	CheckInstance(ctx context.Context, r RunSpec, hcl, stored []byte) (gone bool, err error)
 }
 
+// BatchChecker is a Runner that can check several Machines for drift at once, at less cost than one by one.
+type BatchChecker interface {
+	// BatchKey returns what is the same for runs that may be checked together, as far as it is in their Module, Variables, Environment, Files and Credentials; empty
+	// for a run that is checked alone.
+	BatchKey(r RunSpec) string
+	// CheckBatch plans runs with the same key together, and reports which of the instances are certainly as applied. Of the others nothing is known, nor of any with
+	// an error. No state is written, and none locked.
+	CheckBatch(ctx context.Context, batch []RunSpec) (asApplied []bool, err error)
+}
+
 // RunSpec describes one use of a module for one Machine.
 type RunSpec struct {
 	// ID is unique among the runs that are open or abandoned, but for a search and the run that it belongs to.
@@ -63,6 +75,9 @@ type RunSpec struct {
 	Search engine.Search
 	// NotFound says that a lookup of this run has found nothing: what an earlier run had begun to make, as its state says, is not there.
 	NotFound bool
+	// Waits receives what the run waits for outside of this process before its engine works, such as a queue of the cluster; nothing when it goes on.
+	// Nil for nobody. It must not block.
+	Waits func(what string)
 	// Progress receives what the engine does while it does it. It must not block.
 	Progress func(engine.Event)
 	// Output receives what the engine prints for people, message by message, free of sensitive strings. It must not block. Withheld receives the
@@ -125,10 +140,23 @@ func IsNotFound(err error, used *module.Module, search engine.Search) bool {
 		return failed.Class == failure.ImportMissing
 	}
 	for _, diagnostic := range failed.Diagnostics {
-		absent := failure.Classify([]failure.Diagnostic{diagnostic}, nil) == failure.ImportMissing || says(diagnostic.Summary+": "+diagnostic.Detail)
-		if !absent {
+		missing := failure.Classify([]failure.Diagnostic{diagnostic}, nil) == failure.ImportMissing && !ofAnother(diagnostic, used)
+		if !missing && !says(diagnostic.Summary+": "+diagnostic.Detail) {
 			return false
 		}
 	}
 	return true
+}
+
+// importTarget matches the address that OpenTofu and Terraform name where there is nothing to import for it.
+var importTarget = regexp.MustCompile(`import\s+an\s+existing\s+object\s+to\s+("(?:[^"\\]|\\.)*")`)
+
+// ofAnother reports whether what is missing is another object than the instance, which may be there all the same.
+func ofAnother(missing failure.Diagnostic, used *module.Module) bool {
+	named := importTarget.FindStringSubmatch(missing.Detail)
+	if named == nil {
+		return false
+	}
+	address, err := strconv.Unquote(named[1])
+	return err == nil && !used.MayBeInstance(address)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
@@ -29,11 +30,14 @@ type Backend interface {
 type Runner struct {
 	engine  *tofu.Engine
 	backend Backend
+	// batches has by the digests of modules how they are checked for several Machines at once; nil for those that are not.
+	batches sync.Map
 }
 
 var (
 	_ runner.Runner          = &Runner{}
 	_ runner.InstanceChecker = &Runner{}
+	_ runner.BatchChecker    = &Runner{}
 )
 
 // New makes a Runner. It closes the engine and the backend when it is closed.

@@ -91,4 +91,6 @@ type RunStatus struct {
 	QueuedAt *metav1.Time `json:"queuedAt,omitempty"`
 	// startedAt is when the run began. Not set while it waits in the queue.
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// waitsFor is what a run that has begun waits for in the cluster: the queue of its Job, with Kueue's words. Not set when it goes on.
+	WaitsFor string `json:"waitsFor,omitempty"`
 }

@@ -65,6 +65,8 @@ type jobOptions struct {
 	image       string
 	cpu, memory resource.QuantityValue
 	queue       string
+	// queueTimeout is how long a run may wait in that queue.
+	queueTimeout time.Duration
 }
 
 func (o *jobOptions) bind(flags *flag.FlagSet) {
@@ -77,6 +79,7 @@ func (o *jobOptions) bind(flags *flag.FlagSet) {
 	flags.Var(&o.cpu, "run-cpu", "With --runs-in=jobs, the CPU that a run requests.")
 	flags.Var(&o.memory, "run-memory", "With --runs-in=jobs, the memory that a run requests and is limited to: the engine, its providers, and the work folder, which is in memory.")
 	flags.StringVar(&o.queue, "run-queue", "", "With --runs-in=jobs, the LocalQueue of Kueue that admits the Jobs. Default: none, and they start at once.")
+	flags.DurationVar(&o.queueTimeout, "run-queue-timeout", 24*time.Hour, "With --run-queue, how long a run may wait until it is admitted, which is none of --run-timeout. Then it is interrupted, and tried again later.")
 }
 
 // check validates the options that concern Jobs.

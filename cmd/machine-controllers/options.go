@@ -97,6 +97,7 @@ type options struct {
 	warmProviders  int
 	warmMemory     resource.QuantityValue
 	maxDriftRuns   int
+	driftBatch     int
 	maxQueuedRuns  int
 	memoryLimit    string
 	memoryBytes    int64 // of that, or of the container; zero for none
@@ -162,6 +163,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 	o.warmMemory.Quantity = resource.MustParse("1Gi")
 	flags.Var(&o.warmMemory, "warm-providers-memory", "Memory that the plugins of --warm-providers may take together while no run uses them. Beyond it, or a quarter of --memory-limit, those that were not used for longest are ended.")
 	flags.IntVar(&o.maxDriftRuns, "max-concurrent-drift-checks", 0, "How many of these runs may be drift checks. Default: a quarter, at least one.")
+	flags.IntVar(&o.driftBatch, "drift-batch", 10, "How many Machines of a MachineSet one process of OpenTofu or Terraform may check for drift, of those that wait and have the content of their module and their credentials in common. 1 checks each alone.")
 	flags.IntVar(&o.maxQueuedRuns, "max-queued-runs", 10000, "Number of engine runs that may wait; further Machines are requeued.")
 	flags.StringVar(&o.memoryLimit, "memory-limit", "", "What this process and its engines may take of the memory, such as 512Mi; 0 for no bound. A run waits until it is expected to fit. Default: nine tenths of the container's limit, if it has one.")
 	flags.DurationVar(&o.runTimeout, "run-timeout", 30*time.Minute, "How long one engine run may take before it is interrupted.")
@@ -209,9 +211,9 @@ func (o *options) complete() error {
 		o.leaseNamespace = o.namespace
 	}
 	for name, value := range map[string]int64{
-		"max-concurrent-runs": int64(o.maxRuns), "max-queued-runs": int64(o.maxQueuedRuns), "max-concurrent-reconciles": int64(o.reconciles),
+		"max-concurrent-runs": int64(o.maxRuns), "drift-batch": int64(o.driftBatch), "max-queued-runs": int64(o.maxQueuedRuns), "max-concurrent-reconciles": int64(o.reconciles),
 		"max-concurrent-drains": int64(o.maxDrains),
-		"run-timeout":           int64(o.runTimeout), "interrupt-grace": int64(o.interruptGrace), "drift-interval": int64(o.driftInterval),
+		"run-timeout":           int64(o.runTimeout), "run-queue-timeout": int64(o.jobs.queueTimeout), "interrupt-grace": int64(o.interruptGrace), "drift-interval": int64(o.driftInterval),
 		"orphan-grace-period": int64(o.orphanGrace),
 		"sync-period":         int64(o.syncPeriod), "kube-api-burst": int64(o.burst), "kube-api-qps": int64(o.qps),
 	} {

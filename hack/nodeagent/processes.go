@@ -13,9 +13,16 @@ import (
 
 	"github.com/virtual-kubelet/virtual-kubelet/errdefs"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+)
+
+const (
+	// finishEvery is how often it is checked whether the API server has the end of a Pod, and finishFor for how long.
+	finishEvery = time.Second
+	finishFor   = 2 * time.Minute
 )
 
 // processes runs Pods of one container each. It implements virtual-kubelet's PodLifecycleHandler and PodNotifier.
@@ -123,6 +130,41 @@ func (p *processes) end(of *pod, code int, message string) {
 	p.report(of, phase, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 		ExitCode: int32(code), Reason: reason, Message: message, FinishedAt: metav1.Now(),
 	}})
+	go p.finish(of, phase)
+}
+
+// finish reports the end of a Pod until the API server has it: a report is refused that brings back what somebody has removed from the Pod's metadata
+// meanwhile, as the Job's controller does with its finalizer. Then it removes a Pod that is to be deleted, as a kubelet does; virtual-kubelet has it stay
+// for all of its grace.
+func (p *processes) finish(of *pod, phase corev1.PodPhase) {
+	ctx, cancel := context.WithTimeout(context.Background(), finishFor)
+	defer cancel()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(finishEvery):
+		}
+		p.mu.Lock()
+		reported := of.object.DeepCopy()
+		notify := p.notify
+		p.mu.Unlock()
+		pods := p.client.CoreV1().Pods(reported.Namespace)
+		live, err := pods.Get(ctx, reported.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err), err == nil && live.UID != reported.UID:
+			return
+		case err != nil:
+		case live.Status.Phase != phase && notify != nil:
+			reported.ObjectMeta = live.ObjectMeta
+			notify(reported)
+		case live.DeletionTimestamp == nil:
+			return // virtual-kubelet removes one at once that is deleted after its end
+		default:
+			now := int64(0)
+			_ = pods.Delete(ctx, live.Name, metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: metav1.NewUIDPreconditions(string(live.UID))}) // it is tried again
+		}
+	}
 }
 
 // report passes the state of a Pod on.

@@ -27,6 +27,7 @@ var madeBy = map[string][]string{
 	"pulumi":         {"pulumi", "pulumi-language-yaml"},
 	"pulumi-plugins": {"pulumi-terraform-provider"},
 	"kwok-stages":    {"kwok"},
+	"kueue-config":   {"kueue"},
 }
 
 // neededBy says which tools a package needs whose names it does not have beside "bin".
@@ -133,14 +134,17 @@ func toolSets(t *testing.T) (sets map[string][]string, tools []string) {
 	return sets, tools
 }
 
-// matching returns the tools that one of the patterns is for; !(x) is for all but x.
+// matching returns the tools that one of the patterns is for; !(x|y) is for all but x and y.
 func matching(patterns, tools []string) []string {
 	var out []string
 	for _, tool := range tools {
 		if slices.ContainsFunc(patterns, func(pattern string) bool {
 			but, negated := strings.CutPrefix(pattern, "!(")
-			matched, err := path.Match(strings.TrimSuffix(but, ")"), tool)
-			return err == nil && matched != negated
+			matched := slices.ContainsFunc(strings.Split(strings.TrimSuffix(but, ")"), "|"), func(one string) bool {
+				found, err := path.Match(one, tool)
+				return err == nil && found
+			})
+			return matched != negated
 		}) {
 			out = append(out, tool)
 		}

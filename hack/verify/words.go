@@ -56,7 +56,7 @@ type exception struct {
 
 var exceptions = []exception{
 	{`scheduling gates?`, "Kubernetes' name for what holds a Pod back from the scheduler"},
-	{`feature gates?|FeatureGates?`, "Kubernetes' and OpenShift's name for what turns a feature on"},
+	{`feature gates?|[Ff]eatureGates?`, "Kubernetes' and OpenShift's name for what turns a feature on"},
 	{"`verdict`|`mend`|`VERDICT`", "names that fields of the output had, in the changelog"},
 	{`"gate":`, "the key of a Pod in a manifest"},
 	{`timeout awaiting response headers`, "an error of net/http, which engines print"},

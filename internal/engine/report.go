@@ -97,6 +97,8 @@ type Report struct {
 	// Text is what the engine wrote that was not a message of its -json stream, cut to some KiB. TextWithheld says that it is not to be shown.
 	Text         string
 	TextWithheld bool
+	// Unknown is how many messages were of a type that is not known.
+	Unknown int
 	// Started is when the operation began, Duration how long it took.
 	Started  time.Time
 	Duration time.Duration

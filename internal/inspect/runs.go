@@ -24,6 +24,8 @@ type RunPhase string
 const (
 	// RunRunning holds the state's lock, or is about to take it.
 	RunRunning RunPhase = "Running"
+	// RunWaiting has begun, and waits for its turn in a queue of the cluster.
+	RunWaiting RunPhase = "Waiting"
 	// RunQueued waits for a place.
 	RunQueued RunPhase = "Queued"
 	// RunActive waited when its Machine was last looked at, and may run since: the state's lock may not be read.
@@ -34,7 +36,7 @@ const (
 	RunNone RunPhase = ""
 )
 
-var runOrder = []RunPhase{RunRunning, RunActive, RunQueued, RunUnsettled, RunNone}
+var runOrder = []RunPhase{RunRunning, RunWaiting, RunActive, RunQueued, RunUnsettled, RunNone}
 
 // MachineRun is what is known of a Machine's runs.
 type MachineRun struct {
@@ -50,6 +52,8 @@ type MachineRun struct {
 	Owner string `json:"owner,omitempty"`
 	// Reason says why a run that has begun does what it does.
 	Reason string `json:"reason,omitempty"`
+	// WaitsFor says what a run waits for that has begun.
+	WaitsFor string `json:"waitsFor,omitempty"`
 	// Last is the last run that ended; not known without the state.
 	Last *LastRun `json:"last,omitempty"`
 	// Problem says what cannot be read.
@@ -136,7 +140,15 @@ func runOf(machine *machinev1beta1.Machine, head *state.Head, known bool) Machin
 	case intent != nil:
 		run.Phase, run.Operation, run.Since = RunUnsettled, intent.Operation, &intent.Since
 	}
+	run.noteWait(reported)
 	return run
+}
+
+// noteWait notes what a run that has begun waits for, which the Machine's status alone says.
+func (r *MachineRun) noteWait(reported *v1alpha1.RunStatus) {
+	if r.Phase == RunRunning && reported != nil && reported.WaitsFor != "" && operationOf(reported) == r.Operation {
+		r.Phase, r.WaitsFor = RunWaiting, reported.WaitsFor
+	}
 }
 
 // ReadLastRun returns the last run that a state records; nil for none.
@@ -187,6 +199,9 @@ func (l *RunList) Rows(wide bool) [][]string {
 		if last := r.Last; last != nil {
 			row[4], row[5], row[6], row[7] = last.Operation, last.Result, print.Age(last.Ended.Time, l.now), took(last)
 			row[8] = strings.TrimPrefix(r.Problem+"; "+last.Message, "; ")
+		}
+		if r.WaitsFor != "" {
+			row[8] = strings.TrimPrefix(r.Problem+"; "+r.WaitsFor, "; ")
 		}
 		if strings.Trim(row[8], "; ") == "" {
 			row[8] = r.why()

@@ -117,6 +117,23 @@ func TestRuns(t *testing.T) {
 			}
 		}
 	})
+	t.Run("one that waits in the queue of its Job", func(t *testing.T) {
+		facts, began := only(withRuns(), "alone"), ago(time.Minute)
+		withProviderStatus(func(s *v1alpha1.TerraformMachineProviderStatus) {
+			s.Run = &v1alpha1.RunStatus{Operation: v1alpha1.RunUpdate, QueuedAt: &began, StartedAt: &began, WaitsFor: "Job a is in the queue"}
+		})(&facts.Machines[0])
+		head := &state.Head{Lock: &state.Lock{Operation: "update", Since: began.Time}}
+		if run := runOf(&facts.Machines[0], head, true); run.Phase != RunWaiting || run.WaitsFor != "Job a is in the queue" {
+			t.Errorf("it returns %+v", run)
+		}
+		if got := printing.As(t, "", Runs(facts, false)); !strings.Contains(got, "Waiting") || !strings.Contains(got, "Job a is in the queue") {
+			t.Errorf("it prints\n%s", got)
+		}
+		head.Lock.Operation = "destroy" // another one by now
+		if run := runOf(&facts.Machines[0], head, true); run.Phase != RunRunning || run.WaitsFor != "" {
+			t.Errorf("it returns %+v", run)
+		}
+	})
 	t.Run("a last run that somebody has edited", func(t *testing.T) {
 		run := runOf(&everything().Machines[0], &state.Head{Meta: map[string]string{"last-run": "{"}}, true)
 		if run.Last != nil || !strings.HasPrefix(run.Problem, "reading annotation machine-iac.io/last-run") {

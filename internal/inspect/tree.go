@@ -133,6 +133,8 @@ func (f *Facts) instanceItem(machine *machinev1beta1.Machine) *Item {
 	}
 	item.note(print.Short(status.Module))
 	switch run := status.Run; {
+	case run != nil && run.WaitsFor != "":
+		item.note(fmt.Sprintf("%s waits: %s", run.Operation, run.WaitsFor))
 	case run != nil && run.StartedAt != nil:
 		item.note(fmt.Sprintf("%s running for %s", run.Operation, print.Age(run.StartedAt.Time, f.Now)))
 	case run != nil:

@@ -157,12 +157,25 @@ func decideForeign(f *Facts, t Target) Decision {
 	case !t.Adopt:
 		left.Reason = "the Machine's module cannot adopt: it has no folder adopt/"
 		return left
+	case f.Deleting && t.Now.Before(f.secondSearch(t)):
+		return Decision{
+			Action: ActionRequeueAfter, Operation: runs.Update, Until: f.secondSearch(t), Reason: "there was no instance to adopt; it is looked for once more before the Machine is let go",
+		}
 	case asked.Adoption == AdoptionAdopt:
 		return Decision{Action: ActionStart, Operation: runs.Update, Lookup: true, Adopt: true, Reason: "its adoption is requested"}
 	case planIsCurrent(f.Record.AdoptionPlan, asked, t):
 		return left
 	}
 	return Decision{Action: ActionStart, Operation: runs.Drift, Lookup: true, Adopt: true, Reason: "a plan of its adoption is requested"}
+}
+
+// secondSearch returns when an instance that was not there to adopt is looked for again; zero where none was missing.
+func (f *Facts) secondSearch(t Target) time.Time {
+	first := f.Record.AdoptionPlan.AbsentSince(t.Fingerprint)
+	if first.IsZero() {
+		return first
+	}
+	return first.Add(SecondLookAfter(t.Settle))
 }
 
 // adoptionGoesOn reports whether an adoption or a release goes on although the Machine is being deleted.

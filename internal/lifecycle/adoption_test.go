@@ -33,6 +33,11 @@ func TestDecideAdoption(t *testing.T) {
 		f.Adoption.Since = since
 		return f
 	}
+	notThere := func(since time.Time, fingerprint string, deleting bool) *Facts {
+		f := asking(AdoptionAdopt)
+		f.Stored, f.Deleting, f.Record.AdoptionPlan = true, deleting, &record.PlannedAdoption{At: since, Fingerprint: fingerprint, Absent: since}
+		return f
+	}
 	plan := Decision{Action: ActionStart, Operation: runs.Drift, Lookup: true, Adopt: true}
 	adopt := Decision{Action: ActionStart, Operation: runs.Update, Lookup: true, Adopt: true}
 	left := Decision{Action: ActionForeign}
@@ -41,6 +46,7 @@ func TestDecideAdoption(t *testing.T) {
 		"an instance of another actuator is left alone":           {asking(AdoptionNone), able(adopting), left},
 		"it is adopted on request":                                {asking(AdoptionAdopt), able(adopting), adopt},
 		"by its ID as well":                                       {&Facts{Adoption: AdoptionRequest{Adoption: AdoptionAdopt, ID: "i"}}, able(adopting), adopt},
+		"also where it was not there a moment ago":                {notThere(noon, now, false), able(adopting), adopt},
 		"or its adoption is planned":                              {asking(AdoptionPlan), able(adopting), plan},
 		"not where nothing names it":                              {&Facts{Adoption: AdoptionRequest{Adoption: AdoptionPlan}}, able(adopting), left},
 		"but not where the module cannot":                         {asking(AdoptionAdopt), able(), left},
@@ -60,9 +66,14 @@ func TestDecideAdoption(t *testing.T) {
 		},
 	})
 	decides(t, runs.Destroy, map[string]decisionCase{
-		"an instance of another actuator is not destroyed":     {asking(AdoptionNone), able(adopting), left},
-		"it is adopted first where that is requested":          {asking(AdoptionAdopt), able(adopting), adopt},
-		"nor one whose adoption was planned":                   {planned(noon, now), able(adopting), left},
+		"an instance of another actuator is not destroyed": {asking(AdoptionNone), able(adopting), left},
+		"it is adopted first where that is requested":      {asking(AdoptionAdopt), able(adopting), adopt},
+		"nor one whose adoption was planned":               {planned(noon, now), able(adopting), left},
+		"one that was not there is looked for once more": {
+			notThere(settled.Add(time.Second), now, true), able(adopting), Decision{Action: ActionRequeueAfter, Operation: runs.Update, Until: noon.Add(time.Second)},
+		},
+		"when that counts":                                     {notThere(settled, now, true), able(adopting), adopt},
+		"and at once with other inputs":                        {notThere(noon, other, true), able(adopting), adopt},
 		"an adoption that was cut off is looked up, destroyed": {&Facts{Stored: true, Provisioned: true, Witness: adopted}, able(adopting), lookingUp(runs.Destroy)},
 	})
 	decides(t, runs.Create, map[string]decisionCase{

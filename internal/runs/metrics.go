@@ -128,6 +128,11 @@ func (m *Metrics) started(r *run, pick string) {
 	m.waits.WithLabelValues(r.Engine, string(r.Operation)).Observe(r.status.StartedAt.Sub(r.status.QueuedAt).Seconds())
 }
 
+// leftBatch counts a run that was executed together with others and waits again: it has not ended.
+func (m *Metrics) leftBatch(r *run) {
+	m.running.WithLabelValues(r.Engine, string(r.Operation)).Dec()
+}
+
 func (m *Metrics) ended(r *run, now time.Time, err error) {
 	result := resultSuccess
 	if err != nil {

@@ -16,7 +16,7 @@ func depths(t *testing.T, metrics *Metrics, engine string, operation Operation) 
 	return found["machine_iac_runs_queued"], found["machine_iac_runs_running"]
 }
 
-// gaugesOf returns what the series of an engine and an operation show, by their names.
+// gaugesOf returns what the series of an engine and an operation show, by their names: of histograms how often something was observed.
 func gaugesOf(t *testing.T, metrics *Metrics, engine string, operation Operation) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -29,7 +29,7 @@ func gaugesOf(t *testing.T, metrics *Metrics, engine string, operation Operation
 	for _, family := range families {
 		for _, series := range family.GetMetric() {
 			if labels := series.GetLabel(); labels[0].GetValue() == engine && labels[1].GetValue() == string(operation) {
-				found[family.GetName()] = series.GetGauge().GetValue()
+				found[family.GetName()] += series.GetGauge().GetValue() + float64(series.GetHistogram().GetSampleCount())
 			}
 		}
 	}

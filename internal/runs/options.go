@@ -13,6 +13,8 @@ type Options struct {
 	MaxConcurrent int
 	// MaxConcurrentDrift is how many of these may be drift checks; default a quarter, at least one.
 	MaxConcurrentDrift int
+	// MaxBatch is how many runs with the same Request.Batch may be executed together; default 1, each alone.
+	MaxBatch int
 	// MaxPerGroup is how many workers the runs of one group may hold while others wait; default half of them, at least one. A group that
 	// is the only one to wait may hold more, but leaves an eighth of the workers, at least one, to whoever comes next.
 	MaxPerGroup int
@@ -27,6 +29,8 @@ type Options struct {
 	Deadline time.Duration
 	// MinDeadline is what the deadline of a run is halved down to, which used up its last one; default 5 minutes.
 	MinDeadline time.Duration
+	// MaxWait bounds how long a run may wait for something outside of this process, see Pool.Waits; default 24 hours.
+	MaxWait time.Duration
 	// BookkeepingTimeout bounds Intend and Settle, each; default 2 minutes.
 	BookkeepingTimeout time.Duration
 	// StopTimeout bounds how long Start waits for running tasks once it is stopped; default 4 minutes.
@@ -45,12 +49,14 @@ type Options struct {
 func (o *Options) setDefaults() {
 	setDefault(&o.MaxConcurrent, 4)
 	setDefault(&o.MaxConcurrentDrift, max(1, o.MaxConcurrent/4))
+	setDefault(&o.MaxBatch, 1)
 	setDefault(&o.MaxPerGroup, max(1, o.MaxConcurrent/2))
 	setDefault(&o.MaxPerCredential, max((3*o.MaxConcurrent+3)/4, 3*reserved(o.MaxConcurrent)+1))
 	setDefault(&o.Aging, time.Minute)
 	setDefault(&o.MaxQueued, 10000)
 	setDefault(&o.Deadline, 30*time.Minute)
 	setDefault(&o.MinDeadline, 5*time.Minute)
+	setDefault(&o.MaxWait, 24*time.Hour)
 	setDefault(&o.BookkeepingTimeout, 2*time.Minute)
 	setDefault(&o.StopTimeout, 4*time.Minute)
 	setDefault(&o.RetryBase, 5*time.Second)

@@ -41,12 +41,19 @@ type run struct {
 	status Status
 	// timeouts is how often in a row a run like this one has used up its deadline.
 	timeouts int
+	// limit bounds its Execute; nil before and after.
+	limit *limit
+	// with are the runs that are executed together with it.
+	with []*run
 
 	// Where it waits.
 	sequence       uint64
 	queue          *groupQueue
 	previous, next *run
 }
+
+// batch returns the run and those that are executed together with it.
+func (r *run) batch() []*run { return append([]*run{r}, r.with...) }
 
 // New makes a pool that accepts requests at once and executes them once it is started.
 func New(options Options) *Pool {
@@ -97,6 +104,7 @@ func (p *Pool) Submit(request Request) (Status, error) {
 	if previous != nil && previous.status.Phase != Succeeded && repeats(previous, request) {
 		next.status.Failures, next.status.Err = previous.status.Failures, previous.status.Err
 		next.timeouts = previous.timeouts
+		next.Batch = "" // the others would fail with it
 	}
 	next.status.Deadline = p.deadline(next)
 	p.runs[request.UID] = next
@@ -233,32 +241,63 @@ func (p *Pool) dispatch() {
 	}
 }
 
-// admit notes the start of the run that is next, nil when there is none, or no memory for it: then nothing passes it, as it might never have its
-// turn otherwise. One that would run alone starts whatever it takes. The caller holds the lock.
+// admit notes the start of the run that is next, and of those that go with it. It returns nil when there is none, or no memory for it: then
+// nothing passes it, as it might never have its turn otherwise. One that would run alone starts whatever it takes. The caller holds the lock.
 func (p *Pool) admit() *run {
 	now := p.options.Clock.Now()
 	next, pick := p.queue.pick()
-	if next == nil || p.options.Memory != nil && p.queue.running > 0 && !p.options.Memory.Fits(next.Footprint) {
+	if next == nil {
+		return nil
+	}
+	with, footprint := companions(next, p.options.MaxBatch-1), next.Footprint
+	if len(with) > 0 {
+		footprint += batchFootprint
+	}
+	if p.options.Memory != nil && p.queue.running > 0 && !p.options.Memory.Fits(footprint) {
 		return nil
 	}
 	p.queue.start(next, now)
-	if p.options.Memory != nil {
-		p.options.Memory.Started(next.Run, next.Footprint)
+	for _, r := range with {
+		p.queue.take(r)
 	}
-	next.status.Phase = Running
-	next.status.StartedAt = now
-	p.options.Metrics.started(next, pick)
+	next.with = with
+	if p.options.Memory != nil {
+		p.options.Memory.Started(next.Run, footprint)
+	}
+	for _, r := range next.batch() {
+		r.status.Phase = Running
+		r.status.StartedAt = now
+		p.options.Metrics.started(r, pick)
+	}
 	return next
 }
 
 // finish records the outcome and gives the worker to the next run. timedOut reports that the deadline was used up.
-func (p *Pool) finish(r *run, err error, timedOut bool) {
+func (p *Pool) finish(r *run, err error, timedOut bool) { p.finishAll(r, []error{err}, timedOut) }
+
+// finishAll does the same for the batch of a run, with an outcome for each.
+func (p *Pool) finishAll(first *run, errs []error, timedOut bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.options.Clock.Now()
-	p.queue.release(r, now)
+	p.queue.release(first, now)
 	if p.options.Memory != nil {
-		p.options.Memory.Ended(r.Run)
+		p.options.Memory.Ended(first.Run)
+	}
+	batch := first.batch()
+	first.with = nil
+	for i, r := range batch {
+		p.end(r, now, errs[i], timedOut)
+	}
+	p.prune(now)
+	p.dispatch()
+}
+
+// end records the outcome of a run. The caller holds the lock.
+func (p *Pool) end(r *run, now time.Time, err error, timedOut bool) {
+	if errors.Is(err, ErrAlone) {
+		p.again(r, now)
+		return
 	}
 	p.options.Metrics.ended(r, now, err)
 	r.Task = nil
@@ -277,8 +316,6 @@ func (p *Pool) finish(r *run, err error, timedOut bool) {
 	default:
 		delete(p.runs, r.UID)
 	}
-	p.prune(now)
-	p.dispatch()
 }
 
 // prune forgets, once per retention at most, runs that ended longer ago than that. The caller holds the lock.
@@ -303,11 +340,13 @@ func pause(failures int, base, limit time.Duration) time.Duration {
 }
 
 func (p *Pool) wake(ctx context.Context, machine types.NamespacedName) {
-	woken := event.GenericEvent{Object: &metav1.PartialObjectMetadata{
-		ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: machine.Name},
-	}}
 	select {
-	case p.events <- woken:
+	case p.events <- woken(machine):
 	case <-ctx.Done():
 	}
+}
+
+// woken returns the event that wakes a Machine.
+func woken(machine types.NamespacedName) event.GenericEvent {
+	return event.GenericEvent{Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: machine.Namespace, Name: machine.Name}}}
 }

@@ -21,10 +21,16 @@
 // Where there is Options.Memory, the run whose turn it is waits until it fits beside those that run, and the others wait behind it. The guarantee
 // holds then with as many workers as runs fit.
 //
+// # Batches
+//
+// Runs with the same Request.Batch that wait in one group, for the same operation and with the same credential, may be executed together by one worker, which
+// counts as one run. They begin when the turn of the first of them comes, and nothing waits for more of them. One whose outcome is ErrAlone waits again,
+// behind its group's, so that a batch holds its worker no longer than one run does.
+//
 // # The guarantee
 //
-// A run gives its worker back after T at the latest: its deadline, what the engine needs to end when it is interrupted, and twice the
-// bookkeeping timeout. So each of the W workers becomes free at least once within any time T. The reserved shares of the operations take R of
+// A run gives its worker back after T at the latest: its deadline, what the engine needs to end when it is interrupted, twice the
+// bookkeeping timeout, and what it waits for things outside of this process, such as a queue of the cluster. So each of the W workers becomes free at least once within any time T. The reserved shares of the operations take R of
 // them at most (three eighths; 3 of 8), the other W-R go to the group with the fewest running runs that waited longest. A group that
 // has had a worker stands behind one that waits since before. Hence the first run of a group of which nothing runs is never
 // kept waiting for longer than T by one other group, whatever that one's runs do, and k groups that wait already and have no
@@ -98,7 +104,7 @@ type Task interface {
 	// Intend decides, and records durably that the run is about to touch infrastructure. When it fails, nothing is executed or
 	// settled; with ErrNothingToDo that is a success.
 	Intend(ctx context.Context) error
-	// Execute does the work. Its context ends at the run's deadline or when the pool stops.
+	// Execute does the work. Its context ends at the run's deadline, which Pool.Waits can put off, or when the pool stops.
 	Execute(ctx context.Context) error
 	// Settle records the outcome. Its context outlives Execute's, so that a cancelled run is settled as well. What it returns
 	// is the outcome of the run. Where recording fails it returns NotSettled; the pool marks an error so by itself when Execute had
@@ -136,6 +142,8 @@ type Request struct {
 	Engine string
 	// Run is the name that the run's processes are known by, and Footprint that of all runs which are expected to take as much memory.
 	Run, Footprint string
+	// Batch is the same for runs that may be executed together; their tasks are Batchers. Empty for one that is executed alone.
+	Batch string
 	// Fingerprint identifies what the run is asked to reach. A failed run is repeated at once when it differs, else after a
 	// pause that grows with every failure.
 	Fingerprint string
@@ -169,6 +177,8 @@ type Status struct {
 	Deadline time.Duration
 	// Reason is why the run does what it does, from when it has decided; empty when its task does not say.
 	Reason string
+	// Waits is what the run waits for outside of this process while it runs; empty for nothing.
+	Waits string
 	// Err, Failures and RetryAt describe the last failure; Failures counts failures in a row.
 	Err      error
 	Failures int

@@ -7,9 +7,13 @@ import (
 	"runtime/debug"
 )
 
-// work carries a run out and wakes its Machine. Its settlement ends with life only, everything else with base.
+// work carries a run out, or a batch, and wakes its Machines. Settlements end with life only, everything else with base.
 func (p *Pool) work(life, base context.Context, r *run) {
 	defer p.workers.Done()
+	if len(r.with) > 0 {
+		p.workTogether(life, base, r)
+		return
+	}
 	timedOut, err := p.carryOut(life, base, r)
 	p.finish(r, err, timedOut)
 	p.wake(base, r.Machine)
@@ -17,26 +21,50 @@ func (p *Pool) work(life, base context.Context, r *run) {
 
 // carryOut is the life of a run: intent, execution, settlement. It reports whether the run has used up its deadline.
 func (p *Pool) carryOut(life, base context.Context, r *run) (timedOut bool, err error) {
-	intended := false
-	defer func() {
-		if cause := recover(); cause != nil {
-			p.options.Logger.Error(fmt.Errorf("%v", cause), "A run panicked", "Machine", r.Machine, "stack", string(debug.Stack()))
-			err = fmt.Errorf("running %s for Machine %s: internal error: %v", r.Operation, r.Machine, cause)
-			if intended {
-				err = NotSettled(err)
-			}
-		}
-	}()
-	err = p.intend(base, r)
+	err = p.begin(base, r)
 	if errors.Is(err, ErrNothingToDo) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("recording the intent to %s: %w", r.Operation, err)
+		return false, err
 	}
-	intended = true
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = NotSettled(p.panicked(r, cause))
+		}
+	}()
 	timedOut, outcome := p.execute(base, r)
 	return timedOut, p.settle(life, r, outcome)
+}
+
+// begin has a run record its intent.
+func (p *Pool) begin(base context.Context, r *run) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = p.panicked(r, cause)
+		}
+	}()
+	err = p.intend(base, r)
+	if err == nil || errors.Is(err, ErrNothingToDo) {
+		return err
+	}
+	return fmt.Errorf("recording the intent to %s: %w", r.Operation, err)
+}
+
+// conclude has a run settle.
+func (p *Pool) conclude(life context.Context, r *run, outcome error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = NotSettled(p.panicked(r, cause))
+		}
+	}()
+	return p.settle(life, r, outcome)
+}
+
+// panicked logs that a task panicked, and returns it as an error.
+func (p *Pool) panicked(r *run, cause any) error {
+	p.options.Logger.Error(fmt.Errorf("%v", cause), "A run panicked", "Machine", r.Machine, "stack", string(debug.Stack()))
+	return fmt.Errorf("running %s for Machine %s: internal error: %v", r.Operation, r.Machine, cause)
 }
 
 // intend lets the task decide and record what it is about to do, and notes its reason.
@@ -55,8 +83,9 @@ func (p *Pool) intend(base context.Context, r *run) error {
 
 // execute returns whether the deadline has ended the task, and its outcome, joined with the cause when it was cancelled.
 func (p *Pool) execute(base context.Context, r *run) (timedOut bool, outcome error) {
-	ctx, cancel := context.WithTimeoutCause(base, r.status.Deadline, ErrDeadline)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(base)
+	defer cancel(nil)
+	defer p.bound(r, cancel)()
 	outcome = r.Task.Execute(ctx)
 	cause := context.Cause(ctx)
 	if outcome == nil || cause == nil {

@@ -58,11 +58,15 @@ resource "azurerm_network_interface_security_group_association" "primary" {
   }
 }
 
+# To associate anything the provider reads the interface and writes the whole of it. It locks the interface for the security group by another name
+# than for the rest, so that two of them at once lose one: the security group is first.
 resource "azurerm_network_interface_application_security_group_association" "primary" {
   for_each = local.application_security_group_ids
 
   network_interface_id          = azurerm_network_interface.primary.id
   application_security_group_id = each.value
+
+  depends_on = [azurerm_network_interface_security_group_association.primary]
 
   lifecycle {
     ignore_changes = [application_security_group_id]

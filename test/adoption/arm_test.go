@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 const (
@@ -22,6 +23,9 @@ const (
 	armTenant       = "00000000-0000-4000-8000-0000000007e4"
 	armClient       = "00000000-0000-4000-8000-00000000c11e"
 	armSecret       = "simulated"
+
+	// slowRead is how long the response with a network interface takes.
+	slowRead = 50 * time.Millisecond
 )
 
 // arm simulates as much of Azure's Resource Manager as the module azure uses: resources of any type are kept as they are written, and get what Azure adds
@@ -36,6 +40,8 @@ type arm struct {
 	resources map[string]object
 	writes    []string
 	addresses int
+	// revision counts what was stored, for etags.
+	revision int
 	// refusal is the type and name of what is refused, and the code of the error.
 	refusal []string
 }
@@ -53,15 +59,10 @@ func newARM(t *testing.T) *arm {
 	mux.HandleFunc("POST /subscriptions/", a.act)
 	mux.HandleFunc("DELETE /subscriptions/", a.delete)
 	a.server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a.mutex.Lock()
-		defer a.mutex.Unlock()
-		if strings.HasPrefix(r.URL.Path, "/subscriptions/") && !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
-			refuseARM(w, http.StatusUnauthorized, "AuthenticationFailed", "no token")
-			return
+		a.serve(mux, w, r)
+		if r.Method == http.MethodGet && strings.Contains(strings.ToLower(r.URL.Path), "/networkinterfaces/") {
+			time.Sleep(slowRead) // who reads it at the same time to change it reads the same
 		}
-		// The provider's SDK does not wait then before it reads what is done already.
-		w.Header().Set("X-Go-Azure-Sdk-Skip-Polling-Delay", "true")
-		mux.ServeHTTP(w, r)
 	}))
 	t.Cleanup(a.server.Close)
 	a.certificate = filepath.Join(t.TempDir(), "arm.pem")
@@ -70,6 +71,18 @@ func newARM(t *testing.T) *arm {
 		t.Fatal(err)
 	}
 	return a
+}
+
+func (a *arm) serve(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if strings.HasPrefix(r.URL.Path, "/subscriptions/") && !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
+		refuseARM(w, http.StatusUnauthorized, "AuthenticationFailed", "no token")
+		return
+	}
+	// The provider's SDK does not wait then before it reads what is done already.
+	w.Header().Set("X-Go-Azure-Sdk-Skip-Polling-Delay", "true")
+	mux.ServeHTTP(w, r)
 }
 
 // environment is what a run has from the cluster.
@@ -146,6 +159,8 @@ func (a *arm) get(w http.ResponseWriter, r *http.Request) {
 	machine, view := strings.CutSuffix(id, "/instanceview")
 	one := a.resources[machine]
 	switch {
+	case one == nil && strings.Contains(id, "/backendaddresspools/"):
+		respond(w, http.StatusOK, a.pool(r.URL.Path))
 	case one == nil && strings.Count(id, "/") == 4 && strings.Contains(id, "/resourcegroups/"):
 		respond(w, http.StatusOK, object{"id": r.URL.Path, "name": part(r.URL.Path, 4), "location": "eastus", "properties": object{"provisioningState": "Succeeded"}})
 	case one == nil:
@@ -155,6 +170,23 @@ func (a *arm) get(w http.ResponseWriter, r *http.Request) {
 	default:
 		respond(w, http.StatusOK, shown(one, r.URL.Query().Get("$expand")))
 	}
+}
+
+// pool is the pool of a load balancer that others have made, with what is in it.
+func (a *arm) pool(id string) object {
+	members := []any{}
+	for _, one := range a.resources {
+		configurations, _ := one["properties"].(object)["ipConfigurations"].([]any)
+		for _, configuration := range configurations {
+			pools, _ := configuration.(object)["properties"].(object)["loadBalancerBackendAddressPools"].([]any)
+			for _, pool := range pools {
+				if strings.EqualFold(pool.(object)["id"].(string), id) {
+					members = append(members, object{"id": configuration.(object)["id"]})
+				}
+			}
+		}
+	}
+	return object{"id": id, "name": part(id, 10), "properties": object{"provisioningState": "Succeeded", "backendIPConfigurations": members}}
 }
 
 // shown is a resource as Azure returns it: passwords and user data to nobody, the power to who asks for it.
@@ -186,7 +218,11 @@ func (a *arm) put(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	id := strings.TrimSuffix(r.URL.Path, "/")
-	keepUser(a.resources[strings.ToLower(id)], written)
+	before := a.resources[strings.ToLower(id)]
+	if read := written["etag"]; before != nil && read != nil && read != before["etag"] {
+		a.t.Errorf("%s is written from what was read before another write, which this one undoes", armName(id))
+	}
+	keepUser(before, written)
 	respond(w, http.StatusOK, shown(a.store(id, written), ""))
 }
 
@@ -220,7 +256,8 @@ func (a *arm) store(id string, one object) object {
 	for n := 1; n < len(parts); n += 2 {
 		kind += "/" + parts[n]
 	}
-	one["id"], one["name"], one["type"], one["etag"] = id, parts[len(parts)-1], kind, `W/"1"`
+	a.revision++
+	one["id"], one["name"], one["type"], one["etag"] = id, parts[len(parts)-1], kind, fmt.Sprintf(`W/"%d"`, a.revision)
 	properties, _ := one["properties"].(object)
 	if properties == nil {
 		properties = object{}
@@ -356,13 +393,6 @@ func usedBy(one object) string {
 	}
 	machine, _ := one["managedBy"].(string)
 	return machine
-}
-
-// add puts a resource there as others have made it.
-func (a *arm) add(id string, one object) {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	a.store(armGroup+"/providers/"+id, one)
 }
 
 // property returns a field of a resource, as JSON.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -23,6 +24,9 @@ var engines = map[string]struct{ kind, field, module string }{
 	"opentofu": {"TerraformMachineProviderSpec", "module", echoModule},
 	"pulumi":   {v1alpha1.PulumiMachineProviderSpecKind, "stack", echoStack},
 }
+
+// inPieces ends the names of Machines whose error repeats the user data in pieces.
+const inPieces = "-fails-in-pieces"
 
 // request is one Machine.
 type request struct {
@@ -110,7 +114,10 @@ func (w *world) create(t *testing.T, kinds []string) (failing, made []string) {
 			r := request{name: engine + "-fails-" + kind, engine: engine, credentials: "credentials", userData: "user-data-" + kind, values: map[string]any{"echo": 1}}
 			failing = append(failing, w.request(t, r))
 		}
-		failing = append(failing, w.request(t, request{name: engine + "-fails-wrong", engine: engine, credentials: "wrong", userData: "user-data-json"}))
+		failing = append(failing,
+			w.request(t, request{name: engine + "-fails-wrong", engine: engine, credentials: "wrong", userData: "user-data-json"}),
+			w.request(t, request{name: engine + inPieces, engine: engine, credentials: "credentials", userData: "user-data-json", values: map[string]any{"echo": 2}}),
+		)
 		for _, kind := range []string{"json", "yaml"} {
 			r := request{name: engine + "-is-made-" + kind, engine: engine, credentials: "credentials", userData: "user-data-" + kind}
 			made = append(made, w.request(t, r))
@@ -127,6 +134,9 @@ func (w *world) untilCreated(t *testing.T, failing, made []string) {
 		if !strings.Contains(name, "wrong") && !strings.Contains(printed, "Invalid value") {
 			t.Errorf("%s did not fail as it should, so that it shows nothing:\n%s\n%s", name, w.failure(t, name), printed)
 		}
+		if strings.HasSuffix(name, inPieces) {
+			w.withheld(t, name)
+		}
 	}
 	for _, name := range made {
 		w.until(t, name+" is made", func() bool {
@@ -137,6 +147,26 @@ func (w *world) untilCreated(t *testing.T, failing, made []string) {
 		if err := w.Client.Get(t.Context(), client.ObjectKey{Name: name}, node); err != nil || len(w.in(node.Annotations["user-data"])) == 0 {
 			t.Errorf("%s has the user data %q, %v: this shows nothing", name, node.Annotations["user-data"], err)
 		}
+	}
+}
+
+// withheld looks at an error that repeats too many parts of the user data to be shown without them: only who may read the state may read it.
+func (w *world) withheld(t *testing.T, name string) {
+	t.Helper()
+	event, stranger := w.failure(t, name), w.runAs(t, w.stranger, "logs", name, "--withheld")
+	for where, text := range map[string]string{"the event": event, "kubectl machine logs": w.run(t, "logs", name)} {
+		if !strings.Contains(text, redact.Withheld) || strings.Contains(text, "Invalid value") || strings.Contains(text, pin) {
+			t.Errorf("%s of %s does not withhold the error:\n%s", where, name, text)
+		}
+	}
+	if !strings.Contains(event, "kubectl machine logs --withheld") {
+		t.Errorf("the event of %s does not say how to read what is withheld: %s", name, event)
+	}
+	if printed := w.run(t, "logs", name, "--withheld"); !strings.Contains(printed, "Invalid value") || !strings.Contains(printed, pin) || !strings.Contains(printed, redact.Redacted) {
+		t.Errorf("what is withheld of %s is not printed to who may read the state:\n%s", name, printed)
+	}
+	if !strings.Contains(stranger, "forbidden") || strings.Contains(stranger, "Invalid value") || strings.Contains(stranger, pin) {
+		t.Errorf("who may not read Secrets reads of %s:\n%s", name, stranger)
 	}
 }
 

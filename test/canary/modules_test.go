@@ -16,7 +16,7 @@ const (
 type change struct{ file, text, with string }
 
 // writeModules writes a module and a stack that make Nodes with the user data in an annotation. Where the providerSpec has echo, it becomes a label
-// too: the API server refuses that, and its refusal repeats the label.
+// too, as it is or in pieces: the API server refuses that, and its refusal repeats the label.
 func writeModules(t *testing.T, folder string) {
 	t.Helper()
 	const adopted = `  adopt:
@@ -32,7 +32,9 @@ func writeModules(t *testing.T, folder string) {
 		{"module.yaml", adopted, ""},
 		{"variables.tf", echo, echo + "    echo = optional(number, 0)\n"},
 		{"main.tf", `annotations = { "kwok.x-k8s.io/node" = "fake" }`, `annotations = { "user-data" = var.user_data }`},
-		{"main.tf", "labels      = local.labels", `labels      = merge(local.labels, var.provider_spec.echo == 0 ? {} : { echo = var.user_data })`},
+		{"main.tf", "labels      = local.labels", `labels      = merge(local.labels, var.provider_spec.echo == 0 ? {} : {
+    echo = var.provider_spec.echo == 1 ? var.user_data : join(" and ", split("\"", var.user_data))
+  })`},
 	})
 	copied(t, repository(t, "stacks", "kubemark"), filepath.Join(folder, echoStack), []change{
 		{"module.yaml", "name: kubemark", "name: " + echoStack},
@@ -50,7 +52,9 @@ func writeModules(t *testing.T, folder string) {
             labels:
               zone: ${provider_spec.zone}
               echo:
-                fn::select: ["${provider_spec.echo}", ["none", "${user_data}"]]
+                fn::select:
+                  - ${provider_spec.echo}
+                  - [none, "${user_data}", {"fn::join": [" and ", {"fn::split": ['"', "${user_data}"]}]}]
           spec: {providerID: "${locals.provider_id}"}
 `},
 		{"Pulumi.yaml", "    options:\n", "    options:\n      additionalSecretOutputs: [yamlBodyParsed]\n"},

@@ -26,6 +26,8 @@ const (
 	window = 12
 	// binarySize is that of files that are programs.
 	binarySize = 8 << 20
+	// pin is a number in user data, which cannot be masked.
+	pin = "4826105937"
 )
 
 // canaries are values that must not be found.
@@ -194,7 +196,8 @@ func (c *canaries) userData() map[string]string {
 	}
 	inner := base64.StdEncoding.EncodeToString([]byte("tenant: " + fresh("yaml", "what is encoded in a file") + "\n"))
 	return map[string]string{
-		"json": fmt.Sprintf(`{"ignition":{"version":"3.2.0"},"tenant":%q,"list":[%q],"pin":123456}`, fresh("json", "a field"), fresh("json", "an entry")),
+		"json": fmt.Sprintf(`{"ignition":{"version":"3.2.0"},"tenant":%q,"user":%q,"list":[%q,%q],"pin":%s}`,
+			fresh("json", "a field"), fresh("json", "another field"), fresh("json", "an entry"), fresh("json", "another entry"), pin),
 		"yaml": "#cloud-config\nwrite_files:\n- {path: /etc/a, encoding: b64, content: " + inner + "}\n- path: /etc/b\n  content: |\n    [api]\n    tenant = " +
 			fresh("yaml", "a field of a file") + "\nhostname: " + fresh("yaml", "a field") + "\n",
 		"pem":    "-----BEGIN PRIVATE KEY-----\n" + key.String() + "-----END PRIVATE KEY-----\n",

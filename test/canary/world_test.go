@@ -40,10 +40,11 @@ const (
 type world struct {
 	*controlplane.ControlPlane
 	*canaries
-	namespace, dir, kubeconfig, programs, modules string
-	manager                                       *exec.Cmd
-	ended                                         chan struct{} // closed when the manager has
-	metricsAt, metricsToken                       string
+	namespace, dir, programs, modules string
+	kubeconfig, stranger              string // the administrator's, and that of who reads Machines and no Secrets
+	manager                           *exec.Cmd
+	ended                             chan struct{} // closed when the manager has
+	metricsAt, metricsToken           string
 }
 
 func newWorld(t *testing.T) *world {
@@ -62,13 +63,15 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	w := &world{ControlPlane: plane, canaries: newCanaries(), dir: dir, kubeconfig: filepath.Join(dir, "kubeconfig"), modules: filepath.Join(dir, "modules")}
+	w := &world{ControlPlane: plane, canaries: newCanaries(), dir: dir, modules: filepath.Join(dir, "modules")}
 	if w.namespace, err = plane.Namespace(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	w.programs = programs(t, dir)
 	writeModules(t, w.modules)
-	w.writeKubeconfig(t)
+	w.kubeconfig = w.kubeconfigOf(t, "kubeconfig", &clientcmdapi.AuthInfo{ClientCertificateData: w.Config.CertData, ClientKeyData: w.Config.KeyData})
+	machines := rbacv1.PolicyRule{APIGroups: []string{machinev1beta1.GroupName}, Resources: []string{"machines", "machinesets"}, Verbs: []string{"get", "list"}}
+	w.stranger = w.kubeconfigOf(t, "stranger", &clientcmdapi.AuthInfo{Token: w.tokenOf(t, "stranger", machines)})
 	w.metricsToken = w.tokenOf(t, "metrics-reader", rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}})
 	return w
 }
@@ -96,16 +99,19 @@ func programs(t *testing.T, dir string) string {
 	return dir
 }
 
-func (w *world) writeKubeconfig(t *testing.T) {
+// kubeconfigOf writes a kubeconfig for a user, and returns its file.
+func (w *world) kubeconfigOf(t *testing.T, name string, user *clientcmdapi.AuthInfo) string {
 	t.Helper()
 	config := clientcmdapi.NewConfig()
 	config.Clusters["a"] = &clientcmdapi.Cluster{Server: w.Config.Host, CertificateAuthorityData: w.Config.CAData}
-	config.AuthInfos["a"] = &clientcmdapi.AuthInfo{ClientCertificateData: w.Config.CertData, ClientKeyData: w.Config.KeyData}
+	config.AuthInfos["a"] = user
 	config.Contexts["a"] = &clientcmdapi.Context{Cluster: "a", AuthInfo: "a", Namespace: w.namespace}
 	config.CurrentContext = "a"
-	if err := clientcmd.WriteToFile(*config, w.kubeconfig); err != nil {
+	file := filepath.Join(w.dir, name)
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
 		t.Fatal(err)
 	}
+	return file
 }
 
 // tokenOf makes a ServiceAccount that may do something, and returns its token.
@@ -240,9 +246,15 @@ func (w *world) failure(t *testing.T, name string) string {
 // run runs kubectl-machine and returns what it prints.
 func (w *world) run(t *testing.T, arguments ...string) string {
 	t.Helper()
+	return w.runAs(t, w.kubeconfig, arguments...)
+}
+
+// runAs runs it as the user of a kubeconfig.
+func (w *world) runAs(t *testing.T, kubeconfig string, arguments ...string) string {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	command := exec.CommandContext(ctx, filepath.Join(w.programs, "kubectl-machine"), append(arguments, "--kubeconfig", w.kubeconfig, "-n", w.namespace)...)
+	command := exec.CommandContext(ctx, filepath.Join(w.programs, "kubectl-machine"), append(arguments, "--kubeconfig", kubeconfig, "-n", w.namespace)...)
 	command.Env = []string{"HOME=" + w.dir, "PATH=" + repository(t, "bin") + ":" + os.Getenv("PATH")}
 	output, err := command.CombinedOutput()
 	if err != nil {

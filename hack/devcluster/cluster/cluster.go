@@ -64,6 +64,8 @@ type Cluster struct {
 
 	mu     sync.Mutex
 	server string
+	// routes are where Services are that do not arrive where the others do, by their addresses in the cluster.
+	routes map[string]string
 }
 
 // New opens the cluster of a data folder. It starts nothing, and the folder need not exist yet.

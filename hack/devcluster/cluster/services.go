@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,23 @@ func writeEgress(l layout) error {
 	return writeFile(l.egress(), fmt.Appendf(nil, egressConfiguration, l.services()))
 }
 
+// RouteService has what the API server sends to one Service, known by its address in the cluster with its port, arrive elsewhere than RouteServices says.
+func (c *Cluster) RouteService(address, target string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.routes == nil {
+		c.routes = map[string]string{}
+	}
+	c.routes[address] = target
+}
+
+// route returns where a Service is.
+func (c *Cluster) route(address, target string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return cmp.Or(c.routes[address], target)
+}
+
 // RouteServices has what the API server sends to any Service arrive at one address of this machine, until stop is called or this program ends.
 // Without it, webhooks that are called through a Service fail at once.
 func (c *Cluster) RouteServices(target string) (stop func() error, err error) {
@@ -43,14 +61,14 @@ func (c *Cluster) RouteServices(target string) (stop func() error, err error) {
 		return nil, fmt.Errorf("routing Services: %w; a socket's path may have 107 characters, this one has %d", err, len(socket))
 	}
 	server := &http.Server{
-		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { tunnel(w, r, target) }),
+		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { tunnel(w, r, c.route(r.Host, target)) }),
 		ReadHeaderTimeout: dialTimeout,
 	}
 	go func() { _ = server.Serve(listener) }() // it ends when it is closed
 	return server.Close, nil
 }
 
-// tunnel connects who asks with the target, whatever it asks for: one program stands behind all Services.
+// tunnel connects who asks with the target, whatever it asks for.
 func tunnel(w http.ResponseWriter, r *http.Request, target string) {
 	if r.Method != http.MethodConnect {
 		http.Error(w, "use CONNECT", http.StatusMethodNotAllowed)

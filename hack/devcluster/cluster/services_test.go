@@ -31,12 +31,14 @@ func through(t *testing.T, c *Cluster) (status int, reader *bufio.Reader, conn n
 	return response.StatusCode, reader, conn
 }
 
-func TestServicesAreOneAddressOfThisMachine(t *testing.T) {
-	c := fakeCluster(t, "exit 1")
+// echo listens, and returns each line with a word before it.
+func echo(t *testing.T, word string) net.Listener {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = listener.Close() }) // the test may have closed it
 	go func() {
 		for {
 			conn, err := listener.Accept()
@@ -44,10 +46,37 @@ func TestServicesAreOneAddressOfThisMachine(t *testing.T) {
 				return
 			}
 			line, _ := bufio.NewReader(conn).ReadString('\n') // an error shows in what comes back
-			_, _ = conn.Write([]byte("echo of " + line))
+			_, _ = conn.Write([]byte(word + " of " + line))
 			_ = conn.Close()
 		}
 	}()
+	return listener
+}
+
+func TestOneServiceMayBeElsewhere(t *testing.T) {
+	c := fakeCluster(t, "exit 1")
+	if err := os.MkdirAll(c.layout.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	stop, err := c.RouteServices(echo(t, "echo").Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stop() }()
+	c.RouteService("10.96.0.8:443", "127.0.0.1:1")
+	c.RouteService("10.96.0.7:443", echo(t, "other").Addr().String())
+	_, reader, conn := through(t, c)
+	if _, err := conn.Write([]byte("hello\n")); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := reader.ReadString('\n'); line != "other of hello\n" {
+		t.Errorf("got %q (%v)", line, err)
+	}
+}
+
+func TestServicesAreOneAddressOfThisMachine(t *testing.T) {
+	c := fakeCluster(t, "exit 1")
+	listener := echo(t, "echo")
 	if err := os.MkdirAll(c.layout.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -46,6 +46,8 @@ type RunSpec struct {
 	Search engine.Search
 	// InstanceCheck is HCL that takes the place of the module's: its providers and what they need, for ReadInstance. Nil for any other use.
 	InstanceCheck []byte
+	// Batch is what takes the place of the module to plan it for several Machines; nil for any other use.
+	Batch *Batch
 	// Providers are running provider plugins to use, by address. Where there are none, the engine's warm ones are used, and those
 	// that are not warm are started by the engine.
 	Providers tfexec.ReattachInfo
@@ -178,6 +180,9 @@ func (f *Workspace) linkModule() error {
 			}
 		}
 		return os.WriteFile(filepath.Join(f.dir, instanceCheckFile), f.run.InstanceCheck, 0o600)
+	}
+	if f.run.Batch != nil {
+		return f.linkBatch(whole)
 	}
 	if err := linkAll(whole, f.dir); err != nil || f.run.Search == engine.SearchNone {
 		return err

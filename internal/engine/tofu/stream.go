@@ -182,6 +182,9 @@ func (s *stream) diagnostic(m *diagnosticMessage) {
 
 func (s *stream) hook(m message) {
 	kind, known := hookKinds[m.Type]
+	if !known && !passedOver[m.Type] {
+		s.report.Unknown++
+	}
 	if !known || m.Hook == nil {
 		return
 	}
@@ -206,6 +209,11 @@ var hookKinds = map[string]engine.EventKind{
 	"apply_progress": engine.EventProgress,
 	"apply_complete": engine.EventCompleted,
 	"apply_errored":  engine.EventFailed,
+}
+
+// passedOver are the types of messages that say nothing of a run's outcome.
+var passedOver = map[string]bool{
+	"version": true, "refresh_start": true, "refresh_complete": true, "ephemeral_op_start": true, "ephemeral_op_progress": true, "ephemeral_op_complete": true,
 }
 
 // message is one line of the -json stream.

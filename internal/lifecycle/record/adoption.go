@@ -19,6 +19,16 @@ type PlannedAdoption struct {
 	Differences []string `json:"differences,omitempty"`
 	// Refused says why the instance cannot be adopted; empty where it can.
 	Refused string `json:"refused,omitempty"`
+	// Absent is since when searches have found no such instance, one after the other; zero where the last one has found one, or has failed.
+	Absent time.Time `json:"absent,omitzero"`
+}
+
+// AbsentSince returns since when no instance was found with a desired state; zero where one was, or where nothing was planned with it.
+func (p *PlannedAdoption) AbsentSince(fingerprint string) time.Time {
+	if p == nil || p.Fingerprint != fingerprint {
+		return time.Time{}
+	}
+	return p.Absent
 }
 
 // Bounds of what is recorded of the plan of an adoption: it is kept with the state, and shown on the Machine.

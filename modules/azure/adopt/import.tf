@@ -102,7 +102,7 @@ import {
 import {
   for_each = local.pools
   to       = azurerm_network_interface_backend_address_pool_association.primary[each.key]
-  id       = "${local.found_nic}/ipConfigurations/${each.value.configuration}|${local.pool_ids[each.key]}"
+  id       = "${local.found_nic}/ipConfigurations/${each.value.configuration}|${each.value.id}"
 }
 
 import {

@@ -18,25 +18,6 @@ mock_provider "azurerm" {
   }
 }
 
-# What the cluster has already: a machine of the control plane, in the pool of each load balancer.
-override_data {
-  target = data.azurerm_resources.interfaces
-  values = { resources = [{ id = "/i", name = "demo-x7k2p-master-0-nic", type = "t", location = "l", tags = {}, resource_group_name = "DEMO-X7K2P-RG" }] }
-}
-override_data {
-  target = data.azurerm_network_interface.example
-  values = { ip_configuration = [{
-    application_gateway_backend_address_pools_ids = [], application_security_group_ids = [], gateway_load_balancer_frontend_ip_configuration_id = "", load_balancer_inbound_nat_rules_ids = [],
-    name                                          = "pipConfig", primary = true, private_ip_address = "10.0.0.4", private_ip_address_allocation = "Dynamic", private_ip_address_version = "IPv4", public_ip_address_id = "", subnet_id = "/s",
-    load_balancer_backend_address_pools_ids = [
-      "/subscriptions/1/resourceGroups/demo-x7k2p-rg/providers/Microsoft.Network/loadBalancers/demo-x7k2p/backendAddressPools/demo-x7k2p-outbound-lb-outboundBackendPool",
-      "/subscriptions/1/resourceGroups/demo-x7k2p-rg/providers/Microsoft.Network/loadBalancers/demo-x7k2p/backendAddressPools/demo-x7k2p",
-      "/subscriptions/1/resourceGroups/demo-x7k2p-rg/providers/Microsoft.Network/loadBalancers/demo-x7k2p-internal/backendAddressPools/demo-x7k2p",
-      "/subscriptions/1/resourceGroups/demo-x7k2p-rg/providers/Microsoft.Network/loadBalancers/demo-x7k2p-internal/backendAddressPools/demo-x7k2p-v6",
-    ]
-  }] }
-}
-
 variables {
   machine = {
     name       = "demo-x7k2p-worker-eastus1-abcde"
@@ -107,7 +88,7 @@ run "makes_the_worker_that_the_installer_asks_for" {
     error_message = "It is in the subnet."
   }
   assert {
-    condition     = { for name, pool in azurerm_network_interface_backend_address_pool_association.primary : name => pool.backend_address_pool_id } == { demo-x7k2p = "/subscriptions/1/resourceGroups/demo-x7k2p-rg/providers/Microsoft.Network/loadBalancers/demo-x7k2p/backendAddressPools/demo-x7k2p" }
+    condition     = { for name, pool in azurerm_network_interface_backend_address_pool_association.primary : name => pool.backend_address_pool_id } == { demo-x7k2p = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/demo-x7k2p-rg/providers/Microsoft.Network/loadBalancers/demo-x7k2p/backendAddressPools/demo-x7k2p" }
     error_message = "The public load balancer sends out for it."
   }
   assert {
@@ -151,10 +132,10 @@ run "makes_the_control_plane_machine_that_the_installer_asks_for" {
 
   assert {
     condition = { for name, pool in azurerm_network_interface_backend_address_pool_association.primary : name => pool.backend_address_pool_id } == {
-      demo-x7k2p          = "/subscriptions/1/resourceGroups/demo-x7k2p-rg/providers/Microsoft.Network/loadBalancers/demo-x7k2p/backendAddressPools/demo-x7k2p"
-      demo-x7k2p-internal = "/subscriptions/1/resourceGroups/demo-x7k2p-rg/providers/Microsoft.Network/loadBalancers/demo-x7k2p-internal/backendAddressPools/demo-x7k2p"
+      demo-x7k2p          = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/demo-x7k2p-rg/providers/Microsoft.Network/loadBalancers/demo-x7k2p/backendAddressPools/demo-x7k2p"
+      demo-x7k2p-internal = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/demo-x7k2p-rg/providers/Microsoft.Network/loadBalancers/demo-x7k2p-internal/backendAddressPools/demo-x7k2p-internal"
     }
-    error_message = "It is behind both load balancers, in the pools that the control plane is in."
+    error_message = "It is behind both load balancers, in the pools of their names."
   }
   assert {
     condition     = azurerm_linux_virtual_machine.this[0].os_disk[0].caching == "ReadOnly" && azurerm_linux_virtual_machine.this[0].os_disk[0].disk_size_gb == 1024

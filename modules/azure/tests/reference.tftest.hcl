@@ -121,8 +121,8 @@ run "has_addresses_of_both_families" {
     error_message = "It has an address of IPv6."
   }
   assert {
-    condition     = { for name, pool in azurerm_network_interface_backend_address_pool_association.primary : name => pool.ip_configuration_name } == { demo = "pipConfig", demo-v6 = "pipConfig-v6" }
-    error_message = "Each address has pools of its own."
+    condition     = { for pool in azurerm_network_interface_backend_address_pool_association.primary : basename(pool.backend_address_pool_id) => pool.ip_configuration_name } == { demo = "pipConfig", demo-v6 = "pipConfig-v6" }
+    error_message = "Each address has a pool of its own."
   }
 }
 

@@ -1,4 +1,4 @@
-// Package zxcvbn replaces the module of that name in the build of Pulumi's CLI. 'pulumi config set' and 'pulumi env set' ask it whether a
+// Package zxcvbn takes the place of the module of that name in the build of Pulumi's CLI. 'pulumi config set' and 'pulumi env set' ask it whether a
 // value looks like a secret. The module reads its dictionaries when a process starts, whatever that is to do: half of the time until a run's
 // CLI begins with its work. This one has no dictionaries. It counts what guessing each character would take, so that more values look like secrets.
 package zxcvbn

@@ -1,17 +1,15 @@
-package iac
+package lifecycle
 
 import (
 	"encoding/json"
 	"fmt"
 	"slices"
 
-	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
-
 	corev1 "k8s.io/api/core/v1"
 )
 
-// outputs are the outputs of the module contract.
-type outputs struct {
+// Outputs are the outputs of the module contract.
+type Outputs struct {
 	ProviderID    string
 	InstanceID    string
 	InstanceState string
@@ -25,9 +23,9 @@ type outputs struct {
 	Outlives []string
 }
 
-// readOutputs reads the outputs out of a state. One that is null or missing stays empty.
-func readOutputs(s *statefile.State) (*outputs, error) {
-	o := &outputs{}
+// Outputs reads the outputs out of the state, which there must be. One that is null or missing stays empty.
+func (f *Facts) Outputs() (*Outputs, error) {
+	o := &Outputs{}
 	for name, field := range map[string]any{
 		"provider_id":    &o.ProviderID,
 		"instance_id":    &o.InstanceID,
@@ -39,7 +37,7 @@ func readOutputs(s *statefile.State) (*outputs, error) {
 		"interruptible":  &o.Interruptible,
 		"outlives":       &o.Outlives,
 	} {
-		output, ok := s.Outputs[name]
+		output, ok := f.State.Outputs[name]
 		if !ok || len(output.Value) == 0 {
 			continue
 		}

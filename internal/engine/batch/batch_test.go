@@ -1,0 +1,246 @@
+package batch
+
+import (
+	"encoding/json"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+	"github.com/machine-iac/machine-iac-operator/modules"
+)
+
+func read(t *testing.T, text string) (*Module, error) {
+	t.Helper()
+	return NewModule(fstest.MapFS{"main.tf": {Data: []byte(text)}, "lookup/import.tf": {Data: []byte("import {}")}})
+}
+
+func TestEveryModuleCanBeCalled(t *testing.T) {
+	entries, err := fs.ReadDir(modules.FS, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			continue
+		}
+		files, err := fs.Sub(modules.FS, entry.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := NewModule(files); err != nil {
+			t.Errorf("%s: %v", entry.Name(), err)
+		}
+	}
+}
+
+func TestWhatCannotBeCalled(t *testing.T) {
+	for name, tc := range map[string]struct{ text, want string }{
+		"an import":                       {`import { to = a.b }`, "main.tf:1: a block import"},
+		"another module":                  {`module "a" { source = "./a" }`, "a block module"},
+		"a removed resource":              {`removed { from = a.b }`, "a block removed"},
+		"settings of a root module":       {"terraform {\n  encryption {}\n}", "encryption"},
+		"a provider with an alias":        {`provider "a" { alias = "b" }`, "alias"},
+		"several of a provider":           {`provider "a" { for_each = {} }`, "for_each"},
+		"a provider of a local":           {`provider "a" { region = local.region }`, "refers to local"},
+		"a provider of what is read":      {"provider \"a\" {\n  inner {\n    region = data.a.b.region\n  }\n}", "refers to data"},
+		"an output of one run":            {"output \"a\" {\n  value = 1\n  ephemeral = true\n}", "ephemeral"},
+		"the folder of the root module":   {`locals { a = "${path.root}/a" }`, "path"},
+		"the name of a CLI workspace":     {`locals { a = terraform.workspace }`, "terraform"},
+		"the same in a nested block":      {"resource \"a\" \"b\" {\n  c {\n    d = [for e in [1] : tofu.workspace]\n  }\n}", "main.tf:3: a reference to tofu"},
+		"what is no HCL":                  {`locals {`, "main.tf"},
+		"the folder of the module itself": {`locals { a = file("${path.module}/a") }`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := read(t, tc.text)
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}
+
+const called = `terraform {
+  required_version = ">= 1.8.0"
+}
+variable "machine" { type = object({ name = string }) }
+provider "a" {
+  region = var.provider_spec.placement.region
+  tags   = var.provider_spec.tags["x"]
+}
+variable "provider_spec" { type = any }
+output "id" { value = 1 }
+`
+
+func TestTheProvidersOfTheRootModuleServeEveryMachine(t *testing.T) {
+	m, err := read(t, called)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := string(m.Files()["main.tf"]); strings.Contains(left, "provider \"a\"") || !strings.Contains(left, `output "id"`) || !strings.Contains(left, `variable "provider_spec"`) {
+		t.Errorf("the module that is called is\n%s\nwant it without its provider, and with all else", left)
+	}
+	root := string(m.Root(2))
+	for _, want := range []string{
+		`required_version`, `region = var.provider_spec.placement.region`, `variable "provider_spec" { type = any }`, `for_each = toset(["m0", "m1"])`,
+		"  machine = var.machine_iac_values[each.key].machine\n  provider_spec = ", `output "m1"`,
+	} {
+		if !strings.Contains(root, want) {
+			t.Errorf("the root module lacks %q:\n%s", want, root)
+		}
+	}
+	if strings.Contains(root, `output "id"`) {
+		t.Errorf("the root module has an output of the module:\n%s", root)
+	}
+}
+
+func TestMachinesHaveInCommonWhatProvidersAreMadeOf(t *testing.T) {
+	m, err := read(t, called)
+	if err != nil {
+		t.Fatal(err)
+	}
+	common := func(variables string) string {
+		t.Helper()
+		got, err := m.Common([]byte(variables))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(got)
+	}
+	one := common(`{"machine":{"name":"a"},"provider_spec":{"placement":{"region":"r","zone":"a"},"tags":{"x":"1"},"size":1}}`)
+	if other := common(`{"machine":{"name":"b"},"provider_spec":{"placement":{"region":"r","zone":"b"},"tags":{"x":"1"},"size":2}}`); one != other {
+		t.Errorf("Machines that differ in what no provider is made of have %s and %s in common", one, other)
+	}
+	for name, variables := range map[string]string{
+		"another region":             `{"machine":{},"provider_spec":{"placement":{"region":"s"},"tags":{"x":"1"}}}`,
+		"no region":                  `{"machine":{},"provider_spec":{"tags":{"x":"1"}}}`,
+		"what an index may lead to":  `{"machine":{},"provider_spec":{"placement":{"region":"r"},"tags":{"x":"1","y":"2"}}}`,
+		"a variable that one lacks":  `{"provider_spec":{"placement":{"region":"r"},"tags":{"x":"1"}}}`,
+		"one that the others do not": `{"cluster":null,"machine":{},"provider_spec":{"placement":{"region":"r"},"tags":{"x":"1"}}}`,
+	} {
+		if other := common(variables); one == other {
+			t.Errorf("%s: it is the same, %s", name, one)
+		}
+	}
+	for _, variables := range []string{`[]`, `{"provider_spec":{"placement":"secret"}}`} {
+		if _, err := m.Common([]byte(variables)); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v, want an error without the value", variables, err)
+		}
+	}
+}
+
+func TestVariablesOfTheRootModule(t *testing.T) {
+	m, err := read(t, called)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := m.Variables([][]byte{[]byte(`{"machine":{"name":"a"},"provider_spec":1}`), []byte(`{"machine":{"name":"b"},"provider_spec":2}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"machine":{"name":"a"},"machine_iac_values":{"m0":{"machine":{"name":"a"},"provider_spec":1},"m1":{"machine":{"name":"b"},"provider_spec":2}},"provider_spec":1}`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := m.Variables([][]byte{[]byte(`{"machine":{}}`)}); err == nil {
+		t.Error("a variable that is missing was taken for null")
+	}
+}
+
+func TestStatesBecomeOne(t *testing.T) {
+	one := `{"version":4,"terraform_version":"1.9.1","serial":7,"lineage":"x","outputs":{"id":{"value":"a","type":"string"},"n":{"value":[1],"type":["list","number"],"sensitive":true}},
+		"resources":[{"mode":"managed","type":"t","name":"this","provider":"p","instances":[{"index_key":0,"attributes":{"a":1},"dependencies":["data.t.x","t.y"]}]}],"check_results":[]}`
+	other := `{"version":4,"terraform_version":"1.10.0","serial":1,"lineage":"y","outputs":{},"resources":[{"mode":"data","type":"t","name":"x","instances":[{"attributes":{}}]}]}`
+	raw, err := State([][]byte{[]byte(one), []byte(other)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want any
+	if err := json.Unmarshal(raw, &got); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(`{"version":4,"terraform_version":"1.10.0","serial":1,"lineage":"batch","outputs":{
+		"m0":{"value":{"id":"a","n":[1]},"type":["object",{"id":"string","n":["list","number"]}],"sensitive":true},"m1":{"value":{},"type":["object",{}],"sensitive":true}},
+		"resources":[
+		{"module":"module.machine[\"m0\"]","mode":"managed","type":"t","name":"this","provider":"p",
+			"instances":[{"index_key":0,"attributes":{"a":1},"dependencies":["module.machine.data.t.x","module.machine.t.y"]}]},
+		{"module":"module.machine[\"m1\"]","mode":"data","type":"t","name":"x","instances":[{"attributes":{}}]}]}`), &want); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for name, bad := range map[string]string{
+		"no JSON":                      `secret`,
+		"another version":              `{"version":3,"terraform_version":"1.9.1"}`,
+		"no version of an engine":      `{"version":4}`,
+		"a resource of another module": `{"version":4,"terraform_version":"1.9.1","resources":[{"module":"module.secret","instances":[]}]}`,
+		"instances of no form":         `{"version":4,"terraform_version":"1.9.1","resources":[{"instances":"secret"}]}`,
+		"dependencies of no form":      `{"version":4,"terraform_version":"1.9.1","resources":[{"instances":[{"dependencies":"secret"}]}]}`,
+	} {
+		if _, err := State([][]byte{[]byte(one), []byte(bad)}); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v, want an error without what the state has", name, err)
+		}
+	}
+}
+
+func TestOnlyMachinesOfWhichNothingIsSaidAreClean(t *testing.T) {
+	in := func(n int, action engine.Action) engine.Change {
+		return engine.Change{Ref: engine.Ref{Module: callOf(n), Name: "this"}, Address: callOf(n) + ".t.this", Action: action}
+	}
+	plan := func(change func(*engine.Report)) *engine.Report {
+		r := &engine.Report{Planned: engine.Summary{Operation: engine.OperationPlan}, Outputs: map[string]engine.Output{}}
+		for n := range 12 {
+			r.Outputs[nameOf(n)] = engine.Output{Sensitive: true, Action: engine.ActionNoOp}
+		}
+		change(r)
+		return r
+	}
+	for name, tc := range map[string]struct {
+		change func(*engine.Report)
+		// unclean are the Machines that are not clean; nil where nothing is known of any.
+		unclean []int
+	}{
+		"nothing is said":              {func(*engine.Report) {}, []int{}},
+		"a resource that stays":        {func(r *engine.Report) { r.Changes = []engine.Change{in(1, engine.ActionNoOp)} }, []int{}},
+		"a resource that would change": {func(r *engine.Report) { r.Changes, r.Planned.Change = []engine.Change{in(1, engine.ActionUpdate)}, 1 }, []int{1}},
+		"one of another of like name":  {func(r *engine.Report) { r.Changes, r.Planned.Change = []engine.Change{in(11, engine.ActionUpdate)}, 1 }, []int{11}},
+		"a resource that is gone":      {func(r *engine.Report) { r.Drift = []engine.Change{in(0, engine.ActionDelete)} }, []int{0}},
+		"an output that would change":  {func(r *engine.Report) { r.Outputs["m2"] = engine.Output{Action: engine.ActionUpdate} }, []int{2}},
+		"a warning": {func(r *engine.Report) {
+			r.Diagnostics = []failure.Diagnostic{{Severity: "warning", Address: callOf(3) + ".check.a"}}
+		}, []int{3}},
+		"a warning of no Machine":        {func(r *engine.Report) { r.Diagnostics = []failure.Diagnostic{{Severity: "warning"}} }, nil},
+		"an output of no Machine":        {func(r *engine.Report) { r.Outputs["m12"] = engine.Output{Action: engine.ActionNoOp} }, nil},
+		"an output that is not reported": {func(r *engine.Report) { delete(r.Outputs, "m4") }, nil},
+		"a change of no Machine": {func(r *engine.Report) {
+			r.Changes, r.Planned.Add = []engine.Change{{Address: "t.this", Action: engine.ActionCreate}}, 1
+		}, nil},
+		"a change that is not counted": {func(r *engine.Report) { r.Changes = []engine.Change{in(1, engine.ActionUpdate)} }, nil},
+		"a change that is not listed":  {func(r *engine.Report) { r.Planned.Add = 1 }, nil},
+		"no plan":                      {func(r *engine.Report) { r.Planned = engine.Summary{} }, nil},
+		"a message of an unknown type": {func(r *engine.Report) { r.Unknown = 1 }, nil},
+		"text":                         {func(r *engine.Report) { r.Text = "panic" }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clean := Clean(plan(tc.change), 12)
+			if clean == nil != (tc.unclean == nil) {
+				t.Fatalf("got %v, want something that is known: %t", clean, tc.unclean != nil)
+			}
+			var unclean []int
+			for n, one := range clean {
+				if !one {
+					unclean = append(unclean, n)
+				}
+			}
+			if diff := cmp.Diff(tc.unclean, unclean, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("unclean (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

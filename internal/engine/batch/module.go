@@ -1,0 +1,224 @@
+package batch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// Module is a module that can be called for several Machines.
+type Module struct {
+	// settings, providers and declarations are text of the module: its terraform and provider blocks, and its variables.
+	settings, providers, declarations []byte
+	// variables are the names of those, sorted.
+	variables []string
+	// needs are the paths in the variables of what the providers are made of.
+	needs [][]string
+	// called are the files that a call of the module has in place of the module's own of that name.
+	called map[string][]byte
+}
+
+// calledKinds are the blocks that mean the same in a module that is called as in a root module.
+var calledKinds = []string{"variable", "locals", "resource", "data", "output", "check"}
+
+// NewModule reads a module, of which the files are those of a root module. It returns an error that says why where Machines of it can only be checked
+// alone.
+func NewModule(files fs.FS) (*Module, error) {
+	names, err := fs.Glob(files, "*.tf")
+	if err != nil {
+		return nil, fmt.Errorf("listing the module's files: %w", err)
+	}
+	m := &Module{called: map[string][]byte{}}
+	for _, name := range names {
+		content, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, fmt.Errorf("reading the module: %w", err)
+		}
+		if err := m.read(name, content); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(m.variables)
+	slices.SortFunc(m.needs, slices.Compare) // attributes are in no order
+	return m, nil
+}
+
+// read adds a file to the module.
+func (m *Module) read(name string, content []byte) error {
+	parsed, diags := hclsyntax.ParseConfig(content, name, hcl.InitialPos)
+	if diags.HasErrors() {
+		return fmt.Errorf("reading the module: %w", diags)
+	}
+	body := parsed.Body.(*hclsyntax.Body) // that of every file in HCL's own syntax
+	if err := checkReferences(body); err != nil {
+		return err
+	}
+	var left []hcl.Range
+	for _, block := range body.Blocks {
+		at := hcl.RangeBetween(block.TypeRange, block.CloseBraceRange)
+		if err := m.add(block, at.SliceBytes(content)); err != nil {
+			return fmt.Errorf("%s:%d: %w", name, at.Start.Line, err)
+		}
+		if block.Type == "provider" {
+			left = append(left, at)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	var out bytes.Buffer
+	from := 0
+	for _, at := range left {
+		out.Write(content[from:at.Start.Byte])
+		from = at.End.Byte
+	}
+	out.Write(content[from:])
+	m.called[name] = out.Bytes()
+	return nil
+}
+
+// add adds a block to what the root module has, or checks that it can be called.
+func (m *Module) add(block *hclsyntax.Block, text []byte) error {
+	switch block.Type {
+	case "terraform":
+		for _, inner := range block.Body.Blocks {
+			if inner.Type != "required_providers" {
+				return fmt.Errorf("terraform has a block %s, which is for root modules", inner.Type)
+			}
+		}
+		m.settings = appendLine(m.settings, text)
+		return nil
+	case "provider":
+		m.providers = appendLine(m.providers, text)
+		return m.addProvider(block)
+	case "variable":
+		m.declarations = appendLine(m.declarations, text)
+		m.variables = append(m.variables, block.Labels[0])
+	}
+	if !slices.Contains(calledKinds, block.Type) {
+		return fmt.Errorf("a block %s is for root modules", block.Type)
+	}
+	if block.Body.Attributes["ephemeral"] != nil {
+		return fmt.Errorf("the %s %s is ephemeral", block.Type, block.Labels[0])
+	}
+	return nil
+}
+
+func appendLine(to, text []byte) []byte { return append(append(to, text...), '\n') }
+
+// addProvider notes what a provider is made of: that must be variables alone, and the same for all Machines.
+func (m *Module) addProvider(block *hclsyntax.Block) error {
+	for _, name := range []string{"alias", "for_each"} {
+		if block.Body.Attributes[name] != nil {
+			return fmt.Errorf("the provider %q has %s", block.Labels[0], name)
+		}
+	}
+	for _, reference := range referencesOf(block.Body) {
+		if reference.RootName() != "var" || len(reference) < 2 {
+			return fmt.Errorf("the provider %q refers to %s", block.Labels[0], reference.RootName())
+		}
+		m.needs = append(m.needs, pathOf(reference[1:]))
+	}
+	return nil
+}
+
+// referencesOf returns what the expressions of a body refer to.
+func referencesOf(body *hclsyntax.Body) []hcl.Traversal {
+	var found []hcl.Traversal
+	for _, attribute := range body.Attributes {
+		found = append(found, attribute.Expr.Variables()...)
+	}
+	for _, inner := range body.Blocks {
+		found = append(found, referencesOf(inner.Body)...)
+	}
+	return found
+}
+
+// pathOf returns how far a reference leads through objects.
+func pathOf(steps hcl.Traversal) []string {
+	var names []string
+	for _, step := range steps {
+		attribute, ok := step.(hcl.TraverseAttr)
+		if !ok {
+			break
+		}
+		names = append(names, attribute.Name)
+	}
+	return names
+}
+
+// checkReferences refuses what differs between a root module and one that is called.
+func checkReferences(body *hclsyntax.Body) error {
+	for _, reference := range referencesOf(body) {
+		root := reference.RootName()
+		if root == "terraform" || root == "tofu" {
+			return fmt.Errorf("%s:%d: a reference to %s", reference.SourceRange().Filename, reference.SourceRange().Start.Line, root)
+		}
+		if root != "path" || len(reference) < 2 {
+			continue
+		}
+		if step, ok := reference[1].(hcl.TraverseAttr); !ok || step.Name != "module" {
+			return fmt.Errorf("%s:%d: a reference to path, other than path.module", reference.SourceRange().Filename, reference.SourceRange().Start.Line)
+		}
+	}
+	return nil
+}
+
+// Common returns what the variables of Machines that are checked together must have in common: their names, and what the providers are made of.
+func (m *Module) Common(variables []byte) ([]byte, error) {
+	values, err := readVariables(variables)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, 0, len(values))
+	for name := range values {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var needed []json.RawMessage
+	for _, need := range m.needs {
+		value, err := find(values[need[0]], need[1:])
+		if err != nil {
+			return nil, fmt.Errorf("reading the variable %s: %w", need[0], err)
+		}
+		needed = append(needed, value)
+	}
+	return json.Marshal([]any{names, needed})
+}
+
+// find returns what a path leads to; nil where there is nothing.
+func find(raw json.RawMessage, names []string) (json.RawMessage, error) {
+	if len(names) == 0 || raw == nil {
+		return raw, nil
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return nil, errors.New("it is no object") // it may hold secrets
+	}
+	return find(object[names[0]], names[1:])
+}
+
+func readVariables(variables []byte) (map[string]json.RawMessage, error) {
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(variables, &values); err != nil {
+		return nil, errors.New("the variables are no JSON object")
+	}
+	return values, nil
+}
+
+// Files returns the files that a call of the module has in place of the module's own, by name; links lead to the others. The caller must not
+// change them.
+func (m *Module) Files() map[string][]byte { return m.called }
+
+// Folder is where the module is called from, below the root module.
+const Folder = "machine"
+
+// IsModuleFile reports whether a file of a module is read as HCL of the folder that it is in.
+func IsModuleFile(name string) bool { return path.Ext(name) == ".tf" }

@@ -1,0 +1,197 @@
+package batch
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/go-version"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+)
+
+// values is the variable of the root module that has the variables of every Machine.
+const values = "machine_iac_values"
+
+// nameOf names a Machine in the root module: its key, and its output.
+func nameOf(n int) string { return fmt.Sprintf("m%d", n) }
+
+// callOf returns the address of the call for a Machine.
+func callOf(n int) string { return fmt.Sprintf("module.machine[%q]", nameOf(n)) }
+
+// Root returns the HCL of a root module that calls the module for so many Machines. One call for all has an engine read the module once. The
+// output of each is an object of the module's outputs, without those that are null: a state has none of these.
+func (m *Module) Root(count int) []byte {
+	var out bytes.Buffer
+	out.Write(m.settings)
+	out.Write(m.providers)
+	if len(m.needs) > 0 {
+		out.Write(m.declarations)
+	}
+	names := make([]string, 0, count)
+	for n := range count {
+		names = append(names, fmt.Sprintf("%q", nameOf(n)))
+	}
+	fmt.Fprintf(&out, "variable %q {\n  type = any\n}\n", values)
+	fmt.Fprintf(&out, "module \"machine\" {\n  source   = \"./%s\"\n  for_each = toset([%s])\n", Folder, strings.Join(names, ", "))
+	for _, name := range m.variables {
+		// a Machine may lack one that has a default, which null does not become
+		fmt.Fprintf(&out, "  %s = var.%s[each.key].%s\n", name, values, name)
+	}
+	out.WriteString("}\n")
+	for n := range count {
+		fmt.Fprintf(&out, "output %q {\n  value     = { for name, value in %s : name => value if value != null }\n  sensitive = true\n}\n", nameOf(n), callOf(n))
+	}
+	return out.Bytes()
+}
+
+// Variables returns the variables of the root module for those of the Machines. Its providers are made of the first one's.
+func (m *Module) Variables(machines [][]byte) ([]byte, error) {
+	all, root := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	for n, variables := range machines {
+		given, err := readVariables(variables)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range m.variables {
+			if _, ok := given[name]; !ok {
+				return nil, fmt.Errorf("the variable %s is not given", name)
+			}
+		}
+		if all[nameOf(n)], err = json.Marshal(given); err != nil {
+			return nil, errors.New("writing the variables failed")
+		}
+		if n > 0 || len(m.needs) == 0 {
+			continue
+		}
+		for _, name := range m.variables {
+			root[name] = given[name]
+		}
+	}
+	var err error
+	if root[values], err = json.Marshal(all); err != nil {
+		return nil, errors.New("writing the variables failed")
+	}
+	return json.Marshal(root)
+}
+
+// Clean returns for each of so many Machines whether a plan of the root module has found it as its state says: no resource and no output would
+// change or has changed, and nothing is reported of it. Where anything is reported that belongs to no Machine, nothing is known of any: nil.
+func Clean(report *engine.Report, count int) []bool {
+	clean := make([]bool, count)
+	changes, drift, diagnostics := len(report.Changes), len(report.Drift), len(report.Diagnostics)
+	if report.Text != "" || report.Unknown > 0 || len(report.Outputs) != count {
+		return nil
+	}
+	for n := range count {
+		part := report.ForModule(callOf(n))
+		if part.Planned.Operation == "" {
+			return nil
+		}
+		changes, drift, diagnostics = changes-len(part.Changes), drift-len(part.Drift), diagnostics-len(part.Diagnostics)
+		clean[n] = part.NoChange() && len(part.Drift)+len(part.Diagnostics) == 0 && report.Outputs[nameOf(n)].Action == engine.ActionNoOp
+	}
+	if changes+drift+diagnostics > 0 {
+		return nil
+	}
+	return clean
+}
+
+// stateVersion is that of the format, since Terraform 0.12.
+const stateVersion = 4
+
+// stateFile is a state, as far as it becomes part of another.
+type stateFile struct {
+	Version   int                          `json:"version"`
+	Engine    string                       `json:"terraform_version"`
+	Serial    uint64                       `json:"serial"`
+	Lineage   string                       `json:"lineage"`
+	Outputs   map[string]stateOutput       `json:"outputs"`
+	Resources []map[string]json.RawMessage `json:"resources"`
+}
+
+type stateOutput struct {
+	Value     json.RawMessage `json:"value"`
+	Type      json.RawMessage `json:"type"`
+	Sensitive bool            `json:"sensitive,omitempty"`
+}
+
+// State returns the state of the root module for those of the Machines.
+func State(machines [][]byte) ([]byte, error) {
+	merged := stateFile{Version: stateVersion, Serial: 1, Lineage: "batch", Outputs: map[string]stateOutput{}, Resources: []map[string]json.RawMessage{}}
+	newest := version.Must(version.NewVersion("0.0.0"))
+	for n, raw := range machines {
+		var one stateFile
+		if err := json.Unmarshal(raw, &one); err != nil || one.Version != stateVersion {
+			return nil, fmt.Errorf("reading a state: it is none of version %d", stateVersion) // it may hold secrets, so the error has nothing of it
+		}
+		by, err := version.NewVersion(one.Engine)
+		if err != nil {
+			return nil, errors.New("reading a state: it does not say which version of the engine has written it")
+		}
+		if by.GreaterThan(newest) {
+			newest, merged.Engine = by, one.Engine // engines refuse what a newer one has written
+		}
+		if merged.Outputs[nameOf(n)], err = objectOf(one.Outputs); err != nil {
+			return nil, err
+		}
+		for _, resource := range one.Resources {
+			if err := move(resource, n); err != nil {
+				return nil, err
+			}
+			merged.Resources = append(merged.Resources, resource)
+		}
+	}
+	return json.Marshal(merged)
+}
+
+// objectOf returns the outputs of a Machine as one.
+func objectOf(outputs map[string]stateOutput) (stateOutput, error) {
+	all, types := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	for name, output := range outputs {
+		all[name], types[name] = output.Value, output.Type
+	}
+	value, err := json.Marshal(all)
+	if err != nil {
+		return stateOutput{}, errors.New("reading a state: an output has no value")
+	}
+	kind, err := json.Marshal([]any{"object", types})
+	if err != nil {
+		return stateOutput{}, errors.New("reading a state: an output has no type")
+	}
+	return stateOutput{Value: value, Type: kind, Sensitive: true}, nil
+}
+
+// move moves a resource of a root module into the call for a Machine.
+func move(resource map[string]json.RawMessage, n int) error {
+	if _, ok := resource["module"]; ok {
+		return errors.New("reading a state: it has a resource of another module")
+	}
+	var instances []map[string]json.RawMessage
+	if err := json.Unmarshal(resource["instances"], &instances); err != nil {
+		return errors.New("reading a state: the instances of a resource are not of the expected form")
+	}
+	for _, instance := range instances {
+		var dependencies []string
+		if raw, ok := instance["dependencies"]; !ok {
+			continue
+		} else if err := json.Unmarshal(raw, &dependencies); err != nil {
+			return errors.New("reading a state: the dependencies of a resource are not of the expected form")
+		}
+		for i := range dependencies {
+			dependencies[i] = "module.machine." + dependencies[i]
+		}
+		var err error
+		if instance["dependencies"], err = json.Marshal(dependencies); err != nil {
+			return fmt.Errorf("writing a state: %w", err)
+		}
+	}
+	var err error
+	if resource["instances"], err = json.Marshal(instances); err != nil {
+		return fmt.Errorf("writing a state: %w", err)
+	}
+	resource["module"], err = json.Marshal(callOf(n))
+	return err
+}

@@ -1,0 +1,93 @@
+package runs
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// waitsFor starts a run that has begun, and waits for the queue of a cluster.
+func waitsFor(t *testing.T, options Options, deadline time.Duration) (*Pool, *script) {
+	t.Helper()
+	pool := New(options)
+	start(t, pool)
+	task := &script{name: "m", log: &journal{}, block: make(chan struct{}), started: make(chan struct{})}
+	r := request("m", "", Create, task)
+	r.Deadline = deadline
+	submit(t, pool, r)
+	<-task.started
+	pool.Waits("m", "a queue")
+	expectWakes(t, pool, 1)
+	return pool, task
+}
+
+func TestWhatARunWaitsForIsShown(t *testing.T) {
+	pool, task := waitsFor(t, Options{}, time.Hour)
+	if status, _ := pool.Status("m"); status.Waits != "a queue" || status.Phase != Running {
+		t.Errorf("status %+v", status)
+	}
+	pool.Waits("m", "the same queue, with another reason") // nobody is woken for that
+	if status, _ := pool.Status("m"); status.Waits != "the same queue, with another reason" {
+		t.Errorf("status %+v", status)
+	}
+	pool.Waits("m", "")
+	expectWakes(t, pool, 1)
+	if status, _ := pool.Status("m"); status.Waits != "" {
+		t.Errorf("a run that goes on waits for %q", status.Waits)
+	}
+	close(task.block)
+	expectWakes(t, pool, 1)
+	pool.Waits("m", "nothing, as it has ended")
+	if len(pool.Events()) > 0 {
+		t.Error("a run that has ended wakes its Machine")
+	}
+}
+
+func TestTheTimeInWhichARunWaitsIsNoneOfItsDeadline(t *testing.T) {
+	pool, _ := waitsFor(t, Options{}, 100*time.Millisecond)
+	time.Sleep(300 * time.Millisecond)
+	if status, _ := pool.Status("m"); status.Phase != Running {
+		t.Fatalf("a run that waits is over: %+v", status)
+	}
+	pool.Waits("m", "")
+	expectWakes(t, pool, 2) // it goes on, and ends
+	if status, _ := pool.Status("m"); !errors.Is(status.Err, ErrDeadline) {
+		t.Errorf("outcome %v, want it to be %v", status.Err, ErrDeadline)
+	}
+}
+
+func TestARunDoesNotWaitForEver(t *testing.T) {
+	pool, _ := waitsFor(t, Options{MaxWait: 100 * time.Millisecond, RetryBase: time.Hour}, time.Hour)
+	expectWakes(t, pool, 1)
+	status, _ := pool.Status("m")
+	if !errors.Is(status.Err, ErrWaited) || status.Waits != "" {
+		t.Errorf("it has ended with %v, and waits for %q", status.Err, status.Waits)
+	}
+	if again := submit(t, pool, request("m", "", Destroy, &script{name: "m", log: &journal{}})); again.Deadline != 30*time.Minute {
+		t.Errorf("the time in which it has waited makes the next deadline %s", again.Deadline)
+	}
+}
+
+func TestARunThatWaitsAndIsNotWantedEnds(t *testing.T) {
+	pool, task := waitsFor(t, Options{}, time.Hour)
+	if !pool.Interrupt("m") {
+		t.Fatal("it does not end")
+	}
+	expectWakes(t, pool, 1)
+	if status, _ := pool.Status("m"); !errors.Is(status.Err, ErrGivesWay) {
+		t.Errorf("outcome %v, want it to be %v", status.Err, ErrGivesWay)
+	}
+	if diff := cmp.Diff([]string{"m intend", "m execute", "m settle true"}, task.log.all()); diff != "" {
+		t.Error(diff)
+	}
+	works := &script{name: "w", log: &journal{}, block: make(chan struct{}), started: make(chan struct{})}
+	submit(t, pool, request("w", "", Create, works))
+	<-works.started
+	if pool.Interrupt("w") || pool.Interrupt("nobody") {
+		t.Error("a run ends that works, or one that there is not")
+	}
+	close(works.block)
+	expectWakes(t, pool, 1)
+}
