@@ -39,7 +39,7 @@ func (c *costTable) add(o operation, process string, all time.Duration, samples 
 	for _, one := range append(slices.Clone(parts), part{title: otherwise}) {
 		c.note(o, process, one.title, found[one.title])
 	}
-	if all > sampled && process == "engine" {
+	if all > sampled && (process == "engine" || process == pulumiCLI) {
 		c.note(o, process, outside, all-sampled)
 	}
 }

@@ -49,8 +49,8 @@ var managerParts = []part{
 	{"webhooks", []string{"webhook/admission."}},
 	{"starting processes", []string{"os/exec.(*Cmd).Start", "os.StartProcess", "syscall.forkExec", "provider.Start", "provider.(*Process)"}},
 	{"folders of processes in /proc", []string{"workdir.signalIn"}},
-	{"folders of runs", []string{"tofu.(*Workspace).fill", "tofu.(*Workspace).Close", "tofu.(*Workspace).linkModule"}},
-	{"output of engines", []string{"tofu.(*stream)", "redact."}},
+	{"folders of runs", []string{"(*Workspace).fill", "(*Workspace).Close", "tofu.(*Workspace).linkModule"}},
+	{"output of engines", []string{"tofu.(*stream)", "pulumi.(*reader)", "redact."}},
 	{"state in Secrets", []string{"internal/state.", "internal/state/"}},
 	{"modules and inputs", []string{"internal/module", "internal/render", "internal/desired"}},
 	{"requests to the API server", []string{"client-go/rest.", "controller-runtime/pkg/client."}},
@@ -71,7 +71,16 @@ run has settled and the Machine says so ({{.Machine}}). The API server's are not
 | process | part |{{range .Operations}} {{.}} |{{end}}
 |---|---|{{range .Operations}}---|{{end}}
 {{range .Rows}}{{.}}
-{{end}}`))
+{{end}}
+The same with Pulumi. The CLI has no profile of what it does before its main function, where Go initialises packages ("loading the program"). On the clock, one start takes for these (milliseconds): {{.Initialised}}.
+
+| process | part |{{range .Operations}} {{.}} |{{end}}
+|---|---|{{range .Operations}}---|{{end}}
+{{range .Pulumi}}{{.}}
+{{end}}
+What Pulumi takes more is mostly the start of two programs in each operation, and of both twice in an update: the CLI, and the host that reads the stack's program. Go initialises all that is linked into them, whatever they are to do.
+Neither can be kept running. The CLI has no mode that serves several operations, and takes over a host of a language only where that knows a handshake, which the one for YAML does not.
+`))
 
 // TestProfile measures where the CPU time of operations goes, from reconcile to settle.
 func TestProfile(t *testing.T) {
@@ -80,15 +89,18 @@ func TestProfile(t *testing.T) {
 	}
 	p := newProfiler(t)
 	c := contenders[0]
-	p.addSet(t, c.engine, c.examples)
-	p.operate(t, c, creating, *parallel) // modules are initialised once
-	p.operate(t, c, destroying, *parallel)
+	for _, c := range contenders {
+		p.addSet(t, c.engine, c.examples)
+		p.operate(t, c, creating, *parallel) // modules are initialised once, keys are made once
+		p.operate(t, c, destroying, *parallel)
+	}
 	table := newCostTable()
 	for _, o := range operations {
 		p.one(t, c, o, table)
 	}
 	text := filled(t, profileText, map[string]any{
 		"Each": *each, "Parallel": *parallel, "Machine": page.Machine(), "Operations": []string{"create", "update", "check", "destroy"}, "Rows": table.rows(),
+		"Pulumi": p.pulumi(t, contenders[1]).rows(), "Initialised": initialisations(t, p.Path("bin", "pulumi"), "version"),
 	})
 	if err := os.WriteFile(filepath.Join(p.dir, "table.md"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -110,10 +122,11 @@ func newProfiler(t *testing.T) *profiler {
 	if err := os.WriteFile(logs.program("tofu"), []byte(script), 0o700); err != nil { //nolint:gosec // it is a program
 		t.Fatal(err)
 	}
+	p.profilePulumi(t, logs.program("pulumi"), l.Path("bin", "pulumi"))
 	p.clear(t)
 	p.race = &race{logs: logs, api: newAPIServer(t, l), bench: startManager(t, l,
 		fmt.Sprintf("--max-concurrent-runs=%d", *parallel), fmt.Sprintf("--max-concurrent-drift-checks=%d", *parallel), "--drift-interval=24h",
-		"--engine-path="+logs.program("tofu"), "--pprof-bind-address="+p.pprof,
+		"--engine-path="+logs.program("tofu"), "--pulumi="+logs.program("pulumi"), "--pprof-bind-address="+p.pprof,
 		"--sandbox=off")} // engines write their profiles beside their folders
 	return p
 }
@@ -142,7 +155,7 @@ func (p *profiler) one(t *testing.T, c contender, o operation, into *costTable) 
 	after := p.split()
 	stop()
 	managers := p.write(t, manager(), "manager-"+string(o))
-	engines := p.write(t, readProfiles(t, filepath.Join(p.dir, "engines")), "engine-"+string(o))
+	engines := p.write(t, readProfiles(t, filepath.Join(p.dir, "engines", "*")), "engine-"+string(o))
 	into.add(o, "engine", after.engines-before.engines, engines, engineParts)
 	into.add(o, "provider", after.providers-before.providers, nil, nil)
 	into.add(o, "manager", after.manager-before.manager, managers, managerParts)
@@ -191,10 +204,10 @@ func (p *profiler) profileManager(ctx context.Context, t *testing.T) (wait func(
 	return func() []*pprof.Profile { return <-done }
 }
 
-// readProfiles reads the profiles in a folder. Those of engines that were cut off are left out.
-func readProfiles(t *testing.T, folder string) []*pprof.Profile {
+// readProfiles reads the profiles that a pattern names. Those of engines that were cut off are left out.
+func readProfiles(t *testing.T, pattern string) []*pprof.Profile {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(folder, "*"))
+	files, err := filepath.Glob(pattern)
 	if err != nil {
 		t.Fatal(err)
 	}

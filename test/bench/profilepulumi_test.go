@@ -1,0 +1,154 @@
+//go:build bench
+
+package bench
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	pprof "github.com/google/pprof/profile"
+)
+
+// pulumiParts are what the CLI of Pulumi spends its time on.
+var pulumiParts = []part{
+	{"collecting garbage", []string{"runtime.gcBgMarkWorker", "runtime.gcAssistAlloc", "runtime.bgsweep", "runtime.gcStart", "runtime.gcMarkDone"}},
+	{"deriving the key", []string{"pbkdf2.Key"}},
+	{"asking for the key", []string{"secrets/cloud."}},
+	{"checkpoints", []string{"backend.(*SnapshotManager)", "pkg/v3/resource/stack.", "backend/diy.", "engine.(*Journal"}},
+	{"events", []string{"backend/display.", "engine.(*eventEmitter)", "backend.(*localWriter)", "engine.makeStepEvent"}},
+	{"calls of plugins", []string{"resource/plugin.", "sdk/v3/proto/go."}},
+	{"calls by plugins", []string{"grpc.(*Server)", "http2Server"}},
+	{"plan and steps", []string{"resource/deploy", "pkg/v3/engine."}},
+	{"reading the program", []string{"workspace.LoadProject", "cmd/pulumi/config.", "workspace.GetPluginPath"}},
+	{"initialising the CLI", []string{"main.main"}},
+}
+
+// profiling is what the CLI spends on being profiled.
+var profiling = part{"being profiled", []string{"runtime.traceAdvance", "runtime.(*trace", "runtime/trace.", "cmdutil.InitProfiling", "cmdutil.CloseProfiling"}}
+
+// profilePulumi writes a program that starts the CLI, which writes a profile while there is a file that says so.
+func (p *profiler) profilePulumi(t *testing.T, program, real string) {
+	t.Helper()
+	script := fmt.Sprintf("#!/bin/sh\nif [ -e '%s' ]; then exec '%s' --profiling '%s'/engines/p \"$@\"; fi\nexec '%s' \"$@\"\n", p.switchFile(), real, p.dir, real)
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil { //nolint:gosec // it is a program
+		t.Fatal(err)
+	}
+}
+
+func (p *profiler) switchFile() string { return filepath.Join(p.dir, "profile-pulumi") }
+
+// pulumi has every Machine of a stack go through every operation twice: once to measure what processes spend, and once to see on what the CLI
+// spends its part, since that takes more while it is looked at.
+func (p *profiler) pulumi(t *testing.T, c contender) *costTable {
+	t.Helper()
+	table := newCostTable()
+	spent := map[operation]map[string]pulumiCost{}
+	for _, o := range operations {
+		spent[o] = p.pulumiProcesses(t, c, o)
+	}
+	if err := os.WriteFile(p.switchFile(), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range operations {
+		p.clear(t)
+		p.operate(t, c, o, *each)
+		samples := p.write(t, readProfiles(t, filepath.Join(p.dir, "engines", "*.cpu")), "pulumi-"+string(o))
+		table.add(o, pulumiCLI, spent[o][pulumiCLI].all, without(samples, profiling), pulumiParts)
+		for _, process := range pulumiProcesses[1:] {
+			table.add(o, process, spent[o][process].all, nil, nil)
+		}
+		table.add(o, "manager", spent[o]["manager"].all, spent[o]["manager"].samples, managerParts)
+	}
+	if err := os.Remove(p.switchFile()); err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// pulumiProcesses measures what each process of an operation spends.
+func (p *profiler) pulumiProcesses(t *testing.T, c contender, o operation) map[string]pulumiCost {
+	t.Helper()
+	ctx, stop := context.WithCancel(contextOf(t))
+	defer stop()
+	manager := p.profileManager(ctx, t)
+	before, beforeAll := p.split(), cpuOf(p.manager.PID())
+	processes := newMeter(p.manager.PID())
+	p.operate(t, c, o, *each)
+	seen := processes.end(pulumiProcess)
+	after, afterAll := p.split(), cpuOf(p.manager.PID())
+	stop()
+	spent := map[string]pulumiCost{"manager": {all: after.manager - before.manager, samples: p.write(t, manager(), "manager-pulumi-"+string(o))}}
+	rest := afterAll - beforeAll - spent["manager"].all
+	for _, process := range pulumiProcesses[:len(pulumiProcesses)-1] {
+		spent[process] = pulumiCost{all: seen[process]}
+		rest -= seen[process]
+	}
+	spent[pulumiRest] = pulumiCost{all: max(rest, 0)}
+	return spent
+}
+
+// without returns a profile without the samples of a part.
+func without(samples *pprof.Profile, left part) *pprof.Profile {
+	kept := samples.Copy()
+	kept.Sample = nil
+	for _, sample := range samples.Sample {
+		if partOf(sample, []part{left}) != left.title {
+			kept.Sample = append(kept.Sample, sample)
+		}
+	}
+	return kept
+}
+
+// pulumiCost is what a process has spent, and on what.
+type pulumiCost struct {
+	all     time.Duration
+	samples *pprof.Profile
+}
+
+// initialised is a line of what Go says of packages that a program initialises: its name, and the milliseconds on the clock.
+var initialised = regexp.MustCompile(`(?m)^init (\S+) @\S+ ms, (\S+) ms clock`)
+
+const (
+	// initialisedTimes is how often a program is started to see what it initialises; the least time of each package counts.
+	initialisedTimes = 10
+	// initialisedLeast is from how many milliseconds on a package is named.
+	initialisedLeast = 2
+)
+
+// initialisations returns the packages that take a program the longest before its main function, of which it writes no profile.
+func initialisations(t *testing.T, program string, arguments ...string) string {
+	t.Helper()
+	least := map[string]float64{}
+	for range initialisedTimes {
+		command := exec.CommandContext(contextOf(t), program, arguments...)
+		command.Env = []string{"GODEBUG=inittrace=1", "GOMAXPROCS=1", "GOGC=400", "PULUMI_SKIP_UPDATE_CHECK=true", "HOME=" + t.TempDir()}
+		output, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, output)
+		}
+		for _, found := range initialised.FindAllStringSubmatch(string(output), -1) {
+			took, err := strconv.ParseFloat(found[2], 64)
+			if before, known := least[found[1]]; err == nil && (!known || took < before) {
+				least[found[1]] = took
+			}
+		}
+	}
+	var all []string
+	for _, name := range slices.SortedFunc(maps.Keys(least), func(a, b string) int { return cmp.Compare(least[b], least[a]) }) {
+		if least[name] >= initialisedLeast {
+			all = append(all, fmt.Sprintf("`%s` %.1f", name, least[name]))
+		}
+	}
+	return strings.Join(all, ", ")
+}
