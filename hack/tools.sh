@@ -143,7 +143,6 @@ pulumi|210
 pulumi-language-yaml|24
 pulumi-language-go|4
 pulumi-terraform-provider|98
-kueue|150
 golangci-lint|60
 DURATIONS
 }

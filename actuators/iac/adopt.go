@@ -110,7 +110,8 @@ func (t *task) whyNotPlanned(err error) *refusedAdoption {
 		return nil
 	}
 	for _, diagnostic := range failed.Diagnostics {
-		if diagnostic.Severity == failure.SeverityError && !strings.HasSuffix(diagnostic.Summary, "condition failed") {
+		known := strings.HasSuffix(diagnostic.Summary, "condition failed") || failure.Classify([]failure.Diagnostic{diagnostic}, nil) == failure.ImportMissing
+		if diagnostic.Severity == failure.SeverityError && !known {
 			return nil
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"regexp"
+	"strconv"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
@@ -138,10 +140,23 @@ func IsNotFound(err error, used *module.Module, search engine.Search) bool {
 		return failed.Class == failure.ImportMissing
 	}
 	for _, diagnostic := range failed.Diagnostics {
-		absent := failure.Classify([]failure.Diagnostic{diagnostic}, nil) == failure.ImportMissing || says(diagnostic.Summary+": "+diagnostic.Detail)
-		if !absent {
+		missing := failure.Classify([]failure.Diagnostic{diagnostic}, nil) == failure.ImportMissing && !ofAnother(diagnostic, used)
+		if !missing && !says(diagnostic.Summary+": "+diagnostic.Detail) {
 			return false
 		}
 	}
 	return true
+}
+
+// importTarget matches the address that OpenTofu and Terraform name where there is nothing to import for it.
+var importTarget = regexp.MustCompile(`import\s+an\s+existing\s+object\s+to\s+("(?:[^"\\]|\\.)*")`)
+
+// ofAnother reports whether what is missing is another object than the instance, which may be there all the same.
+func ofAnother(missing failure.Diagnostic, used *module.Module) bool {
+	named := importTarget.FindStringSubmatch(missing.Detail)
+	if named == nil {
+		return false
+	}
+	address, err := strconv.Unquote(named[1])
+	return err == nil && !used.MayBeInstance(address)
 }

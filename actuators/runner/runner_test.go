@@ -19,6 +19,9 @@ func TestWhatIsNotFoundIsSaidInTheWordsOfTheSearch(t *testing.T) {
 		}
 		return failed
 	}
+	notImported := func(address string) error {
+		return said("Cannot import non-existent remote object: While attempting to import an existing object to \"" + address + "\", the provider detected that no object exists with the given id.")
+	}
 	missing := &failure.Error{Op: failure.OpPlan, Class: failure.ImportMissing, Err: errors.New("failed")}
 	for name, tc := range map[string]struct {
 		err    error
@@ -30,6 +33,9 @@ func TestWhatIsNotFoundIsSaidInTheWordsOfTheSearch(t *testing.T) {
 		"the words of the adoption":                 {said("not there"), engine.SearchAdopt, true},
 		"those of the lookup, in an adoption":       {said("no such instance"), engine.SearchAdopt, false},
 		"an error beside them":                      {said("not there", "quota exceeded"), engine.SearchAdopt, false},
+		"the engine's, of the instance":             {notImported("example_instance.this"), engine.SearchAdopt, true},
+		"the engine's, of what goes with it":        {notImported(`example_disk.data[\"a\"]`), engine.SearchAdopt, false},
+		"the same in a lookup":                      {notImported(`example_disk.data[\"a\"]`), engine.SearchLookup, false},
 		"the engine's own words":                    {missing, engine.SearchAdopt, true},
 		"an inventory, which looks for no instance": {missing, engine.SearchInventory, false},
 		"no search":                  {missing, engine.SearchNone, false},

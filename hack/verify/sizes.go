@@ -24,7 +24,6 @@ const (
 
 // smallPackages are those below minPackageLines, with the reason. Commands, examples, and what helps tests and developers need none.
 var smallPackages = map[string]string{
-	"actuators/runner":        "the interface between the actuator and the engines; two engines implement it",
 	"controllers/pipeline":    "shared by all controllers, which may import nothing else of one another",
 	"internal/cluster/events": "shared by controllers and actuators, which may not import one another",
 	"internal/logs":           "shared by the programs, which may not import one another",

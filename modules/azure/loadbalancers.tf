@@ -16,7 +16,8 @@ resource "azurerm_network_interface_backend_address_pool_association" "primary" 
   ip_configuration_name   = each.value.configuration
   backend_address_pool_id = each.value.id
 
-  depends_on = [azurerm_network_interface_security_group_association.primary]
+  # After the groups, so that a lookup knows by a pool that they are associated.
+  depends_on = [azurerm_network_interface_security_group_association.primary, azurerm_network_interface_application_security_group_association.primary]
 
   lifecycle {
     ignore_changes = [backend_address_pool_id]

@@ -116,6 +116,12 @@ resource "azurerm_virtual_machine" "this" {
     }
   }
 
+  # A lookup that finds the virtual machine knows by it that its interface is associated with all that it should be.
+  depends_on = [
+    azurerm_network_interface_security_group_association.primary, azurerm_network_interface_application_security_group_association.primary,
+    azurerm_network_interface_backend_address_pool_association.primary,
+  ]
+
   lifecycle {
     # As with the others. Volumes of Pods come and go among the data disks.
     ignore_changes = [

@@ -119,6 +119,12 @@ resource "azurerm_windows_virtual_machine" "this" {
     }
   }
 
+  # A lookup that finds the virtual machine knows by it that its interface is associated with all that it should be.
+  depends_on = [
+    azurerm_network_interface_security_group_association.primary, azurerm_network_interface_application_security_group_association.primary,
+    azurerm_network_interface_backend_address_pool_association.primary,
+  ]
+
   lifecycle {
     # A virtual machine is what it was made as. Others tag it, and an import does not know the inputs of its first boot.
     ignore_changes = [

@@ -159,6 +159,8 @@ func (a *arm) get(w http.ResponseWriter, r *http.Request) {
 	machine, view := strings.CutSuffix(id, "/instanceview")
 	one := a.resources[machine]
 	switch {
+	case one == nil && strings.Contains(id, "/backendaddresspools/"):
+		respond(w, http.StatusOK, a.pool(r.URL.Path))
 	case one == nil && strings.Count(id, "/") == 4 && strings.Contains(id, "/resourcegroups/"):
 		respond(w, http.StatusOK, object{"id": r.URL.Path, "name": part(r.URL.Path, 4), "location": "eastus", "properties": object{"provisioningState": "Succeeded"}})
 	case one == nil:
@@ -168,6 +170,23 @@ func (a *arm) get(w http.ResponseWriter, r *http.Request) {
 	default:
 		respond(w, http.StatusOK, shown(one, r.URL.Query().Get("$expand")))
 	}
+}
+
+// pool is the pool of a load balancer that others have made, with what is in it.
+func (a *arm) pool(id string) object {
+	members := []any{}
+	for _, one := range a.resources {
+		configurations, _ := one["properties"].(object)["ipConfigurations"].([]any)
+		for _, configuration := range configurations {
+			pools, _ := configuration.(object)["properties"].(object)["loadBalancerBackendAddressPools"].([]any)
+			for _, pool := range pools {
+				if strings.EqualFold(pool.(object)["id"].(string), id) {
+					members = append(members, object{"id": configuration.(object)["id"]})
+				}
+			}
+		}
+	}
+	return object{"id": id, "name": part(id, 10), "properties": object{"provisioningState": "Succeeded", "backendIPConfigurations": members}}
 }
 
 // shown is a resource as Azure returns it: passwords and user data to nobody, the power to who asks for it.

@@ -132,6 +132,7 @@ func TestResourceManager(t *testing.T) {
 	t.Run("a virtual machine from create to delete", func(t *testing.T) { testVirtualMachine(t, on(t)) })
 	t.Run("data disks are there at the first boot", func(t *testing.T) { testDataDisks(t, on(t)) })
 	t.Run("a lost virtual machine is found by its UID", func(t *testing.T) { testLostVirtualMachine(t, on(t)) })
+	t.Run("a virtual machine that was not made yet is made by what is there", func(t *testing.T) { testHalfMadeVirtualMachine(t, on(t)) })
 	t.Run("a virtual machine is adopted as it is", func(t *testing.T) { testAdoptedVirtualMachine(t, on(t)) })
 	t.Run("virtual machines are listed", func(t *testing.T) { testListedVirtualMachines(t, on(t)) })
 	t.Run("pools are called as their load balancers are", func(t *testing.T) { testPools(t, on(t)) })
@@ -203,12 +204,17 @@ func testDataDisks(t *testing.T, o *onAzure) {
 }
 
 func testLostVirtualMachine(t *testing.T, o *onAzure) {
-	o.machine("worker-1", map[string]any{"publicIP": true})
+	o.machine("worker-1", map[string]any{"publicIP": true, "securityGroup": clusterID + "-nsg", "applicationSecurityGroups": []any{clusterID + "-asg"}, "publicLoadBalancer": clusterID})
 	o.apply()
 	made := len(o.writes)
 	o.forget()
 	o.link(o.module.LookupFiles()...)
-	want := []string{"azurerm_linux_virtual_machine.this[0] import", "azurerm_network_interface.primary import", "azurerm_public_ip.primary[0] import", "terraform_data.made_with create"}
+	want := []string{
+		"azurerm_linux_virtual_machine.this[0] import", "azurerm_network_interface.primary import",
+		`azurerm_network_interface_application_security_group_association.primary["demo-x7k2p-asg"] import`,
+		`azurerm_network_interface_backend_address_pool_association.primary["demo-x7k2p"] import`,
+		"azurerm_network_interface_security_group_association.primary[0] import", "azurerm_public_ip.primary[0] import", "terraform_data.made_with create",
+	}
 	if diff := cmp.Diff(want, changes(o.plan())); diff != "" {
 		t.Errorf("the plan of a lookup (-want +got):\n%s", diff)
 	}
@@ -223,6 +229,22 @@ func testLostVirtualMachine(t *testing.T, o *onAzure) {
 		t.Errorf("after the virtual machine was deleted by others, a plan has %v", got)
 	}
 	o.destroyed("disks/worker-1_OSDisk")
+}
+
+// testHalfMadeVirtualMachine is what a create leaves that was cut off before it requested the virtual machine.
+func testHalfMadeVirtualMachine(t *testing.T, o *onAzure) {
+	o.machine("worker-1", map[string]any{"securityGroup": clusterID + "-nsg", "applicationSecurityGroups": []any{clusterID + "-asg"}, "publicLoadBalancer": clusterID})
+	o.refuse("virtualMachines/worker-1", "OperationNotAllowed")
+	if err := o.terraform.Apply(t.Context()); err == nil {
+		t.Fatal("what is refused is made")
+	}
+	o.refuse()
+	o.forget()
+	o.link(o.module.LookupFiles()...)
+	o.apply()
+	o.link()
+	o.settled()
+	o.destroyed()
 }
 
 // testAdoptedVirtualMachine has what this module makes, since the names are those that OpenShift's actuator gives.

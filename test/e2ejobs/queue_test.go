@@ -9,23 +9,29 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 	"github.com/machine-iac/machine-iac-operator/test/apiproxy"
+	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
-const waitsInQueue = `is in the queue "` + queue + `"`
+const (
+	waitsInQueue = `is in the queue "` + queue + `"`
+	runTimeout   = time.Minute
+)
 
 // Kueue admits as many runs at a time as its quota has room for, and each Machine says that it waits, and for what.
 func TestRunsAreQueued(t *testing.T) {
 	w := open(t)
 	w.startKueue()
 	admitted := w.watchAdmitted()
-	w.startManager("--run-queue="+queue, "--run-cpu=250m", "--run-memory=768Mi", "--max-concurrent-runs=8",
+	w.startManager("--run-queue="+queue, "--run-cpu=250m", "--run-memory=768Mi", "--max-concurrent-runs=8", "--run-timeout="+runTimeout.String(),
 		"--leader-elect-lease-duration=2m", "--leader-elect-renew-deadline=90s", "--leader-elect-retry-period=3s")
 
 	w.step("six Machines are made by two runs at a time", func() {
@@ -53,6 +59,13 @@ func TestRunsAreQueued(t *testing.T) {
 			return nil
 		})
 	})
+	w.step("the time in the queue is none of a run's", func() {
+		job := w.onlyJob()
+		time.Sleep(runTimeout + 10*time.Second)
+		if still := w.onlyJob(); still.UID != job.UID {
+			w.Errorf("after %s, Job %s waits in place of Job %s", runTimeout, still.Name, job.Name)
+		}
+	})
 	w.step("a run that waits goes when its Machine is deleted", func() {
 		w.scale("seen", 0)
 		w.until("the Machine is gone, though the queue stands still", w.settled(6))
@@ -64,6 +77,7 @@ func TestRunsAreQueued(t *testing.T) {
 	w.step("Machines are destroyed by two runs at a time", func() {
 		w.scale("fleet", 0)
 		w.until("no Machine is left", w.settled(0))
+		w.noInstance()
 		w.until("there is no Job, Pod or Secret of a run", w.nothingLeft)
 		w.until("Kueue has nothing of them", w.noWorkload)
 		if most := admitted.atMost(); len(most) != 2 {
@@ -130,8 +144,19 @@ func (w *world) madeAndDestroyed(set string) {
 	w.madeOnce(1)
 	w.scale(set, 0)
 	w.until("no Machine is left", w.settled(0))
+	w.noInstance()
 	w.until("there is no Job, Pod or Secret of a run", w.nothingLeft)
 	w.nodes.Forget()
+}
+
+// noInstance checks that no instance is left of any Machine.
+func (w *world) noInstance() {
+	w.Helper()
+	var found corev1.NodeList
+	w.must(w.client.List(w.Context(), &found, client.HasLabels{observe.UIDLabel}))
+	for _, node := range found.Items {
+		w.Errorf("Node %s is left, of Machine %s", node.Name, node.Labels[observe.UIDLabel])
+	}
 }
 
 // waiting returns a check that a Machine of a set has a condition by which it waits in the queue, with a part of Kueue's words.

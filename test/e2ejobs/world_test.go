@@ -164,7 +164,7 @@ func (w *world) startManager(flags ...string) *lab.Manager {
 	started, err := w.lab.StartInstance(w.Context(), lab.Instance{Binary: w.program()}, append([]string{
 		"--runs-in=jobs", "--runs-bind-address=127.0.0.1:0", "--runs-address=127.0.0.1", "--run-image=processes", "--run-cpu=100m", "--run-memory=256Mi",
 		"--leader-elect-lease-duration=20s", "--leader-elect-renew-deadline=8s", "--leader-elect-retry-period=2s", "--cluster-id=demo",
-		"--interrupt-grace=10s", "--max-concurrent-runs=4", "--module-dir=" + w.copied,
+		"--interrupt-grace=10s", "--max-concurrent-runs=4", "--module-dir=" + w.copied, "--inventory-interval=0", // its Job would be none that a test expects
 	}, flags...)...)
 	w.must(err)
 	w.leads = started

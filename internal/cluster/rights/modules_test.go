@@ -26,8 +26,8 @@ var beyond = map[string][]string{
 		"ec2:DescribeHosts",
 		"ec2:CreateLaunchTemplate", "ec2:DeleteLaunchTemplate", "ec2:DescribeLaunchTemplates", "ec2:DescribeLaunchTemplateVersions",
 	},
-	// With data disks and without a zone.
-	"azure": {"Microsoft.Compute/disks/read", "Microsoft.Compute/disks/write", "Microsoft.Resources/subscriptions/resources/read"},
+	// With data disks, with load balancers and without a zone.
+	"azure": {"Microsoft.Compute/disks/read", "Microsoft.Compute/disks/write", "Microsoft.Network/loadBalancers/backendAddressPools/read", "Microsoft.Resources/subscriptions/resources/read"},
 	// With other disks than the boot disk.
 	"gcp": {"compute.disks.delete", "compute.disks.get", "compute.disks.use"},
 }

@@ -41,7 +41,32 @@ data "azurerm_resources" "disks" {
   required_tags = { "machine-iac.io_machine-uid" = var.machine.uid }
 }
 
+# What the interface is associated with already cannot be associated once more.
+data "azurerm_network_interface" "found" {
+  count = length(data.azurerm_resources.network_interfaces.resources)
+
+  name                = data.azurerm_resources.network_interfaces.resources[count.index].name
+  resource_group_name = data.azurerm_resources.network_interfaces.resources[count.index].resource_group_name
+}
+
+data "azurerm_lb_backend_address_pool" "found" {
+  for_each = length(data.azurerm_resources.network_interfaces.resources) > 0 ? local.pools : {}
+
+  name            = basename(each.value.id)
+  loadbalancer_id = dirname(dirname(each.value.id))
+}
+
 locals {
+  found_interface = one(data.azurerm_resources.network_interfaces.resources[*].id)
+  found_groups    = [for id in local.security_group_ids : id if anytrue([for one in data.azurerm_network_interface.found : one.network_security_group_id != ""])]
+  found_pools = { for key, pool in data.azurerm_lb_backend_address_pool.found : key => local.pools[key] if anytrue([
+    for one in pool.backend_ip_configurations : endswith(lower(one.id), lower("/networkInterfaces/${basename(local.found_interface)}/ipConfigurations/${local.pools[key].configuration}"))
+  ]) }
+  # The provider reads nothing that has these. They are associated before pools and the virtual machine.
+  found_application_groups = {
+    for name, id in local.application_security_group_ids : name => id
+    if local.found_interface != null && (length(data.azurerm_resources.machines.resources) > 0 || length(local.found_pools) > 0)
+  }
   found_disks = { for disk in data.azurerm_resources.disks.resources : trimprefix(disk.name, "${var.machine.name}_") => disk.id }
 }
 
@@ -79,4 +104,22 @@ import {
   for_each = toset(data.azurerm_resources.network_interfaces.resources[*].id)
   to       = azurerm_network_interface.primary
   id       = each.value
+}
+
+import {
+  for_each = toset(local.found_groups)
+  to       = azurerm_network_interface_security_group_association.primary[0]
+  id       = "${local.found_interface}|${each.value}"
+}
+
+import {
+  for_each = local.found_application_groups
+  to       = azurerm_network_interface_application_security_group_association.primary[each.key]
+  id       = "${local.found_interface}|${each.value}"
+}
+
+import {
+  for_each = local.found_pools
+  to       = azurerm_network_interface_backend_address_pool_association.primary[each.key]
+  id       = "${local.found_interface}/ipConfigurations/${each.value.configuration}|${each.value.id}"
 }
