@@ -230,10 +230,10 @@ check "made" {
   }
 }
 `), "owner-1")
-	machines := b.fleet(2)
-	for n, want := range []int64{3, 3, 3, 2} {
+	machines := b.fleet(4)
+	for n, want := range []int64{5, 5, 5, 4} {
 		if starts := b.fallDue(machines); starts != want {
-			t.Errorf("check %d of two Machines: %d processes, want %d", n+1, starts, want)
+			t.Errorf("check %d of four Machines: %d processes, want %d", n+1, starts, want)
 		}
 		for _, machine := range machines {
 			b.wantCheck(machine, record.DriftNone, false)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -219,6 +218,3 @@ func (m *Module) Files() map[string][]byte { return m.called }
 
 // Folder is where the module is called from, below the root module.
 const Folder = "machine"
-
-// IsModuleFile reports whether a file of a module is read as HCL of the folder that it is in.
-func IsModuleFile(name string) bool { return path.Ext(name) == ".tf" }

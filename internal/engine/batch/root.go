@@ -37,7 +37,6 @@ func (m *Module) Root(count int) []byte {
 	fmt.Fprintf(&out, "variable %q {\n  type = any\n}\n", values)
 	fmt.Fprintf(&out, "module \"machine\" {\n  source   = \"./%s\"\n  for_each = toset([%s])\n", Folder, strings.Join(names, ", "))
 	for _, name := range m.variables {
-		// a Machine may lack one that has a default, which null does not become
 		fmt.Fprintf(&out, "  %s = var.%s[each.key].%s\n", name, values, name)
 	}
 	out.WriteString("}\n")
@@ -55,7 +54,7 @@ func (m *Module) Variables(machines [][]byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range m.variables {
+		for _, name := range m.variables { // a default is not taken in place of null
 			if _, ok := given[name]; !ok {
 				return nil, fmt.Errorf("the variable %s is not given", name)
 			}
