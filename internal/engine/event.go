@@ -1,6 +1,9 @@
 package engine
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // EventKind is the kind of an Event.
 type EventKind string
@@ -22,4 +25,13 @@ type Event struct {
 	// ID is the object's id, where the engine reports it.
 	ID      string
 	Elapsed time.Duration
+}
+
+// ForModule returns the event with the address that the resource has in a module, where it is in that call of it.
+func (e Event) ForModule(call string) (Event, bool) {
+	address, ok := strings.CutPrefix(e.Address, call+".")
+	if ok {
+		e.Address, e.Ref = address, e.within(call)
+	}
+	return e, ok
 }

@@ -234,9 +234,16 @@ func (r *Report) ForModule(call string) *Report {
 			}
 		}
 	}
+	for _, applied := range r.Applied {
+		if address, ok := inside(applied.Address); ok {
+			applied.Address, applied.Ref = address, applied.within(call)
+			part.Applied = append(part.Applied, applied)
+		}
+	}
 	for _, diagnostic := range r.Diagnostics {
 		if address, ok := inside(diagnostic.Address); ok {
 			diagnostic.Address = address
+			diagnostic.Summary, diagnostic.Detail = strings.ReplaceAll(diagnostic.Summary, call+".", ""), strings.ReplaceAll(diagnostic.Detail, call+".", "")
 			part.Diagnostics = append(part.Diagnostics, diagnostic)
 		}
 	}

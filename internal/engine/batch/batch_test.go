@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"bytes"
 	"encoding/json"
 	"io/fs"
 	"strings"
@@ -186,6 +187,98 @@ func TestStatesBecomeOne(t *testing.T) {
 		if _, err := State([][]byte{[]byte(one), []byte(bad)}); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want an error without what the state has", name, err)
 		}
+	}
+}
+
+func TestAStateIsSplitIntoThoseOfItsMachines(t *testing.T) {
+	one := `{"version":4,"terraform_version":"1.10.0","serial":7,"lineage":"x","outputs":{"id":{"value":"a","type":"string"},"key":{"value":[1],"type":["list","number"],"sensitive":true}},
+		"resources":[{"mode":"managed","type":"t","name":"this","provider":"p","instances":[{"index_key":0,"attributes":{"a":1.50},"dependencies":["data.t.x","t.y"]}]}]}`
+	other := `{"version":4,"terraform_version":"1.10.0","serial":1,"lineage":"y","outputs":{},"resources":[{"mode":"data","type":"t","name":"x","instances":[{"attributes":{}}]}]}`
+	m, err := read(t, "output \"id\" { value = 1 }\noutput \"key\" {\n  value = 1\n  sensitive = true\n}\noutput \"no\" {\n  value = 1\n  sensitive = false\n}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := [][]byte{[]byte(one), nil, []byte(other)}
+	parts, err := m.Parts([]Part{{Run: "a"}, {Run: "b", Lineage: "new"}, {Run: "c"}}, stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := State(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	split, err := parts.Split(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := `{"version":4,"terraform_version":"1.10.0","serial":1,"lineage":"new","outputs":{},"resources":[]}`
+	for n, want := range []string{strings.Replace(one, `"serial":7`, `"serial":8`, 1), empty, strings.Replace(other, `"serial":1`, `"serial":2`, 1)} {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, []byte(want)); err != nil {
+			t.Fatal(err)
+		}
+		var got, wanted any
+		if json.Unmarshal(split[n], &got) != nil || json.Unmarshal(compact.Bytes(), &wanted) != nil {
+			t.Fatalf("%s is no state", split[n])
+		}
+		if diff := cmp.Diff(wanted, got); diff != "" {
+			t.Errorf("Machine %d (-want +got):\n%s", n, diff)
+		}
+	}
+	if !strings.Contains(string(split[0]), "1.50") {
+		t.Errorf("a number was written anew: %s", split[0])
+	}
+	changed := bytes.Replace(bytes.Replace(whole, []byte(`"serial":1`), []byte(`"serial":2`), 1), []byte("1.50"), []byte("1.75"), 1)
+	next, err := parts.Split(changed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if Unchanged(split[0], next[0]) || !Unchanged(split[1], next[1]) || !Unchanged(split[2], next[2]) || Unchanged(nil, next[1]) || bytes.Equal(split[2], next[2]) {
+		t.Errorf("want the first Machine's state changed, and the serials of all:\n%s", bytes.Join(next, []byte("\n")))
+	}
+	for name, bad := range map[string]string{
+		"no JSON":                       `secret`,
+		"a resource of the root module": `{"version":4,"resources":[{"type":"secret","instances":[]}]}`,
+		"a resource of another Machine": `{"version":4,"resources":[{"module":"module.machine[\"m3\"]","instances":[]}]}`,
+		"outputs of another form":       `{"version":4,"outputs":{"m0":{"value":"secret","type":"string"}}}`,
+		"a dependency of another form":  `{"version":4,"resources":[{"module":"module.machine[\"m0\"]","instances":[{"dependencies":"secret"}]}]}`,
+		"a state of a version to come":  `{"version":5}`,
+	} {
+		if _, err := parts.Split([]byte(bad)); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v, want an error without what the state has", name, err)
+		}
+	}
+}
+
+func TestWhatIsSaidOfAMachineIsSaidAsTheModuleAloneSaysIt(t *testing.T) {
+	about := callOf(10) + ".t.this"
+	report := &engine.Report{
+		Applied: []engine.Applied{{Ref: engine.Ref{Module: callOf(10), Name: "this"}, Address: about, Action: engine.ActionCreate}, {Address: callOf(1) + ".t.this"}},
+		Diagnostics: []failure.Diagnostic{
+			{Severity: failure.SeverityError, Address: about, Summary: "no " + about, Detail: "with " + about, File: "machine/main.tf"},
+			{Severity: failure.SeverityError, Summary: "of nobody"},
+		},
+	}
+	part := PartOf(report, 10)
+	if len(part.Applied) != 1 || part.Applied[0].Address != "t.this" || !part.Applied[0].Instance() {
+		t.Errorf("applied: %+v", part.Applied)
+	}
+	want := []failure.Diagnostic{{Severity: failure.SeverityError, Address: "t.this", Summary: "no t.this", Detail: "with t.this", File: "main.tf"}}
+	if diff := cmp.Diff(want, part.Diagnostics); diff != "" {
+		t.Error(diff)
+	}
+	event, n, ok := EventOf(engine.Event{Ref: engine.Ref{Module: callOf(10), Name: "this"}, Address: about}, 11)
+	if !ok || n != 10 || event.Address != "t.this" || !event.Instance() {
+		t.Errorf("event %+v of %d", event, n)
+	}
+	if _, _, ok := EventOf(engine.Event{Address: "t.this"}, 11); ok {
+		t.Error("an event of the root module was taken for one of a Machine")
+	}
+	if text, n, ok := TextOf("12:00 "+about+": Creating...", 11); !ok || n != 10 || text != "12:00 t.this: Creating..." {
+		t.Errorf("%q of %d", text, n)
+	}
+	if text, _, ok := TextOf("Apply complete!", 11); ok || text != "Apply complete!" {
+		t.Errorf("%q was taken for one of a Machine", text)
 	}
 }
 

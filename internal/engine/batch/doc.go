@@ -1,4 +1,4 @@
-// Package batch has one process of OpenTofu or Terraform check several Machines of one module for drift. It is pure: it makes the root module that
-// calls the module once for each Machine, the variables and the state of that root module, and reads from the report of a plan which Machines
-// are as applied. Of the others it says nothing: they are checked alone.
+// Package batch has one process of OpenTofu or Terraform serve several Machines of one module. It is pure: it makes the root module that calls the module
+// once for each Machine, and the variables and the state of that root module; it takes apart what the engine reports and writes of it into what each Machine would have alone; and
+// it says which Machines a plan has found as applied.
 package batch

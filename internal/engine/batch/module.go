@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 )
 
 // Module is a module that can be called for several Machines.
@@ -18,6 +19,8 @@ type Module struct {
 	settings, providers, declarations []byte
 	// variables are the names of those, sorted.
 	variables []string
+	// sensitive are the names of the outputs that are, sorted.
+	sensitive []string
 	// needs are the paths in the variables of what the providers are made of.
 	needs [][]string
 	// called are the files that a call of the module has in place of the module's own of that name.
@@ -45,6 +48,7 @@ func NewModule(files fs.FS) (*Module, error) {
 		}
 	}
 	slices.Sort(m.variables)
+	slices.Sort(m.sensitive)
 	slices.SortFunc(m.needs, slices.Compare) // attributes are in no order
 	return m, nil
 }
@@ -100,6 +104,10 @@ func (m *Module) add(block *hclsyntax.Block, text []byte) error {
 	case "variable":
 		m.declarations = appendLine(m.declarations, text)
 		m.variables = append(m.variables, block.Labels[0])
+	case "output":
+		if isSensitive(block) {
+			m.sensitive = append(m.sensitive, block.Labels[0])
+		}
 	}
 	if !slices.Contains(calledKinds, block.Type) {
 		return fmt.Errorf("a block %s is for root modules", block.Type)
@@ -108,6 +116,16 @@ func (m *Module) add(block *hclsyntax.Block, text []byte) error {
 		return fmt.Errorf("the %s %s is ephemeral", block.Type, block.Labels[0])
 	}
 	return nil
+}
+
+// isSensitive reports whether an output is sensitive. Engines take nothing but true and false there.
+func isSensitive(output *hclsyntax.Block) bool {
+	attribute := output.Body.Attributes["sensitive"]
+	if attribute == nil {
+		return false
+	}
+	value, diags := attribute.Expr.Value(nil)
+	return diags.HasErrors() || !value.RawEquals(cty.False)
 }
 
 func appendLine(to, text []byte) []byte { return append(append(to, text...), '\n') }

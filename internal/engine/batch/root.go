@@ -18,6 +18,9 @@ const values = "machine_iac_values"
 // nameOf names a Machine in the root module: its key, and its output.
 func nameOf(n int) string { return fmt.Sprintf("m%d", n) }
 
+// callAddress begins the address of what a resource depends on, whichever Machine's.
+const callAddress = "module.machine."
+
 // callOf returns the address of the call for a Machine.
 func callOf(n int) string { return fmt.Sprintf("module.machine[%q]", nameOf(n)) }
 
@@ -117,11 +120,14 @@ type stateOutput struct {
 	Sensitive bool            `json:"sensitive,omitempty"`
 }
 
-// State returns the state of the root module for those of the Machines.
+// State returns the state of the root module for those of the Machines, of which some may be nil; nil where all are.
 func State(machines [][]byte) ([]byte, error) {
 	merged := stateFile{Version: stateVersion, Serial: 1, Lineage: "batch", Outputs: map[string]stateOutput{}, Resources: []map[string]json.RawMessage{}}
 	newest := version.Must(version.NewVersion("0.0.0"))
 	for n, raw := range machines {
+		if raw == nil {
+			continue
+		}
 		var one stateFile
 		if err := json.Unmarshal(raw, &one); err != nil || one.Version != stateVersion {
 			return nil, fmt.Errorf("reading a state: it is none of version %d", stateVersion) // it may hold secrets, so the error has nothing of it
@@ -142,6 +148,9 @@ func State(machines [][]byte) ([]byte, error) {
 			}
 			merged.Resources = append(merged.Resources, resource)
 		}
+	}
+	if merged.Engine == "" {
+		return nil, nil
 	}
 	return json.Marshal(merged)
 }
@@ -168,6 +177,16 @@ func move(resource map[string]json.RawMessage, n int) error {
 	if _, ok := resource["module"]; ok {
 		return errors.New("reading a state: it has a resource of another module")
 	}
+	if err := eachDependency(resource, func(address string) string { return callAddress + address }); err != nil {
+		return err
+	}
+	var err error
+	resource["module"], err = json.Marshal(callOf(n))
+	return err
+}
+
+// eachDependency renames what the instances of a resource depend on.
+func eachDependency(resource map[string]json.RawMessage, rename func(string) string) error {
 	var instances []map[string]json.RawMessage
 	if err := json.Unmarshal(resource["instances"], &instances); err != nil {
 		return errors.New("reading a state: the instances of a resource are not of the expected form")
@@ -180,7 +199,7 @@ func move(resource map[string]json.RawMessage, n int) error {
 			return errors.New("reading a state: the dependencies of a resource are not of the expected form")
 		}
 		for i := range dependencies {
-			dependencies[i] = "module.machine." + dependencies[i]
+			dependencies[i] = rename(dependencies[i])
 		}
 		var err error
 		if instance["dependencies"], err = json.Marshal(dependencies); err != nil {
@@ -191,6 +210,5 @@ func move(resource map[string]json.RawMessage, n int) error {
 	if resource["instances"], err = json.Marshal(instances); err != nil {
 		return fmt.Errorf("writing a state: %w", err)
 	}
-	resource["module"], err = json.Marshal(callOf(n))
-	return err
+	return nil
 }
