@@ -118,7 +118,7 @@ var rules = []rule{
 		},
 		tests: []string{"actuators/terraform", "internal/engine/tofu", "internal/module", "internal/module/moduletest", "modules"},
 	},
-	{path: "actuators/terraform", may: []string{"actuators/runner", "internal/engine", "internal/engine/batch", "internal/engine/tofu", "internal/module", "internal/state", "internal/state/backend"}},
+	{path: "actuators/terraform", may: []string{"actuators/runner", "internal/engine", "internal/engine/batch", "internal/engine/failure", "internal/engine/tofu", "internal/module", "internal/state", "internal/state/backend"}},
 	{
 		path: "internal/backup",
 		may: []string{
@@ -151,7 +151,7 @@ var rules = []rule{
 	{path: "internal/engine/sandbox", never: kubernetes},
 	{path: "internal/engine/memory", never: kubernetes},
 	{path: "internal/engine/supervisor", may: []string{"internal/engine/sandbox", "internal/engine/workdir"}, never: kubernetes},
-	{path: "internal/engine/tofu", may: []string{"internal/engine", "internal/engine/failure", "internal/engine/provider", "internal/engine/redact", "internal/engine/sandbox", "internal/engine/workdir"}, tests: []string{"internal/engine/batch"}, never: kubernetes},
+	{path: "internal/engine/tofu", may: []string{"internal/engine", "internal/engine/batch", "internal/engine/failure", "internal/engine/provider", "internal/engine/redact", "internal/engine/sandbox", "internal/engine/workdir"}, never: kubernetes},
 	{path: "internal/engine/provider", may: []string{"internal/engine/sandbox", "internal/engine/workdir"}, never: kubernetes},
 	{path: "internal/engine/workdir", never: kubernetes},
 	{path: "internal/inspect", may: []string{"api/...", "internal/inspect/print", "internal/lifecycle", "internal/lifecycle/record", "internal/state"}},

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine/batch"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
@@ -35,6 +36,8 @@ type runMetadata struct {
 	Module   string          `json:"module"`
 	Started  time.Time       `json:"started"`
 	Identity json.RawMessage `json:"identity,omitempty"`
+	// Batch is set for a run for several Machines.
+	Batch *batch.Parts `json:"batch,omitempty"`
 }
 
 // AbandonedRun is a run whose folder was left behind: its process died, or it was kept because its state was not saved.
@@ -93,18 +96,33 @@ func readAbandonedRuns(runs string) (map[string]AbandonedRun, error) {
 				return nil, fmt.Errorf("removing the secrets of the abandoned run %s: %w", entry.Name(), err)
 			}
 		}
+		if record := readRecord(dir); record.Batch != nil {
+			left, err := disperse(dir, record)
+			if err == nil {
+				for _, one := range left {
+					found[one.ID] = one
+				}
+				continue
+			}
+			// Whoever recovers the first Machine's part is given it whole.
+		}
 		found[entry.Name()] = readAbandonedRun(dir)
 	}
 	return found, nil
 }
 
 func readAbandonedRun(dir string) AbandonedRun {
-	leftover := AbandonedRun{ID: filepath.Base(dir), dir: dir}
+	record := readRecord(dir)
+	return AbandonedRun{ID: filepath.Base(dir), dir: dir, Module: record.Module, Started: record.Started, Identity: record.Identity}
+}
+
+// readRecord returns a run's record; an empty one where there is none.
+func readRecord(dir string) runMetadata {
 	var record runMetadata
-	if content, err := os.ReadFile(filepath.Join(dir, runFile)); err == nil && json.Unmarshal(content, &record) == nil {
-		leftover.Module, leftover.Started, leftover.Identity = record.Module, record.Started, record.Identity
+	if content, err := os.ReadFile(filepath.Join(dir, runFile)); err != nil || json.Unmarshal(content, &record) != nil {
+		return runMetadata{}
 	}
-	return leftover
+	return record
 }
 
 // leave lists a run among the abandoned runs.

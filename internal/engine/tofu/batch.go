@@ -2,12 +2,19 @@ package tofu
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/batch"
 )
 
 // Batch is a root module that calls the module of a run, and uses its providers.
 type Batch struct {
+	// Parts are what the states of the Machines are made of, where the engine changes something; nil where it only plans. What the engine could not save is
+	// left as so many abandoned runs, of which each has the state of its Machine.
+	Parts *batch.Parts
 	// Root is the HCL of the root module.
 	Root []byte
 	// Folder is where the module is called from, below the root module.
@@ -87,4 +94,45 @@ func (f *Workspace) linkData(from string) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(data, modulesDir, manifestFile), manifest, 0o600)
+}
+
+// disperse makes of the folder of a run for several Machines one for each, with the state that it has of that Machine and that is not saved. It may be called again
+// where it was not finished. A run that has no such state leaves none.
+func disperse(dir string, whole runMetadata) ([]AbandonedRun, error) {
+	unsaved, err := readErroredState(dir)
+	if err != nil {
+		return nil, err
+	}
+	var left []AbandonedRun
+	if unsaved != nil {
+		states, err := whole.Batch.Split(unsaved)
+		if err != nil {
+			return nil, err
+		}
+		for n, part := range whole.Batch.Machines {
+			one := whole
+			one.ID, one.Identity, one.Batch = part.Run, part.Identity, nil
+			into := filepath.Join(filepath.Dir(dir), part.Run)
+			if err := writeAbandonedRun(into, one, states[n]); err != nil {
+				return nil, err
+			}
+			left = append(left, readAbandonedRun(into))
+		}
+	}
+	return left, os.RemoveAll(dir)
+}
+
+// writeAbandonedRun writes a folder as a run leaves one whose state could not be saved. The state comes first: with a record the folder counts.
+func writeAbandonedRun(dir string, record runMetadata, state []byte) error {
+	content, err := json.Marshal(record)
+	if err != nil {
+		return fmt.Errorf("writing the run's record: %w", err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, erroredFile), state, 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, runFile), content, 0o600)
 }

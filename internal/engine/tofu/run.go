@@ -46,7 +46,7 @@ type RunSpec struct {
 	Search engine.Search
 	// InstanceCheck is HCL that takes the place of the module's: its providers and what they need, for ReadInstance. Nil for any other use.
 	InstanceCheck []byte
-	// Batch is what takes the place of the module to plan it for several Machines; nil for any other use.
+	// Batch is what takes the place of the module to use it for several Machines; nil for any other use.
 	Batch *Batch
 	// Providers are running provider plugins to use, by address. Where there are none, the engine's warm ones are used, and those
 	// that are not warm are started by the engine.
@@ -196,6 +196,9 @@ func (f *Workspace) record() error {
 		return fmt.Errorf("writing the run's identity: %w", err)
 	}
 	record := runMetadata{ID: f.run.ID, Module: f.run.Module, Started: f.engine.options.Clock.Now(), Identity: identity}
+	if f.run.Batch != nil {
+		record.Batch = f.run.Batch.Parts
+	}
 	content, err := json.Marshal(record)
 	if err != nil {
 		return fmt.Errorf("writing the run's record: %w", err)
@@ -330,7 +333,7 @@ func (f *Workspace) ErroredState() ([]byte, error) {
 }
 
 // Keep gives the slot back and leaves the folder with the state that could not be saved, but without the run's secrets. AbandonedRuns lists
-// it from then on, also those of the next Engine in this work folder. Close does nothing afterwards.
+// it from then on, also those of the next Engine in this work folder; of a run for several Machines, one for each of them. Close does nothing afterwards.
 func (f *Workspace) Keep() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -344,9 +347,17 @@ func (f *Workspace) Keep() error {
 	for _, secret := range secrets {
 		errs = append(errs, os.RemoveAll(filepath.Join(f.dir, secret)))
 	}
-	err := errors.Join(append(errs, f.giveBack())...)
-	f.engine.leave(readAbandonedRun(f.dir))
-	return err
+	left := []AbandonedRun{readAbandonedRun(f.dir)}
+	if record := readRecord(f.dir); record.Batch != nil {
+		parts, err := disperse(f.dir, record)
+		if errs = append(errs, err); err == nil {
+			left = parts
+		}
+	}
+	for _, one := range left {
+		f.engine.leave(one)
+	}
+	return errors.Join(append(errs, f.giveBack())...)
 }
 
 // giveBack returns what the run has borrowed. The caller holds the lock.
