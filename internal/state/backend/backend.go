@@ -26,6 +26,7 @@ const (
 	loopback       = "127.0.0.1:0"
 	pathPrefix     = "/states/"
 	copyPrefix     = "/copies/"
+	batchPrefix    = "/batches/"
 	passwordBytes  = 32
 	usernameBytes  = 8
 	headerTimeout  = 10 * time.Second
@@ -161,44 +162,72 @@ func (e Endpoint) MarshalLog() any { return e.Address }
 // MarshalJSON returns the address, so that no encoder shows the password.
 func (e Endpoint) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "%q", e.Address), nil }
 
+// Store is where the state of an endpoint is.
+type Store interface {
+	// Read returns the state, nil where there is none yet.
+	Read(ctx context.Context) ([]byte, error)
+	// Write stores a state. What is no success is refused with the status that the error has from a [state.Session].
+	Write(ctx context.Context, raw []byte) error
+}
+
+// sessionStore is the state of one Machine.
+type sessionStore struct{ *state.Session }
+
+// Read implements Store.
+func (s sessionStore) Read(ctx context.Context) ([]byte, error) {
+	snapshot, err := s.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return snapshot.Raw, nil
+}
+
+// Write implements Store.
+func (s sessionStore) Write(ctx context.Context, raw []byte) error { return s.Put(ctx, raw) }
+
 // Open makes an endpoint for a session, with a new random password. One state has one endpoint at a time.
 func (b *Server) Open(session *state.Session) (Endpoint, error) {
-	username, password := randomHex(usernameBytes), randomHex(passwordBytes)
-	opened := &openState{
-		session:  session,
-		path:     pathPrefix + session.Key().String(),
-		password: sha256.Sum256([]byte(password)),
-		writing:  make(chan struct{}, 1),
+	endpoint, err := b.open(&openState{store: sessionStore{session}}, pathPrefix+session.Key().String())
+	if err != nil {
+		return Endpoint{}, fmt.Errorf("opening state %s: %w", session.Key(), err)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.address == "" {
-		return Endpoint{}, fmt.Errorf("opening state %s: the state backend is not serving", session.Key())
+	endpoint.LockAddress, endpoint.UnlockAddress = endpoint.Address, endpoint.Address
+	return endpoint, nil
+}
+
+// OpenStore makes an endpoint for a state that is made of several, with a new random password.
+func (b *Server) OpenStore(store Store) (Endpoint, error) {
+	endpoint, err := b.open(&openState{store: store}, batchPrefix+randomHex(usernameBytes))
+	if err != nil {
+		return Endpoint{}, fmt.Errorf("opening the state of several Machines: %w", err)
 	}
-	if _, taken := b.paths[opened.path]; taken {
-		return Endpoint{}, fmt.Errorf("opening state %s: it is open already; close its endpoint first", session.Key())
-	}
-	b.opened[username], b.paths[opened.path] = opened, opened
-	address := b.address + opened.path
-	return Endpoint{
-		Address: address, LockAddress: address, UnlockAddress: address, Username: username, Password: password,
-		close: func() { b.closeEndpoint(username, opened) },
-	}, nil
+	endpoint.LockAddress, endpoint.UnlockAddress = endpoint.Address, endpoint.Address
+	return endpoint, nil
 }
 
 // OpenCopy makes an endpoint that serves a copy of a state, with a new random password. It takes no locks, and refuses to be written.
 func (b *Server) OpenCopy(content []byte) (Endpoint, error) {
+	endpoint, err := b.open(&openState{fixed: content}, copyPrefix+randomHex(usernameBytes))
+	if err != nil {
+		return Endpoint{}, fmt.Errorf("opening the copy of a state: %w", err)
+	}
+	return endpoint, nil
+}
+
+func (b *Server) open(opened *openState, path string) (Endpoint, error) {
 	username, password := randomHex(usernameBytes), randomHex(passwordBytes)
-	opened := &openState{fixed: content, path: copyPrefix + username, password: sha256.Sum256([]byte(password))}
+	opened.path, opened.password, opened.writing = path, sha256.Sum256([]byte(password)), make(chan struct{}, 1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.address == "" {
-		return Endpoint{}, errors.New("opening the copy of a state: the state backend is not serving")
+		return Endpoint{}, errors.New("the state backend is not serving")
 	}
-	b.opened[username], b.paths[opened.path] = opened, opened
+	if _, taken := b.paths[path]; taken {
+		return Endpoint{}, errors.New("it is open already; close its endpoint first")
+	}
+	b.opened[username], b.paths[path] = opened, opened
 	return Endpoint{
-		Address: b.address + opened.path, Username: username, Password: password,
-		close: func() { b.closeEndpoint(username, opened) },
+		Address: b.address + path, Username: username, Password: password, close: func() { b.closeEndpoint(username, opened) },
 	}, nil
 }
 
@@ -213,8 +242,8 @@ func (b *Server) closeEndpoint(username string, opened *openState) {
 
 // openState is the inside of an endpoint.
 type openState struct {
-	session *state.Session
-	// fixed is the content of a copy, which has no session.
+	store Store
+	// fixed is the content of a copy, which has no store.
 	fixed    []byte
 	path     string
 	password [sha256.Size]byte

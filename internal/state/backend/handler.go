@@ -79,7 +79,7 @@ func (b *Server) serve(w http.ResponseWriter, request *http.Request) {
 		b.get(w, request, opened)
 		return
 	case http.MethodPost, methodLock, methodUnlock:
-		if opened.session == nil {
+		if opened.store == nil {
 			b.refuse(w, request, http.StatusForbidden, "this is a copy of a state, which is only read")
 			return
 		}
@@ -115,14 +115,10 @@ func (b *Server) get(w http.ResponseWriter, request *http.Request, opened *openS
 
 // read returns the state as it is stored, or the copy.
 func (o *openState) read(ctx context.Context) ([]byte, error) {
-	if o.session == nil {
+	if o.store == nil {
 		return o.fixed, nil
 	}
-	snapshot, err := o.session.Snapshot(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return snapshot.Raw, nil
+	return o.store.Read(ctx)
 }
 
 func (b *Server) post(w http.ResponseWriter, request *http.Request, opened *openState) {
@@ -143,7 +139,7 @@ func (b *Server) post(w http.ResponseWriter, request *http.Request, opened *open
 	// The whole state is here: it is saved even when the engine hangs up now.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(request.Context()), b.options.SaveTimeout)
 	defer cancel()
-	if err := opened.session.Put(ctx, body); err != nil {
+	if err := opened.store.Write(ctx, body); err != nil {
 		b.fail(w, request, err)
 		return
 	}
@@ -157,7 +153,7 @@ func (b *Server) lock(w http.ResponseWriter, request *http.Request, opened *open
 	}
 	ctx, cancel := context.WithTimeout(request.Context(), b.options.SaveTimeout)
 	defer cancel()
-	if _, err := opened.session.Snapshot(ctx); err != nil {
+	if _, err := opened.store.Read(ctx); err != nil {
 		b.fail(w, request, err)
 		return
 	}
@@ -227,7 +223,7 @@ func (b *Server) body(w http.ResponseWriter, request *http.Request, limit int64)
 	return body, true
 }
 
-// fail responds to an error of the session. Engines retry after a 5xx status, so only what a retry can fix gets one.
+// fail responds to an error of the store. Engines retry after a 5xx status, so only what a retry can fix gets one.
 func (b *Server) fail(w http.ResponseWriter, request *http.Request, err error) {
 	status := http.StatusFailedDependency
 	refused, isRefused := errors.AsType[*statefile.RefusedError](err)
