@@ -16,6 +16,11 @@ import (
 
 // Execute implements runs.Task.
 func (t *task) Execute(ctx context.Context) error {
+	defer t.leave()
+	return t.alone(t.execute(ctx))
+}
+
+func (t *task) execute(ctx context.Context) error {
 	switch {
 	case t.decision.Release:
 		return nil // Settle forgets the state
@@ -161,7 +166,11 @@ func (t *task) inWorkspace(ctx context.Context, search engine.Search, use func(r
 	if err != nil {
 		return err
 	}
-	workspace, err := with.Open(ctx, spec)
+	open := with.Open
+	if t.share != nil {
+		open = t.share.Open
+	}
+	workspace, err := open(ctx, spec)
 	if err != nil {
 		return err
 	}

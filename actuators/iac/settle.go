@@ -53,14 +53,6 @@ func (t *task) Settle(ctx context.Context, outcome error) error {
 	return t.report(outcome)
 }
 
-// giveBack gives the lock back after nothing was found out.
-func (t *task) giveBack(ctx context.Context) error {
-	if err := t.session.Release(ctx, nil); err != nil {
-		return runs.NotSettled(fmt.Errorf("giving the lock back: %w", err))
-	}
-	return runs.ErrAlone
-}
-
 // keepsInputs reports whether a run that succeeded has its inputs kept with the state. Those of a create are kept with its intent, and those of an
 // adoption too, but an earlier try may have had others.
 func (t *task) keepsInputs() bool {

@@ -39,6 +39,8 @@ type task struct {
 	changesModule, recordsModule bool
 
 	session *state.Session
+	// share is the run's part in a batch, nil for one that is carried out alone.
+	share runner.Share
 	// transcript is what the engine says, withheld what of it may hold values of sensitive inputs.
 	transcript, withheld reporting.Transcript
 	// found is what the run learned of the instance, nil for nothing.

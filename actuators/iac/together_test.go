@@ -185,9 +185,6 @@ func TestABatchThatFailsLeavesEachToItself(t *testing.T) {
 	b.start(dir, "owner-1")
 	proxy, _ := b.watched()
 	machines := b.fleet(3, func(spec map[string]any) { spec["credentialsSecret"] = map[string]any{"name": "watched"} })
-	about := func(machine *machinev1beta1.Machine) func(*http.Request) bool {
-		return func(request *http.Request) bool { return strings.HasSuffix(request.URL.Path, "/nodes/"+machine.Name) }
-	}
 	fault := proxy.Inject(apiproxy.Fault{At: apiproxy.BeforeRequest, Match: about(machines[1]), Status: http.StatusForbidden})
 	b.fallDue(machines)
 	fault.Lift()

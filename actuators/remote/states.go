@@ -108,6 +108,11 @@ func (s *States) Open(*state.Session) (backend.Endpoint, error) {
 	return s.endpoint, nil
 }
 
+// OpenStore implements terraform.Backend. A process beside the manager carries one run out.
+func (s *States) OpenStore(backend.Store) (backend.Endpoint, error) {
+	return backend.Endpoint{}, errors.New("several runs are carried out together by the manager alone")
+}
+
 // OpenCopy implements terraform.Backend: the manager serves the copy.
 func (s *States) OpenCopy([]byte) (backend.Endpoint, error) { return s.Open(nil) }
 

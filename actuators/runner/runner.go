@@ -38,15 +38,27 @@ type InstanceChecker interface {
 	CheckInstance(ctx context.Context, r RunSpec, hcl, stored []byte) (gone bool, err error)
 }
 
-// BatchChecker is a Runner that can check several Machines for drift at once, at less cost than one by one.
-type BatchChecker interface {
-	// BatchKey returns what is the same for runs that may be checked together, as far as it is in their Module, Variables, Environment, Files and Credentials; empty
-	// for a run that is checked alone.
+// Batcher is a Runner that can carry several runs out at once, at less cost than one by one.
+type Batcher interface {
+	// BatchKey returns what is the same for runs that may be carried out together, as far as it is in their Module, Variables, Environment, Files and Credentials; empty
+	// for a run that is carried out alone.
 	BatchKey(r RunSpec) string
-	// CheckBatch plans runs with the same key together, and reports which of the instances are certainly as applied. Of the others nothing is known, nor of any with
-	// an error. No state is written, and none locked.
-	CheckBatch(ctx context.Context, batch []RunSpec) (asApplied []bool, err error)
+	// Batch returns one Share for each of so many runs, with the same key and for the same operation.
+	Batch(runs int) []Share
 }
+
+// Share is the part of one run in a batch.
+type Share interface {
+	// Open opens the run's Workspace, for one operation: a Plan, an Apply or a Destroy. It waits until each of the others has come to its own or has left, and then one process
+	// carries them all out. What it reports is what the run alone would report, but that a Plan without an error has found the instance as applied. With [ErrAlone], the run has to
+	// be repeated alone.
+	Open(ctx context.Context, r RunSpec) (Workspace, error)
+	// Leave is called when the run needs its share no more, also where it has opened no Workspace. The others do not wait for it from then on.
+	Leave()
+}
+
+// ErrAlone is the error of a share's operation that has to be repeated alone. Whatever it has made is in the run's state.
+var ErrAlone = errors.New("the run is to be repeated alone")
 
 // RunSpec describes one use of a module for one Machine.
 type RunSpec struct {

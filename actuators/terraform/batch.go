@@ -7,26 +7,30 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/batch"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/state/backend"
 )
 
 // maxUnclear is after how many plans for several Machines, one after another, that said something of none in particular a module is planned for each alone:
 // it will always have the engine warn, and each check would be made twice.
 const maxUnclear = 3
 
-// calledModule is a module that may be planned for several Machines.
+// calledModule is a module that may be used for several Machines at once.
 type calledModule struct {
 	*batch.Module
 	unclear atomic.Int32
 }
 
-// called returns how the module of a run is planned for several Machines; nil where it is not.
+// called returns how the module of a run is used for several Machines; nil where it is not.
 func (r *Runner) called(used *module.Module) *calledModule {
 	if known, ok := r.batches.Load(used.Digest()); ok {
 		return known.(*calledModule)
@@ -40,7 +44,7 @@ func (r *Runner) called(used *module.Module) *calledModule {
 	return known.(*calledModule)
 }
 
-// clean returns which of the runs of a module a report finds as applied.
+// clean returns which of the runs of a module a plan finds as applied.
 func (r *Runner) clean(called *calledModule, digest string, report *engine.Report, count int) []bool {
 	asApplied := batch.Clean(report, count)
 	if asApplied != nil {
@@ -53,7 +57,7 @@ func (r *Runner) clean(called *calledModule, digest string, report *engine.Repor
 	return make([]bool, count)
 }
 
-// BatchKey implements runner.BatchChecker.
+// BatchKey implements runner.Batcher.
 func (r *Runner) BatchKey(run runner.RunSpec) string {
 	called := r.called(run.Module)
 	if called == nil {
@@ -72,54 +76,367 @@ func (r *Runner) BatchKey(run runner.RunSpec) string {
 	return hex.EncodeToString(hash[:])
 }
 
-// CheckBatch implements runner.BatchChecker.
-func (r *Runner) CheckBatch(ctx context.Context, runs []runner.RunSpec) (asApplied []bool, err error) {
-	called := r.called(runs[0].Module)
-	if called == nil {
-		return nil, errors.New("the module cannot be planned for several Machines at once")
+// Batch implements runner.Batcher.
+func (r *Runner) Batch(runs int) []runner.Share {
+	j := &joint{runner: r, missing: runs, all: make(chan struct{}), done: make(chan struct{})}
+	shares := make([]runner.Share, runs)
+	for i := range shares {
+		shares[i] = &share{joint: j}
 	}
-	if err := r.prepare(ctx, runs[0]); err != nil {
-		return nil, err
-	}
-	all, stored, err := together(ctx, called, runs)
-	if err != nil {
-		return nil, err
-	}
-	opened, err := r.backend.OpenCopy(stored)
-	if err != nil {
-		return nil, err
-	}
-	defer opened.Close()
-	spec := specOf(all, tofu.Backend{Address: opened.Address, Username: opened.Username, Password: opened.Password})
-	spec.Batch = &tofu.Batch{Root: called.Root(len(runs)), Folder: batch.Folder, Files: called.Files()}
-	workspace, err := r.engine.Open(ctx, spec)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, workspace.Close()) }()
-	report, err := workspace.Plan(ctx, tofu.PlanOptions{Refresh: true})
-	if err != nil {
-		return nil, err
-	}
-	return r.clean(called, runs[0].Module.Digest(), report, len(runs)), nil
+	return shares
 }
 
-// together returns one run for several, with the state that it reads. What the engine prints in it is of use to nobody.
-func together(ctx context.Context, called *calledModule, runs []runner.RunSpec) (all runner.RunSpec, stored []byte, err error) {
-	all = runs[0]
-	all.Progress, all.Output, all.Withheld, all.Sensitive = nil, nil, nil, nil
-	var variables, states [][]byte
-	for _, run := range runs {
-		snapshot, err := run.Session.Snapshot(ctx)
-		if err != nil {
-			return all, nil, fmt.Errorf("reading the states of a batch: %w", err)
+// joint has one process carry out what several runs have come to.
+type joint struct {
+	runner *Runner
+
+	mu sync.Mutex
+	// missing is how many have neither come nor left; all is closed when none is missing.
+	missing int
+	all     chan struct{}
+	// come are those that have come, in this order.
+	come []*share
+	once sync.Once
+	done chan struct{}
+}
+
+// share implements runner.Share, and the runner.Workspace that it opens.
+type share struct {
+	joint *joint
+	run   runner.RunSpec
+	// counted says that the others do not wait for it any more.
+	counted bool
+	// alone is the run's own workspace, where no other has come.
+	alone runner.Workspace
+
+	report *engine.Report
+	err    error
+	// unsaved is the state that could not be saved, and keepErr why it is not kept beyond this process.
+	unsaved []byte
+	keepErr error
+}
+
+var _ runner.Workspace = &share{}
+
+// Open implements runner.Share.
+func (s *share) Open(_ context.Context, run runner.RunSpec) (runner.Workspace, error) {
+	s.run = run
+	return s, nil
+}
+
+// Leave implements runner.Share.
+func (s *share) Leave() {
+	s.joint.mu.Lock()
+	defer s.joint.mu.Unlock()
+	s.count()
+}
+
+// count counts the share as one that is not missing any more. The caller holds the lock.
+func (s *share) count() {
+	if s.counted {
+		return
+	}
+	s.counted = true
+	if s.joint.missing--; s.joint.missing == 0 {
+		close(s.joint.all)
+	}
+}
+
+// do comes to an operation, and returns what has become of it.
+func (s *share) do(ctx context.Context, op failure.Op) (*engine.Report, error) {
+	j := s.joint
+	j.mu.Lock()
+	if s.counted {
+		j.mu.Unlock()
+		return &engine.Report{}, runner.ErrAlone
+	}
+	j.come = append(j.come, s)
+	s.count()
+	j.mu.Unlock()
+	select {
+	case <-j.all:
+	case <-ctx.Done():
+		if j.withdraw(s) {
+			return &engine.Report{}, &failure.Error{Op: op, Class: failure.Interrupted, Err: context.Cause(ctx)}
 		}
-		variables, states = append(variables, run.Variables), append(states, snapshot.Raw)
-		all.Sensitive = append(all.Sensitive, run.Sensitive...)
 	}
-	if stored, err = batch.State(states); err != nil {
-		return all, nil, err
+	j.once.Do(func() {
+		defer close(j.done)
+		j.carryOut(ctx, op)
+	})
+	<-j.done
+	return s.report, s.err
+}
+
+// withdraw takes back that a share has come; it reports false where the others go on with it already.
+func (j *joint) withdraw(s *share) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.missing == 0 {
+		return false
 	}
-	all.Variables, err = called.Variables(variables)
-	return all, stored, err
+	j.come = slices.DeleteFunc(j.come, func(one *share) bool { return one == s })
+	return true
+}
+
+// Plan implements runner.Workspace.
+func (s *share) Plan(ctx context.Context) (*engine.Report, error) { return s.do(ctx, failure.OpPlan) }
+
+// Apply implements runner.Workspace.
+func (s *share) Apply(ctx context.Context) (*engine.Report, error) { return s.do(ctx, failure.OpApply) }
+
+// Destroy implements runner.Workspace.
+func (s *share) Destroy(ctx context.Context) (*engine.Report, error) {
+	return s.do(ctx, failure.OpDestroy)
+}
+
+// Planned implements runner.Workspace.
+func (s *share) Planned(ctx context.Context) (*engine.PlannedObjects, error) {
+	if s.alone != nil {
+		return s.alone.Planned(ctx)
+	}
+	return nil, runner.ErrAlone
+}
+
+// ApplyPlan implements runner.Workspace.
+func (s *share) ApplyPlan(ctx context.Context) (*engine.Report, error) {
+	if s.alone != nil {
+		return s.alone.ApplyPlan(ctx)
+	}
+	return &engine.Report{}, runner.ErrAlone
+}
+
+// Unsaved implements runner.Workspace.
+func (s *share) Unsaved() (bool, error) {
+	if s.alone != nil {
+		return s.alone.Unsaved()
+	}
+	return s.unsaved != nil, nil
+}
+
+// Save implements runner.Workspace.
+func (s *share) Save(ctx context.Context) error {
+	if s.alone != nil {
+		return s.alone.Save(ctx)
+	}
+	if s.unsaved == nil {
+		return nil
+	}
+	if err := s.run.Session.Put(ctx, s.unsaved); err != nil {
+		return err
+	}
+	s.unsaved = nil
+	return s.joint.runner.engine.Discard(s.run.ID)
+}
+
+// Keep implements runner.Workspace. The state was kept as soon as the engine could not save it.
+func (s *share) Keep() error {
+	if s.alone != nil {
+		return s.alone.Keep()
+	}
+	return s.keepErr
+}
+
+// Close implements runner.Workspace.
+func (s *share) Close() error {
+	if s.alone != nil {
+		return s.alone.Close()
+	}
+	return nil
+}
+
+// carryOut carries the operation out for all that have come. What went wrong before anything was begun, each finds out alone.
+func (j *joint) carryOut(ctx context.Context, op failure.Op) {
+	if len(j.come) == 1 {
+		j.come[0].doAlone(ctx, op)
+		return
+	}
+	report, err := j.operate(ctx, op)
+	for n, one := range j.come {
+		one.report = batch.PartOf(report, n)
+		one.err = err
+	}
+	failed, ok := errors.AsType[*failure.Error](err)
+	switch {
+	case op == failure.OpPlan:
+		j.settlePlan(report, err)
+	case err != nil && !ok:
+		j.each(func(one *share) { one.err = fmt.Errorf("%w: %w", runner.ErrAlone, err) })
+	case err != nil:
+		j.settleFailure(op, failed)
+	}
+}
+
+func (j *joint) each(do func(*share)) {
+	for _, one := range j.come {
+		do(one)
+	}
+}
+
+// doAlone carries the operation out as if there were no batch.
+func (s *share) doAlone(ctx context.Context, op failure.Op) {
+	s.report = &engine.Report{}
+	if s.alone, s.err = s.joint.runner.Open(ctx, s.run); s.err != nil {
+		s.alone = nil
+		return
+	}
+	switch op {
+	case failure.OpPlan:
+		s.report, s.err = s.alone.Plan(ctx)
+	case failure.OpApply:
+		s.report, s.err = s.alone.Apply(ctx)
+	default:
+		s.report, s.err = s.alone.Destroy(ctx)
+	}
+}
+
+// settlePlan has each whose plan says anything at all planned alone.
+func (j *joint) settlePlan(report *engine.Report, err error) {
+	first := j.come[0].run.Module
+	var clean []bool
+	if called := j.runner.called(first); err == nil && called != nil {
+		clean = j.runner.clean(called, first.Digest(), report, len(j.come))
+	}
+	for n, one := range j.come {
+		if clean == nil || !clean[n] {
+			one.err = runner.ErrAlone
+			continue
+		}
+		one.err = nil
+		one.say(fmt.Sprintf("(Planned by one process for %d Machines: nothing of this one has changed.)", len(j.come)))
+	}
+}
+
+// settleFailure gives each its own errors. An engine that has ended by itself has carried out what it could: one that has none has its instance made, but not its outputs, or has not
+// been begun with. Of one that was ended nothing is known for sure.
+func (j *joint) settleFailure(op failure.Op, failed *failure.Error) {
+	if failed.Err != nil || failed.Class == failure.StateNotSaved {
+		return
+	}
+	for _, one := range j.come {
+		own := one.report.Errors()
+		switch {
+		case len(own) > 0:
+			one.err = &failure.Error{Op: failed.Op, Class: failure.Classify(own, one.run.Module.Final), Diagnostics: own, Hint: failed.Hint}
+		case op == failure.OpDestroy && len(one.report.Applied) > 0:
+			one.err = nil
+		default:
+			one.err = runner.ErrAlone
+		}
+	}
+}
+
+// operate runs the engine. An error that is no [failure.Error] says that it was not started.
+func (j *joint) operate(ctx context.Context, op failure.Op) (*engine.Report, error) {
+	first := j.come[0].run
+	nothing := &engine.Report{}
+	called := j.runner.called(first.Module)
+	if called == nil {
+		return nothing, errors.New("the module cannot be used for several Machines at once")
+	}
+	if err := j.runner.prepare(ctx, first); err != nil {
+		return nothing, errors.New(err.Error())
+	}
+	states, err := newStates(ctx, called, j.come)
+	if err != nil {
+		return nothing, err
+	}
+	workspace, closeIt, err := j.open(ctx, called, states, op)
+	if err != nil {
+		return nothing, errors.New(err.Error())
+	}
+	defer closeIt()
+	var report *engine.Report
+	switch op {
+	case failure.OpPlan:
+		return workspace.Plan(ctx, tofu.PlanOptions{Refresh: true})
+	case failure.OpApply:
+		report, err = workspace.Apply(ctx)
+	default:
+		report, err = workspace.Destroy(ctx)
+	}
+	return report, errors.Join(err, j.keep(workspace, states))
+}
+
+// keep keeps what the engine could not save, for each Machine its own.
+func (j *joint) keep(workspace *tofu.Workspace, states *states) error {
+	unsaved, err := workspace.ErroredState()
+	if err != nil || unsaved == nil {
+		return err
+	}
+	split, err := states.parts.Split(unsaved)
+	kept := errors.Join(err, workspace.Keep())
+	for n, one := range j.come {
+		one.keepErr = kept
+		if err == nil {
+			one.unsaved = split[n]
+		}
+	}
+	return kept
+}
+
+// open opens the workspace of all.
+func (j *joint) open(ctx context.Context, called *calledModule, all *states, op failure.Op) (*tofu.Workspace, func(), error) {
+	serve, parts := func() (backend.Endpoint, error) { return j.runner.backend.OpenStore(all) }, all.parts
+	if op == failure.OpPlan {
+		serve, parts = func() (backend.Endpoint, error) { return j.runner.backend.OpenCopy(all.whole) }, nil
+	}
+	endpoint, err := serve()
+	if err != nil {
+		return nil, nil, err
+	}
+	spec := specOf(j.spec(op), backendOf(endpoint))
+	spec.Variables = all.variables
+	spec.Batch = &tofu.Batch{Parts: parts, Root: called.Root(len(j.come)), Folder: batch.Folder, Files: called.Files()}
+	workspace, err := j.runner.engine.Open(ctx, spec)
+	if err != nil {
+		endpoint.Close()
+		return nil, nil, err
+	}
+	return workspace, func() {
+		endpoint.Close()
+		if err := workspace.Close(); err != nil {
+			j.come[0].say(fmt.Sprintf("(Removing the folder of the batch: %v)", err))
+		}
+	}, nil
+}
+
+// spec returns one run for all of them. What the engine prints of a plan is of use to nobody: where it says anything of a Machine, that is planned alone.
+func (j *joint) spec(op failure.Op) runner.RunSpec {
+	all := j.come[0].run
+	all.ID += "-batch"
+	all.Sensitive, all.Progress, all.Output, all.Withheld = nil, nil, nil, nil
+	for _, one := range j.come {
+		all.Sensitive = append(all.Sensitive, one.run.Sensitive...)
+	}
+	if op == failure.OpPlan {
+		return all
+	}
+	for _, one := range j.come {
+		one.say(fmt.Sprintf("(By one process for %d Machines.)", len(j.come)))
+	}
+	all.Progress = func(event engine.Event) {
+		if event, n, ok := batch.EventOf(event, len(j.come)); ok && j.come[n].run.Progress != nil {
+			j.come[n].run.Progress(event)
+		}
+	}
+	all.Output = func(text string) { j.pass(text, func(one *share) func(string) { return one.run.Output }) }
+	all.Withheld = func(text string) { j.pass(text, func(one *share) func(string) { return one.run.Withheld }) }
+	return all
+}
+
+func (s *share) say(text string) {
+	if s.run.Output != nil {
+		s.run.Output(text)
+	}
+}
+
+// pass passes on what the engine prints: to the Machine that it is about, or to all.
+func (j *joint) pass(text string, to func(*share) func(string)) {
+	text, about, ok := batch.TextOf(text, len(j.come))
+	for n, one := range j.come {
+		if receive := to(one); receive != nil && (!ok || n == about) {
+			receive(text)
+		}
+	}
 }

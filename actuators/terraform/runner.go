@@ -21,8 +21,9 @@ type Backend interface {
 	// Start begins to serve. Close ends that, after requests under way.
 	Start(ctx context.Context) error
 	Close(ctx context.Context) error
-	// Open makes an endpoint for a session, OpenCopy one for a copy of a state, which is only read.
+	// Open makes an endpoint for a session, OpenStore one for the states of several, and OpenCopy one for a copy of a state, which is only read.
 	Open(session *state.Session) (backend.Endpoint, error)
+	OpenStore(store backend.Store) (backend.Endpoint, error)
 	OpenCopy(content []byte) (backend.Endpoint, error)
 }
 
@@ -30,14 +31,14 @@ type Backend interface {
 type Runner struct {
 	engine  *tofu.Engine
 	backend Backend
-	// batches has by the digests of modules how they are checked for several Machines at once; nil for those that are not.
+	// batches has by the digests of modules how they are used for several Machines at once; nil for those that are not.
 	batches sync.Map
 }
 
 var (
 	_ runner.Runner          = &Runner{}
 	_ runner.InstanceChecker = &Runner{}
-	_ runner.BatchChecker    = &Runner{}
+	_ runner.Batcher         = &Runner{}
 )
 
 // New makes a Runner. It closes the engine and the backend when it is closed.
@@ -90,7 +91,7 @@ func (r *Runner) CheckInstance(ctx context.Context, run runner.RunSpec, hcl, sto
 		return false, err
 	}
 	defer opened.Close()
-	spec := specOf(run, tofu.Backend{Address: opened.Address, Username: opened.Username, Password: opened.Password})
+	spec := specOf(run, backendOf(opened))
 	spec.ID, spec.InstanceCheck = run.ID+"-check", hcl
 	workspace, err := r.engine.Open(ctx, spec)
 	if err != nil {
@@ -134,10 +135,13 @@ func (r *Runner) serve(run runner.RunSpec) (endpoint, error) {
 	if err != nil {
 		return endpoint{}, err
 	}
-	return endpoint{Close: opened.Close, Backend: tofu.Backend{
-		Address: opened.Address, LockAddress: opened.LockAddress, UnlockAddress: opened.UnlockAddress,
-		Username: opened.Username, Password: opened.Password,
-	}}, nil
+	return endpoint{Close: opened.Close, Backend: backendOf(opened)}, nil
+}
+
+func backendOf(opened backend.Endpoint) tofu.Backend {
+	return tofu.Backend{
+		Address: opened.Address, LockAddress: opened.LockAddress, UnlockAddress: opened.UnlockAddress, Username: opened.Username, Password: opened.Password,
+	}
 }
 
 func specOf(run runner.RunSpec, reached tofu.Backend) tofu.RunSpec {

@@ -97,6 +97,7 @@ type options struct {
 	warmProviders  int
 	warmMemory     resource.QuantityValue
 	maxDriftRuns   int
+	applyBatch     int
 	driftBatch     int
 	maxQueuedRuns  int
 	memoryLimit    string
@@ -158,11 +159,19 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.Var(&o.sandbox, "sandbox", "Whether engines and providers are confined to the files of their run by the kernel's Landlock: preferred as far as the kernel can, required starts no run where it cannot, off.")
 	flags.Var(&o.sandboxRead, "sandbox-read", "Further file or folder that engines and providers may read, such as an authority or a key that credentials name; may be repeated. What --engine-env names they may read.")
 
+	o.bindRuns(flags)
+
+	flags.BoolVar(&o.showVersion, "version", false, "Print the version and exit.")
+}
+
+// bindRuns adds the flags of how much is done at a time, and how often.
+func (o *options) bindRuns(flags *flag.FlagSet) {
 	flags.IntVar(&o.maxRuns, "max-concurrent-runs", 8, "Number of engine runs at a time.")
 	flags.IntVar(&o.warmProviders, "warm-providers", 8, "Number of provider plugins of each engine that are kept running between runs, each used by one run at a time with one set of credentials. Saves most of a run's CPU time. 0 starts a plugin for each run.")
 	o.warmMemory.Quantity = resource.MustParse("1Gi")
 	flags.Var(&o.warmMemory, "warm-providers-memory", "Memory that the plugins of --warm-providers may take together while no run uses them. Beyond it, or a quarter of --memory-limit, those that were not used for longest are ended.")
 	flags.IntVar(&o.maxDriftRuns, "max-concurrent-drift-checks", 0, "How many of these runs may be drift checks. Default: a quarter, at least one.")
+	flags.IntVar(&o.applyBatch, "apply-batch", 10, "How many Machines of a MachineSet one process of OpenTofu or Terraform may create, or destroy, of those that wait and have the content of their module and their credentials in common. 1 has each by a process of its own.")
 	flags.IntVar(&o.driftBatch, "drift-batch", 10, "How many Machines of a MachineSet one process of OpenTofu or Terraform may check for drift, of those that wait and have the content of their module and their credentials in common. 1 checks each alone.")
 	flags.IntVar(&o.maxQueuedRuns, "max-queued-runs", 10000, "Number of engine runs that may wait; further Machines are requeued.")
 	flags.StringVar(&o.memoryLimit, "memory-limit", "", "What this process and its engines may take of the memory, such as 512Mi; 0 for no bound. A run waits until it is expected to fit. Default: nine tenths of the container's limit, if it has one.")
@@ -175,8 +184,6 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.DurationVar(&o.inventoryEvery, "inventory-interval", time.Hour, "How often the instances of the cluster are listed, by modules with an inventory, and those are reported that belong to no Machine and no state. 0 turns it off.")
 	flags.IntVar(&o.reconciles, "max-concurrent-reconciles", 10, "Number of Machines that are reconciled at a time. No reconcile waits for a run.")
 	flags.IntVar(&o.maxDrains, "max-concurrent-drains", 10, "Number of Nodes that are drained at a time. One that cannot be drained goes to the end of the queue.")
-
-	flags.BoolVar(&o.showVersion, "version", false, "Print the version and exit.")
 }
 
 // bindServers adds the flags of what this process serves.
@@ -211,7 +218,7 @@ func (o *options) complete() error {
 		o.leaseNamespace = o.namespace
 	}
 	for name, value := range map[string]int64{
-		"max-concurrent-runs": int64(o.maxRuns), "drift-batch": int64(o.driftBatch), "max-queued-runs": int64(o.maxQueuedRuns), "max-concurrent-reconciles": int64(o.reconciles),
+		"max-concurrent-runs": int64(o.maxRuns), "apply-batch": int64(o.applyBatch), "drift-batch": int64(o.driftBatch), "max-queued-runs": int64(o.maxQueuedRuns), "max-concurrent-reconciles": int64(o.reconciles),
 		"max-concurrent-drains": int64(o.maxDrains),
 		"run-timeout":           int64(o.runTimeout), "run-queue-timeout": int64(o.jobs.queueTimeout), "interrupt-grace": int64(o.interruptGrace), "drift-interval": int64(o.driftInterval),
 		"orphan-grace-period": int64(o.orphanGrace),

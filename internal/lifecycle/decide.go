@@ -48,6 +48,24 @@ type Decision struct {
 	Reason string
 }
 
+// Batched reports whether one process of an engine may carry the run out together with those of other Machines: a create of which nothing is known yet, a
+// destroy of what the state knows, and the check of an instance that was as applied the last time.
+func (d Decision) Batched(f *Facts) bool {
+	if d.Lookup || d.Adopt || d.Release {
+		return false
+	}
+	switch d.Operation {
+	case runs.Create:
+		return !f.HasResources()
+	case runs.Destroy:
+		return f.HasResources()
+	case runs.Drift:
+		return f.Record.Check == nil || f.Record.Check.Result == record.DriftNone
+	default:
+		return false
+	}
+}
+
 // Target is what the facts are compared with: the desired state in brief, the time, and what is due.
 type Target struct {
 	Now time.Time

@@ -13,8 +13,8 @@ type Options struct {
 	MaxConcurrent int
 	// MaxConcurrentDrift is how many of these may be drift checks; default a quarter, at least one.
 	MaxConcurrentDrift int
-	// MaxBatch is how many runs with the same Request.Batch may be executed together; default 1, each alone.
-	MaxBatch int
+	// MaxBatch is how many runs with the same Request.Batch may be executed together, MaxBatchDrift how many drift checks; default 1, each alone.
+	MaxBatch, MaxBatchDrift int
 	// MaxPerGroup is how many workers the runs of one group may hold while others wait; default half of them, at least one. A group that
 	// is the only one to wait may hold more, but leaves an eighth of the workers, at least one, to whoever comes next.
 	MaxPerGroup int
@@ -50,6 +50,7 @@ func (o *Options) setDefaults() {
 	setDefault(&o.MaxConcurrent, 4)
 	setDefault(&o.MaxConcurrentDrift, max(1, o.MaxConcurrent/4))
 	setDefault(&o.MaxBatch, 1)
+	setDefault(&o.MaxBatchDrift, 1)
 	setDefault(&o.MaxPerGroup, max(1, o.MaxConcurrent/2))
 	setDefault(&o.MaxPerCredential, max((3*o.MaxConcurrent+3)/4, 3*reserved(o.MaxConcurrent)+1))
 	setDefault(&o.Aging, time.Minute)
@@ -67,6 +68,13 @@ func (o *Options) setDefaults() {
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics()
 	}
+}
+
+func (o *Options) maxBatch(operation Operation) int {
+	if operation == Drift {
+		return o.MaxBatchDrift
+	}
+	return o.MaxBatch
 }
 
 func setDefault[T int | time.Duration](field *T, value T) {

@@ -249,7 +249,7 @@ func (p *Pool) admit() *run {
 	if next == nil {
 		return nil
 	}
-	with, footprint := companions(next, p.options.MaxBatch-1), next.Footprint
+	with, footprint := companions(next, p.options.maxBatch(next.Operation)-1), next.Footprint
 	if len(with) > 0 {
 		footprint += batchFootprint
 	}
@@ -273,10 +273,12 @@ func (p *Pool) admit() *run {
 }
 
 // finish records the outcome and gives the worker to the next run. timedOut reports that the deadline was used up.
-func (p *Pool) finish(r *run, err error, timedOut bool) { p.finishAll(r, []error{err}, timedOut) }
+func (p *Pool) finish(r *run, err error, timedOut bool) {
+	p.finishAll(r, []error{err}, []bool{timedOut})
+}
 
 // finishAll does the same for the batch of a run, with an outcome for each.
-func (p *Pool) finishAll(first *run, errs []error, timedOut bool) {
+func (p *Pool) finishAll(first *run, errs []error, timedOut []bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.options.Clock.Now()
@@ -287,7 +289,7 @@ func (p *Pool) finishAll(first *run, errs []error, timedOut bool) {
 	batch := first.batch()
 	first.with = nil
 	for i, r := range batch {
-		p.end(r, now, errs[i], timedOut)
+		p.end(r, now, errs[i], timedOut[i])
 	}
 	p.prune(now)
 	p.dispatch()

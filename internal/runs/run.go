@@ -24,8 +24,8 @@
 // # Batches
 //
 // Runs with the same Request.Batch that wait in one group, for the same operation and with the same credential, may be executed together by one worker, which
-// counts as one run. They begin when the turn of the first of them comes, and nothing waits for more of them. One whose outcome is ErrAlone waits again,
-// behind its group's, so that a batch holds its worker no longer than one run does.
+// counts as one run. They begin when the turn of the first of them comes, and nothing waits for more of them. Each has its own intent, deadline and settlement; the worker is free once the last
+// has settled. One whose outcome is ErrAlone waits again, behind its group's, so that a batch holds its worker no longer than one run does.
 //
 // # The guarantee
 //

@@ -14,9 +14,9 @@ var ErrAlone = errors.New("the run is to be executed alone")
 // Batcher is a Task that can be executed together with others.
 type Batcher interface {
 	Task
-	// ExecuteTogether executes the task and others, whose requests have the same Batch and whose Intend has succeeded as well. It returns their
-	// outcomes, its own first.
-	ExecuteTogether(ctx context.Context, others []Task) []error
+	// Together is called before Execute, with others whose requests have the same Batch and whose Intend has succeeded as well. Execute is then called of all
+	// of them at once, so that they can wait for each other.
+	Together(others []Task)
 }
 
 // batchFootprint is what the footprint of a batch has beside that of its first run.
@@ -42,11 +42,10 @@ func companions(first *run, most int) []*run {
 	return found
 }
 
-// workTogether carries a batch out. Each of its runs has its own intent and settlement, and none waits for what another does there longer than the
-// bookkeeping timeout.
+// workTogether carries a batch out. Each of its runs has its own intent, execution and settlement.
 func (p *Pool) workTogether(life, base context.Context, first *run) {
 	batch := first.batch()
-	errs := make([]error, len(batch))
+	errs, timedOut := make([]error, len(batch)), make([]bool, len(batch))
 	var begun []int
 	each(batch, func(i int, r *run) { errs[i] = p.begin(base, r) })
 	for i, err := range errs {
@@ -61,9 +60,9 @@ func (p *Pool) workTogether(life, base context.Context, first *run) {
 	for _, i := range begun {
 		party = append(party, batch[i])
 	}
-	outcomes := p.executeTogether(base, party)
-	each(party, func(i int, r *run) { errs[begun[i]] = p.conclude(life, r, outcomes[i]) })
-	p.finishAll(first, errs, false)
+	p.together(party)
+	each(party, func(i int, r *run) { timedOut[begun[i]], errs[begun[i]] = p.conclude(life, base, r) })
+	p.finishAll(first, errs, timedOut)
 	for i, r := range batch {
 		if !errors.Is(errs[i], ErrAlone) {
 			p.wake(base, r.Machine)
@@ -80,41 +79,25 @@ func each(all []*run, do func(i int, r *run)) {
 	group.Wait()
 }
 
-// executeTogether returns the outcomes of runs that have begun. Whatever happens to what they share, each is left to be executed alone; only the end of
-// the pool ends them all.
-func (p *Pool) executeTogether(base context.Context, party []*run) (outcomes []error) {
-	alone := make([]error, len(party))
-	for i := range alone {
-		alone[i] = ErrAlone
-	}
-	if len(party) == 0 {
-		return alone
+// together lets the tasks of a batch know each other. Where that fails they are executed as they would be alone.
+func (p *Pool) together(party []*run) {
+	if len(party) < 2 {
+		return
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
 			_ = p.panicked(party[0], cause) // it is logged
-			outcomes = alone
 		}
 	}()
-	ctx, cancel := context.WithTimeoutCause(base, party[0].status.Deadline, ErrDeadline)
-	defer cancel()
 	first, able := party[0].Task.(Batcher)
-	if !able || len(party) == 1 {
-		return alone
+	if !able {
+		return
 	}
-	others := make([]Task, 0, len(party))
+	others := make([]Task, 0, len(party)-1)
 	for _, r := range party[1:] {
 		others = append(others, r.Task)
 	}
-	if outcomes = first.ExecuteTogether(ctx, others); len(outcomes) != len(party) {
-		outcomes = alone
-	}
-	for i, outcome := range outcomes {
-		if outcome != nil && base.Err() != nil {
-			outcomes[i] = context.Cause(base)
-		}
-	}
-	return outcomes
+	first.Together(others)
 }
 
 // again lets a run that was executed together with others wait once more, to be executed alone. The caller holds the lock.

@@ -17,16 +17,30 @@ import (
 // joined is a script that can be executed together with others.
 type joined struct {
 	*script
-	together func(ctx context.Context, others []Task) []error
+	// together is called with the others, if set.
+	together func()
+	// outcomes are those of its executions, one after another; then it has the script's.
+	outcomes *[]error
 }
 
-func (j joined) ExecuteTogether(ctx context.Context, others []Task) []error {
+func (j joined) Together(others []Task) {
 	names := []string{j.name}
 	for _, other := range others {
 		names = append(names, other.(joined).name)
 	}
 	j.log.add("together %s", strings.Join(names, " "))
-	return j.together(ctx, others)
+	if j.together != nil {
+		j.together()
+	}
+}
+
+func (j joined) Execute(ctx context.Context) error {
+	err := j.script.Execute(ctx)
+	if j.outcomes == nil || len(*j.outcomes) == 0 || err != nil {
+		return err
+	}
+	err, *j.outcomes = (*j.outcomes)[0], (*j.outcomes)[1:]
+	return err
 }
 
 // check is a request for a drift check with a batch.
@@ -36,34 +50,42 @@ func check(name, group, batch string, task Task) Request {
 	return r
 }
 
-func all(outcome error) func(context.Context, []Task) []error {
-	return func(_ context.Context, others []Task) []error {
-		return slices.Repeat([]error{outcome}, len(others)+1)
+// executed returns what a journal says of executions, those at the same time in the order of their names.
+func executed(log *journal) []string {
+	var lines []string
+	from := 0
+	for _, line := range log.all() {
+		switch {
+		case strings.HasPrefix(line, "together"):
+			from = len(lines) + 1
+		case !strings.HasSuffix(line, "execute"):
+			continue
+		}
+		lines = append(lines, line)
+		if from > 0 && len(lines)-from <= len(strings.Fields(lines[from-1]))-1 {
+			slices.Sort(lines[from:])
+		}
 	}
+	return lines
 }
 
 func TestRunsThatMayBeExecutedTogetherAre(t *testing.T) {
 	log := &journal{}
-	pool := New(Options{MaxConcurrent: 1, MaxBatch: 3})
+	pool := New(Options{MaxConcurrent: 1, MaxBatchDrift: 3})
 	for _, r := range []struct{ name, group, batch string }{
 		{"a", "g", "x"}, {"b", "g", "y"}, {"c", "g", "x"}, {"d", "h", "x"}, {"e", "g", "x"}, {"f", "g", "x"}, {"g", "g", ""}, {"h", "g", ""},
 	} {
-		submit(t, pool, check(r.name, r.group, r.batch, joined{&script{name: r.name, log: log}, all(nil)}))
+		submit(t, pool, check(r.name, r.group, r.batch, joined{script: &script{name: r.name, log: log}}))
 	}
 	start(t, pool)
 	expectWakes(t, pool, 8)
-	var began []string
-	for _, line := range log.all() {
-		if strings.HasSuffix(line, "execute") || strings.HasPrefix(line, "together") {
-			began = append(began, line)
-		}
-	}
-	if diff := cmp.Diff([]string{"together a c e", "d execute", "b execute", "f execute", "g execute", "h execute"}, began); diff != "" {
+	want := []string{"together a c e", "a execute", "c execute", "e execute", "d execute", "b execute", "f execute", "g execute", "h execute"}
+	if diff := cmp.Diff(want, executed(log)); diff != "" {
 		t.Error(diff)
 	}
 	for _, name := range []string{"a", "c", "e"} {
-		if lines := log.all(); !slices.Contains(lines, name+" intend") || !slices.Contains(lines, name+" settle false") || slices.Contains(lines, name+" execute") {
-			t.Errorf("%s has no intent or settlement of its own, or was executed twice: %q", name, lines)
+		if lines := log.all(); !slices.Contains(lines, name+" intend") || !slices.Contains(lines, name+" settle false") {
+			t.Errorf("%s has no intent or settlement of its own: %q", name, lines)
 		}
 	}
 	if left := pool.queue.waiting + pool.queue.running + len(pool.runs); left != 0 {
@@ -74,20 +96,15 @@ func TestRunsThatMayBeExecutedTogetherAre(t *testing.T) {
 func TestWhatIsToBeExecutedAloneWaitsAgain(t *testing.T) {
 	log := &journal{}
 	metrics := NewMetrics()
-	pool := New(Options{MaxConcurrent: 1, MaxBatch: 9, Metrics: metrics})
-	outcomes := func(context.Context, []Task) []error { return []error{nil, ErrAlone, errors.New("refused"), ErrAlone} }
-	for _, name := range []string{"a", "b", "c", "d"} {
-		submit(t, pool, check(name, "g", "x", joined{&script{name: name, log: log}, outcomes}))
+	pool := New(Options{MaxConcurrent: 1, MaxBatchDrift: 9, Metrics: metrics})
+	for i, outcome := range []error{nil, ErrAlone, errors.New("refused"), ErrAlone} {
+		name := string(rune('a' + i))
+		submit(t, pool, check(name, "g", "x", joined{script: &script{name: name, log: log}, outcomes: &[]error{outcome}}))
 	}
 	submit(t, pool, check("other", "h", "", &script{name: "other", log: log}))
 	start(t, pool)
 	expectWakes(t, pool, 5)
-	var alone []string
-	for _, line := range log.all() {
-		if strings.HasSuffix(line, "execute") {
-			alone = append(alone, line)
-		}
-	}
+	alone := executed(log)[5:]
 	if diff := cmp.Diff([]string{"other execute", "b execute", "d execute"}, alone); diff != "" {
 		t.Errorf("executed alone, in the order of their turns (-want +got):\n%s", diff)
 	}
@@ -107,8 +124,8 @@ func TestWhatIsToBeExecutedAloneWaitsAgain(t *testing.T) {
 
 func TestARunThatHasFailedIsExecutedAlone(t *testing.T) {
 	log := &journal{}
-	pool := New(Options{MaxConcurrent: 1, MaxBatch: 9, RetryBase: time.Nanosecond, RetryMax: time.Nanosecond})
-	failing := joined{&script{name: "a", log: log, intendErr: errors.New("locked")}, all(nil)}
+	pool := New(Options{MaxConcurrent: 1, MaxBatchDrift: 9, RetryBase: time.Nanosecond, RetryMax: time.Nanosecond})
+	failing := joined{script: &script{name: "a", log: log, intendErr: errors.New("locked")}}
 	submit(t, pool, check("a", "g", "x", failing))
 	start(t, pool)
 	expectWakes(t, pool, 1)
@@ -116,7 +133,7 @@ func TestARunThatHasFailedIsExecutedAlone(t *testing.T) {
 	submit(t, pool, request("blocker", "g", Destroy, blocker))
 	<-blocker.started
 	for _, name := range []string{"a", "b", "c"} {
-		submit(t, pool, check(name, "g", "x", joined{&script{name: name, log: log}, all(nil)}))
+		submit(t, pool, check(name, "g", "x", joined{script: &script{name: name, log: log}}))
 	}
 	close(blocker.block)
 	expectWakes(t, pool, 4)
@@ -126,50 +143,48 @@ func TestARunThatHasFailedIsExecutedAlone(t *testing.T) {
 }
 
 func TestNothingInABatchIsInTheWayOfTheOthers(t *testing.T) {
-	hang := func(ctx context.Context, others []Task) []error {
-		<-ctx.Done()
-		return slices.Repeat([]error{context.Cause(ctx)}, len(others)+1)
-	}
 	for name, tc := range map[string]struct {
 		intendErr error
-		together  func(context.Context, []Task) []error
+		together  func()
 		panics    bool
+		hangs     bool
 		want      []string
 	}{
-		"one that has nothing to do":        {intendErr: ErrNothingToDo, together: all(nil), want: []string{"together b c"}},
-		"one that cannot take its lock":     {intendErr: errors.New("locked"), together: all(nil), want: []string{"together b c"}},
-		"one that panics":                   {panics: true, together: all(nil), want: []string{"together b c"}},
-		"an execution that panics":          {together: func(context.Context, []Task) []error { panic("no") }, want: []string{"together a b c", "a execute", "b execute", "c execute"}},
-		"one that returns too few outcomes": {together: func(context.Context, []Task) []error { return nil }, want: []string{"together a b c", "a execute", "b execute", "c execute"}},
-		"one that uses up its deadline": {together: func(ctx context.Context, others []Task) []error {
-			hang(ctx, others)
-			return slices.Repeat([]error{ErrAlone}, len(others)+1)
-		}, want: []string{"together a b c", "a execute", "b execute", "c execute"}},
+		"one that has nothing to do":    {intendErr: ErrNothingToDo, want: []string{"together b c", "b execute", "c execute"}},
+		"one that cannot take its lock": {intendErr: errors.New("locked"), want: []string{"together b c", "b execute", "c execute"}},
+		"one that panics":               {panics: true, want: []string{"together b c", "b execute", "c execute"}},
+		"one that cannot be joined":     {together: func() { panic("no") }, want: []string{"together a b c", "a execute", "b execute", "c execute"}},
+		"one that uses up its deadline": {hangs: true, want: []string{"together a b c", "a execute", "b execute", "c execute"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := &journal{}
-			pool := New(Options{MaxConcurrent: 1, MaxBatch: 9, Deadline: 50 * time.Millisecond, MinDeadline: 50 * time.Millisecond})
+			pool := New(Options{MaxConcurrent: 1, MaxBatchDrift: 9, Deadline: 50 * time.Millisecond, MinDeadline: 50 * time.Millisecond})
 			for _, member := range []string{"a", "b", "c"} {
 				s := &script{name: member, log: log}
-				var task Task = joined{s, tc.together}
+				var task Task = joined{script: s, together: tc.together}
 				if member == "a" {
 					s.intendErr = tc.intendErr
 				}
+				if member == "a" && tc.hangs {
+					s.block = make(chan struct{})
+				}
 				if member == "a" && tc.panics {
-					task = panicking{joined{s, tc.together}}
+					task = panicking{joined{script: s}}
 				}
 				submit(t, pool, check(member, "g", "x", task))
 			}
 			start(t, pool)
 			expectWakes(t, pool, 3)
-			var got []string
-			for _, line := range log.all() {
-				if strings.HasPrefix(line, "together") || strings.HasSuffix(line, "execute") {
-					got = append(got, line)
+			if diff := cmp.Diff(tc.want, executed(log)); diff != "" {
+				t.Error(diff)
+			}
+			for _, member := range []string{"b", "c"} {
+				if lines := log.all(); !slices.Contains(lines, member+" settle false") {
+					t.Errorf("%s has not settled well: %q", member, lines)
 				}
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Error(diff)
+			if status, _ := pool.Status("a"); tc.hangs && (status.Phase != Failed || !errors.Is(status.Err, ErrDeadline) || pool.runs["a"].timeouts != 1) {
+				t.Errorf("the one that hangs is %+v, want it to have used up its deadline", status)
 			}
 			if pool.queue.running != 0 || pool.queue.waiting != 0 {
 				t.Errorf("%d run and %d wait in the end", pool.queue.running, pool.queue.waiting)
@@ -183,25 +198,51 @@ type panicking struct{ joined }
 
 func (panicking) Intend(context.Context) error { panic("no") }
 
+func TestARunOfABatchThatPanicsIsNotSettled(t *testing.T) {
+	log := &journal{}
+	pool := New(Options{MaxConcurrent: 1, MaxBatch: 9})
+	for _, name := range []string{"a", "b"} {
+		var task Task = joined{script: &script{name: name, log: log}}
+		if name == "b" {
+			task = late{joined{script: &script{name: name, log: log}}}
+		}
+		r := request(name, "g", Create, task)
+		r.Batch = "x"
+		submit(t, pool, r)
+	}
+	start(t, pool)
+	expectWakes(t, pool, 2)
+	if status, _ := pool.Status("b"); !errors.Is(status.Err, ErrNotSettled) {
+		t.Errorf("%+v, want a run of which it is not known what it did", status)
+	}
+	if lines := log.all(); !slices.Contains(lines, "a settle false") || slices.Contains(lines, "b settle true") {
+		t.Errorf("%q, want a to settle, and b not to", lines)
+	}
+}
+
+// late panics while it executes.
+type late struct{ joined }
+
+func (late) Execute(context.Context) error { panic("no") }
+
 func TestAPoolThatIsStoppedEndsItsBatches(t *testing.T) {
 	for name, abort := range map[string]bool{"stopped": false, "aborted": true} {
 		t.Run(name, func(t *testing.T) {
 			log := &journal{}
-			pool := New(Options{MaxConcurrent: 1, MaxBatch: 9})
-			entered := make(chan struct{})
+			pool := New(Options{MaxConcurrent: 1, MaxBatchDrift: 9})
 			var settled atomic.Int32
+			started := make(chan struct{})
 			for _, member := range []string{"a", "b"} {
-				task := joined{&script{name: member, log: log}, func(ctx context.Context, others []Task) []error {
-					close(entered)
-					<-ctx.Done()
-					return slices.Repeat([]error{ErrAlone}, len(others)+1)
-				}}
-				submit(t, pool, check(member, "g", "x", counting{task, &settled}))
+				s := &script{name: member, log: log, block: make(chan struct{})}
+				if member == "b" {
+					s.started = started
+				}
+				submit(t, pool, check(member, "g", "x", counting{joined{script: s}, &settled}))
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() { ended <- pool.Start(ctx) }()
-			<-entered
+			<-started
 			if abort {
 				pool.Abort()
 			}
@@ -231,9 +272,7 @@ type counting struct {
 	settled *atomic.Int32
 }
 
-func (c counting) ExecuteTogether(ctx context.Context, others []Task) []error {
-	return c.together(ctx, others)
-}
+func (c counting) Together([]Task) {}
 
 func (c counting) Settle(_ context.Context, outcome error) error {
 	if errors.Is(outcome, ErrStopping) {
@@ -242,9 +281,30 @@ func (c counting) Settle(_ context.Context, outcome error) error {
 	return outcome
 }
 
+func TestChangesHaveBatchesOfTheirOwnSize(t *testing.T) {
+	pool := New(Options{MaxConcurrent: 8, MaxBatch: 3, MaxBatchDrift: 2})
+	for i := range 4 {
+		for _, operation := range []Operation{Create, Drift} {
+			r := request(fmt.Sprint(operation, i), "g", operation, nil)
+			r.Batch = "x"
+			if _, err := pool.Submit(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, want := range []struct {
+		operation Operation
+		size      int
+	}{{Create, 3}, {Create, 1}, {Drift, 2}} {
+		if got := pool.admit(); got == nil || got.Operation != want.operation || len(got.batch()) != want.size {
+			t.Errorf("got %+v, want %d to %s", got, want.size, want.operation)
+		}
+	}
+}
+
 func TestABatchTakesOneWorkerAndMemoryOfItsOwn(t *testing.T) {
 	memory := &room{size: 100, running: map[string]string{}}
-	pool := New(Options{MaxConcurrent: 8, MaxConcurrentDrift: 2, MaxBatch: 4, Memory: memory})
+	pool := New(Options{MaxConcurrent: 8, MaxConcurrentDrift: 2, MaxBatchDrift: 4, Memory: memory})
 	for i := range 12 {
 		r := check(fmt.Sprint(i), "g", "x", nil)
 		r.Footprint, r.Run = "module", r.Machine.Name
@@ -270,7 +330,7 @@ func TestABatchTakesOneWorkerAndMemoryOfItsOwn(t *testing.T) {
 	if _, taken := pool.Cancel(types.UID("1")); taken {
 		t.Error("a run of a batch was taken back")
 	}
-	pool.finishAll(first, []error{nil, ErrAlone, nil, nil}, false)
+	pool.finishAll(first, []error{nil, ErrAlone, nil, nil}, make([]bool, 4))
 	if len(memory.running) != 1 || pool.queue.running != 1 || pool.queue.waiting != 5 {
 		t.Errorf("%v, %d workers, %d wait after one of them has ended", memory.running, pool.queue.running, pool.queue.waiting)
 	}

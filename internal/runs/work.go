@@ -28,13 +28,7 @@ func (p *Pool) carryOut(life, base context.Context, r *run) (timedOut bool, err 
 	if err != nil {
 		return false, err
 	}
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = NotSettled(p.panicked(r, cause))
-		}
-	}()
-	timedOut, outcome := p.execute(base, r)
-	return timedOut, p.settle(life, r, outcome)
+	return p.conclude(life, base, r)
 }
 
 // begin has a run record its intent.
@@ -51,14 +45,15 @@ func (p *Pool) begin(base context.Context, r *run) (err error) {
 	return fmt.Errorf("recording the intent to %s: %w", r.Operation, err)
 }
 
-// conclude has a run settle.
-func (p *Pool) conclude(life context.Context, r *run, outcome error) (err error) {
+// conclude has a run that has begun execute and settle.
+func (p *Pool) conclude(life, base context.Context, r *run) (timedOut bool, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = NotSettled(p.panicked(r, cause))
 		}
 	}()
-	return p.settle(life, r, outcome)
+	timedOut, outcome := p.execute(base, r)
+	return timedOut, p.settle(life, r, outcome)
 }
 
 // panicked logs that a task panicked, and returns it as an error.
