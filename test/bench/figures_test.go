@@ -31,8 +31,8 @@ type row struct {
 var costText = template.Must(template.New("cost").Parse(`{{.Machines}} Machines of the kubemark module, created, checked for drift and destroyed {{.Rounds}}x, {{.Parallel}} engine runs at a time ({{.Machine}}). The plain loop is
 ` + "`tofu apply -auto-approve`, `tofu plan` and `tofu destroy -auto-approve`" + ` over the same module, in one initialised folder with a local state file for each
 Machine. CPU seconds are those of the manager or the loop's processes with all their children; the API server's are in neither.
-The operator does more for them: it keeps the state in Secrets, writes an intent before each run, and maintains the Machines' status. Drift checks that
-wait are made together, 10 by one process at most (` + "`--drift-batch`" + `), so that there are fewer CLI starts than checks.
+The operator does more for them: it keeps the state in Secrets, writes an intent before each run, and maintains the Machines' status. Creates, destroys and
+drift checks that wait are carried out together, 10 by one process at most (` + "`--apply-batch`, `--drift-batch`" + `), so that there are fewer CLI starts than runs.
 
 | create and destroy | wall seconds per Machine | CPU seconds per Machine | CLI starts per Machine |
 |---|---|---|---|
