@@ -2,6 +2,7 @@ package iac
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,9 +35,12 @@ func (a *Actuator) look(o *observation) {
 	wanted := o.choice.State
 	a.looks.Submitted(o.machine.UID, a.clock.Now())
 	t := &lookTask{task: newTask(a, o.machine, runs.Update)}
-	t.poolUID = "look-" + o.machine.UID
+	t.poolUID, t.decision = "look-"+o.machine.UID, lifecycle.Decision{Operation: runs.Drift, Look: true}
 	request := t.request(wanted)
 	request.Group, request.Operation, request.Task = groupOf(o.machine), runs.Drift, t
+	if !a.looks.Known(o.machine.UID).Failed {
+		request.Batch = a.batchKey(wanted, o.facts, t.decision)
+	}
 	if _, err := a.pool.Submit(request); err != nil {
 		a.logger.V(1).Info("The instance of a Machine is not looked at", "Machine", client.ObjectKeyFromObject(o.machine).String(), "reason", err.Error())
 	}
@@ -73,6 +77,7 @@ func (t *lookTask) Intend(ctx context.Context) error {
 
 // Execute implements runs.Task.
 func (t *lookTask) Execute(ctx context.Context) error {
+	defer t.leave()
 	with, able := t.actuator.runners[t.wanted.Module.Engine()].(runner.InstanceChecker)
 	hcl, _ := t.wanted.Module.InstanceCheck()
 	if !able || hcl == nil {
@@ -86,13 +91,21 @@ func (t *lookTask) Execute(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.gone, err = with.CheckInstance(ctx, spec, hcl, t.facts.Raw)
-	return err
+	check := with.CheckInstance
+	if t.share != nil {
+		check = t.share.CheckInstance
+	}
+	t.gone, err = check(ctx, spec, hcl, t.facts.Raw)
+	return t.alone(err)
 }
 
 // Settle implements runs.Task. A look that failed is made again in its turn: a cause that stays shows in drift checks and updates.
 func (t *lookTask) Settle(_ context.Context, outcome error) error {
 	a := t.actuator
+	if errors.Is(outcome, runs.ErrAlone) {
+		return runs.ErrAlone
+	}
+	a.looks.Ended(t.uid, outcome)
 	a.metrics.Looked(engineOf(t.wanted), t.gone, outcome)
 	switch {
 	case outcome != nil:

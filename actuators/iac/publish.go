@@ -18,6 +18,16 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
+// Conditions in the provider status, beside that of reporting.
+const (
+	// moduleCurrent says whether the instance was made with the module as it is now.
+	moduleCurrent = "ModuleCurrent"
+	// adoptedCondition says whether an instance that something else has made is adopted.
+	adoptedCondition = "Adopted"
+	// outlivesMachine names what stays when the Machine is deleted.
+	outlivesMachine = "OutlivesMachine"
+)
+
 // Labels and annotations of the Machine API that describe the instance.
 const (
 	labelInstanceType       = "machine.openshift.io/instance-type"

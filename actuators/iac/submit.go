@@ -21,10 +21,7 @@ func (a *Actuator) submit(o *observation, d lifecycle.Decision) error {
 	wanted := o.choice.State
 	t := newTask(a, o.machine, d.Operation)
 	request := t.request(wanted)
-	request.Group, request.Task = groupOf(o.machine), t
-	if wanted != nil {
-		request.Batch = a.batchKey(wanted, o.facts, d)
-	}
+	request.Group, request.Task, request.Batch = groupOf(o.machine), t, a.batchKey(wanted, o.facts, d)
 	status, err := a.pool.Submit(request)
 	if err != nil {
 		return actuators.InProgress(reporting.ProgressInterval, "%s", err.Error())

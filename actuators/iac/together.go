@@ -15,18 +15,21 @@ var _ runs.Batcher = &task{}
 
 // batchKey returns what a run has in common with those that it may be carried out together with; empty where it is carried out alone.
 func (a *Actuator) batchKey(wanted *desired.State, f *lifecycle.Facts, d lifecycle.Decision) string {
+	if wanted == nil || !d.Batched(f) {
+		return ""
+	}
 	with, able := a.runners[wanted.Module.Engine()].(runner.Batcher)
-	if !able || !d.Batched(f) {
+	if !able {
 		return ""
 	}
 	inputs := wanted.Inputs
 	key := with.BatchKey(runner.RunSpec{
 		Module: wanted.Module, Variables: inputs.Variables, Environment: inputs.Environment, Files: inputs.Files, Credentials: wanted.CredentialsSecret,
 	})
-	if key == "" {
-		return ""
+	if key == "" || !d.Look {
+		return key
 	}
-	return string(d.Operation) + " " + key
+	return "look " + key
 }
 
 // Together implements runs.Batcher. Those that do not have in common by now what they had when they were submitted are carried out alone.
@@ -35,10 +38,7 @@ func (t *task) Together(others []runs.Task) {
 	var tasks []*task
 	key := ""
 	for _, other := range append([]runs.Task{t}, others...) {
-		one := other.(*task)
-		if one.wanted == nil {
-			continue
-		}
+		one := other.(interface{ itself() *task }).itself()
 		own := a.batchKey(one.wanted, one.facts, one.decision)
 		if key == "" {
 			key = own
@@ -54,6 +54,8 @@ func (t *task) Together(others []runs.Task) {
 		tasks[i].share = share
 	}
 }
+
+func (t *task) itself() *task { return t } // a look has a task inside
 
 // leave ends what the run has in common with others.
 func (t *task) leave() {

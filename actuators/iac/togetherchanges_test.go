@@ -271,3 +271,61 @@ func TestAStateOfABatchThatCannotBeSavedIsSavedLater(t *testing.T) {
 	}
 	b.nothingIsLeft(dir)
 }
+
+func TestInstancesAreLookedAtByOneProcess(t *testing.T) {
+	b := newBench(t)
+	b.batch = 10
+	b.upgrade(changedModule(t, "", withInstanceCheck...), "owner-1")
+	proxy, requests := b.watched()
+	machines := b.fleet(6, func(spec map[string]any) { spec["credentialsSecret"] = map[string]any{"name": "watched"} })
+	look := func() int64 {
+		t.Helper()
+		b.later(9 * time.Minute)
+		held := make(blocker)
+		if _, err := b.pool.Submit(runs.Request{UID: "blocker", Group: "blocker", Operation: runs.Drift, Task: held}); err != nil {
+			t.Fatal(err)
+		}
+		for _, machine := range machines {
+			if err := b.Update(t.Context(), machine); err != nil {
+				t.Fatal(err)
+			}
+		}
+		starts := b.starts()
+		close(held)
+		for _, machine := range machines {
+			b.looked(machine)
+		}
+		return b.starts() - starts
+	}
+	requests("")
+	if starts := look(); starts != 1 {
+		t.Errorf("%d processes looked at %d instances, want one", starts, len(machines))
+	}
+	if got := requests(machines[1].Name); len(got) != 1 {
+		t.Errorf("the look at an instance made the requests %q, want one", got)
+	}
+	for _, machine := range machines {
+		if known := b.looks.Known(machine.UID); !known.Gone.IsZero() || known.Failed {
+			t.Errorf("Machine %s: %+v, want its instance seen", machine.Name, known)
+		}
+	}
+
+	// One that cannot be read costs the others their batch once.
+	fault := proxy.Inject(apiproxy.Fault{At: apiproxy.BeforeRequest, Match: about(machines[3]), Status: http.StatusForbidden})
+	if err := b.client.Delete(t.Context(), b.node(machines[5])); err != nil {
+		t.Fatal(err)
+	}
+	if starts := look(); starts < 7 {
+		t.Errorf("%d processes, want one for all that failed, and one for each", starts)
+	}
+	for n, machine := range machines {
+		if known := b.looks.Known(machine.UID); known.Gone.IsZero() != (n != 5) || known.Failed != (n == 3) {
+			t.Errorf("Machine %d: %+v, want 5 gone and 3 failed", n, known)
+		}
+	}
+	machines = machines[:5]
+	if starts := look(); starts != 2 {
+		t.Errorf("%d processes, want one for four instances, and one for that which cannot be read", starts)
+	}
+	fault.Lift()
+}

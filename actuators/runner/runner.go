@@ -49,10 +49,12 @@ type Batcher interface {
 
 // Share is the part of one run in a batch.
 type Share interface {
-	// Open opens the run's Workspace, for one operation: a Plan, an Apply or a Destroy. It waits until each of the others has come to its own or has left, and then one process
+	// Open opens the run's Workspace, for one operation: a Plan, an Apply or a Destroy. That waits until each of the others has come to its own or has left, and then one process
 	// carries them all out. What it reports is what the run alone would report, but that a Plan without an error has found the instance as applied. With [ErrAlone], the run has to
 	// be repeated alone.
 	Open(ctx context.Context, r RunSpec) (Workspace, error)
+	// CheckInstance does what an [InstanceChecker] does, for all at once as Open's Workspace does. hcl is the same for all of them.
+	CheckInstance(ctx context.Context, r RunSpec, hcl, stored []byte) (gone bool, err error)
 	// Leave is called when the run needs its share no more, also where it has opened no Workspace. The others do not wait for it from then on.
 	Leave()
 }

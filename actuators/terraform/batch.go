@@ -109,6 +109,7 @@ type share struct {
 	// alone is the run's own workspace, where no other has come.
 	alone runner.Workspace
 
+	look   look
 	report *engine.Report
 	err    error
 	// unsaved is the state that could not be saved, and keepErr why it is not kept beyond this process.
@@ -142,8 +143,13 @@ func (s *share) count() {
 	}
 }
 
-// do comes to an operation, and returns what has become of it.
+// do comes to an operation of the engine, and returns what has become of it.
 func (s *share) do(ctx context.Context, op failure.Op) (*engine.Report, error) {
+	return s.join(ctx, op, func(ctx context.Context) { s.joint.carryOut(ctx, op) })
+}
+
+// join waits for the others, and has one of them carry out what they have come to.
+func (s *share) join(ctx context.Context, op failure.Op, carryOut func(context.Context)) (*engine.Report, error) {
 	j := s.joint
 	j.mu.Lock()
 	if s.counted {
@@ -162,7 +168,7 @@ func (s *share) do(ctx context.Context, op failure.Op) (*engine.Report, error) {
 	}
 	j.once.Do(func() {
 		defer close(j.done)
-		j.carryOut(ctx, op)
+		carryOut(ctx)
 	})
 	<-j.done
 	return s.report, s.err
@@ -403,12 +409,8 @@ func (j *joint) open(ctx context.Context, called *calledModule, all *states, op 
 
 // spec returns one run for all of them. What the engine prints of a plan is of use to nobody: where it says anything of a Machine, that is planned alone.
 func (j *joint) spec(op failure.Op) runner.RunSpec {
-	all := j.come[0].run
+	all := j.quiet()
 	all.ID += "-batch"
-	all.Sensitive, all.Progress, all.Output, all.Withheld = nil, nil, nil, nil
-	for _, one := range j.come {
-		all.Sensitive = append(all.Sensitive, one.run.Sensitive...)
-	}
 	if op == failure.OpPlan {
 		return all
 	}
@@ -422,6 +424,16 @@ func (j *joint) spec(op failure.Op) runner.RunSpec {
 	}
 	all.Output = func(text string) { j.pass(text, func(one *share) func(string) { return one.run.Output }) }
 	all.Withheld = func(text string) { j.pass(text, func(one *share) func(string) { return one.run.Withheld }) }
+	return all
+}
+
+// quiet returns one run for all of them that says nothing.
+func (j *joint) quiet() runner.RunSpec {
+	all := j.come[0].run
+	all.Sensitive, all.Progress, all.Output, all.Withheld = nil, nil, nil, nil
+	for _, one := range j.come {
+		all.Sensitive = append(all.Sensitive, one.run.Sensitive...)
+	}
 	return all
 }
 

@@ -98,7 +98,8 @@ func (r *Runner) CheckInstance(ctx context.Context, run runner.RunSpec, hcl, sto
 		return false, err
 	}
 	defer func() { err = errors.Join(err, workspace.Close()) }()
-	return workspace.ReadInstance(ctx, run.Module.InstanceAddresses())
+	report, err := workspace.ReadInstances(ctx, run.Module.InstanceAddresses())
+	return report.InstanceGone(), err
 }
 
 // Open implements runner.Runner. A module that was not used before is prepared first.

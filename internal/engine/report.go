@@ -201,6 +201,9 @@ func (r *Report) Missing() []Change {
 	return slices.DeleteFunc(slices.Clone(r.Drift), func(c Change) bool { return c.Action != ActionDelete })
 }
 
+// InstanceGone reports whether the object of the instance was found to be gone.
+func (r *Report) InstanceGone() bool { return slices.ContainsFunc(r.Missing(), Change.Instance) }
+
 func (r *Report) resourcesStay() bool {
 	return r.planned() && len(r.changed()) == 0 && r.Planned.changes() == 0
 }

@@ -42,6 +42,8 @@ type Decision struct {
 	Release bool
 	// Repair: the desired state has not changed, but the instance has.
 	Repair bool
+	// Look: a look at the instance, which is a drift check to the pool.
+	Look bool
 	// Until is when to decide again, with ActionRequeueAfter.
 	Until time.Time
 	// Reason says why, for people.
@@ -49,7 +51,7 @@ type Decision struct {
 }
 
 // Batched reports whether one process of an engine may carry the run out together with those of other Machines: a create of which nothing is known yet, a
-// destroy of what the state knows, and the check of an instance that was as applied the last time.
+// destroy of what the state knows, the check of an instance that was as applied the last time, and a look.
 func (d Decision) Batched(f *Facts) bool {
 	if d.Lookup || d.Adopt || d.Release {
 		return false
@@ -60,7 +62,7 @@ func (d Decision) Batched(f *Facts) bool {
 	case runs.Destroy:
 		return f.HasResources()
 	case runs.Drift:
-		return f.Record.Check == nil || f.Record.Check.Result == record.DriftNone
+		return d.Look || f.Record.Check == nil || f.Record.Check.Result == record.DriftNone
 	default:
 		return false
 	}

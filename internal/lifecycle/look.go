@@ -18,6 +18,8 @@ type Look struct {
 	Since time.Time
 	// Made says that there was a look.
 	Made bool
+	// Failed says that the last look has failed.
+	Failed bool
 	// Gone is when a look did not find the instance; zero for never.
 	Gone time.Time
 }
@@ -92,6 +94,11 @@ func (l *Looks) Known(uid types.UID) Look {
 // Submitted notes that a look was submitted.
 func (l *Looks) Submitted(uid types.UID, now time.Time) {
 	l.change(uid, func(look *Look) { look.Since, look.Made = now, true })
+}
+
+// Ended notes whether a look has failed.
+func (l *Looks) Ended(uid types.UID, outcome error) {
+	l.change(uid, func(look *Look) { look.Failed = outcome != nil })
 }
 
 // Missed notes that a look did not find the instance.

@@ -137,6 +137,9 @@ func PartOf(report *engine.Report, n int) *engine.Report {
 	return part
 }
 
+// AddressOf returns the address that a resource of the module has in the state of the root module, for a Machine.
+func AddressOf(address string, n int) string { return callOf(n) + "." + address }
+
 // EventOf returns which of so many Machines an event of the root module is about, and the event as the module alone would have it.
 func EventOf(event engine.Event, count int) (engine.Event, int, bool) {
 	for n := range count {

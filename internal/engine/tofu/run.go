@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"sync"
 
 	"github.com/hashicorp/go-version"
@@ -44,7 +43,7 @@ type RunSpec struct {
 	Backend Backend
 	// Search adds the files of one of the module's folders, whose import blocks and data sources find what the state lacks.
 	Search engine.Search
-	// InstanceCheck is HCL that takes the place of the module's: its providers and what they need, for ReadInstance. Nil for any other use.
+	// InstanceCheck is HCL that takes the place of the module's: its providers and what they need, for ReadInstances. Nil for any other use.
 	InstanceCheck []byte
 	// Batch is what takes the place of the module to use it for several Machines; nil for any other use.
 	Batch *Batch
@@ -249,10 +248,10 @@ func (f *Workspace) Plan(ctx context.Context, o PlanOptions) (*engine.Report, er
 	})
 }
 
-// ReadInstance has the provider read the resource of the state that has one of the addresses, and reports whether it is gone. Everything else in the state is
-// left alone, and nothing is locked or written.
-func (f *Workspace) ReadInstance(ctx context.Context, addresses []string) (gone bool, err error) {
-	report, err := f.operate(ctx, failure.OpPlan, func(ctx context.Context, out *stream, providers *tfexec.ReattachOption) error {
+// ReadInstances has the provider read the resources of the state that have one of the addresses; the report lists those that are gone as drift. Everything else
+// in the state is left alone, and nothing is locked or written.
+func (f *Workspace) ReadInstances(ctx context.Context, addresses []string) (*engine.Report, error) {
+	return f.operate(ctx, failure.OpPlan, func(ctx context.Context, out *stream, providers *tfexec.ReattachOption) error {
 		options := []tfexec.PlanOption{tfexec.VarFile(variablesFile), tfexec.Lock(false), tfexec.RefreshOnly(true), providers}
 		for _, address := range addresses {
 			options = append(options, tfexec.Target(address))
@@ -260,7 +259,6 @@ func (f *Workspace) ReadInstance(ctx context.Context, addresses []string) (gone 
 		_, err := f.slot.terraform.PlanJSON(ctx, out, options...)
 		return err
 	})
-	return slices.ContainsFunc(report.Missing(), engine.Change.Instance), err
 }
 
 // Apply plans and carries the plan out unread, in one process. Use it where the plan can only create.
