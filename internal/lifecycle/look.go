@@ -51,9 +51,9 @@ func (s Schedule) nextLook(status *v1alpha1.TerraformMachineProviderStatus) time
 func (s Schedule) lookAt(checked time.Time) time.Time {
 	next := s.look.Since.Add(spread(s.look.Every/8, s.uid))
 	if s.look.Made {
-		next = s.look.Since.Add(driftAfter(s.look.Every, s.uid))
+		next = s.look.Since.Add(inTurn(s.look.Since, s.look.Every, s.uid))
 	}
-	if after := checked.Add(driftAfter(s.look.Every, s.uid)); after.After(next) {
+	if after := checked.Add(inTurn(checked, s.look.Every, s.uid)); after.After(next) {
 		return after
 	}
 	return next

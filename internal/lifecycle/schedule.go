@@ -76,7 +76,7 @@ func (s Schedule) Next(status *v1alpha1.TerraformMachineProviderStatus) time.Tim
 // checkAfter returns how long after its last check an instance is checked again, and whether it is at all. One without an IP address is
 // checked soon, also where drift is ignored: guests report theirs once they run.
 func (s Schedule) checkAfter(last time.Time) (after time.Duration, wanted bool) {
-	interval := driftAfter(s.interval, s.uid)
+	interval := inTurn(last, s.interval, s.uid)
 	var age time.Duration
 	if !s.created.IsZero() {
 		age = last.Sub(s.created)
@@ -91,6 +91,23 @@ func (s Schedule) checkAfter(last time.Time) (after time.Duration, wanted bool) 
 // so that Machines made together are not checked together.
 func driftAfter(interval time.Duration, uid string) time.Duration {
 	return interval - interval/10 + spread(interval/5, uid)
+}
+
+// turns is how many times in an interval regular checks fall due: those of one turn can be made together.
+const turns = 60
+
+// inTurn returns how long after a check the next one is due, which is the turn before driftAfter, or after it where that is sooner than a tenth less than the interval.
+func inTurn(last time.Time, interval time.Duration, uid string) time.Duration {
+	turn := interval / turns
+	if turn <= 0 {
+		return driftAfter(interval, uid)
+	}
+	since := last.Truncate(time.Second) // as a status has it
+	at := since.Add(driftAfter(interval, uid)).Truncate(turn)
+	if at.Before(since.Add(interval - interval/10)) {
+		at = at.Add(turn)
+	}
+	return at.Sub(last)
 }
 
 // spread returns a part of a time, by the Machine's UID.

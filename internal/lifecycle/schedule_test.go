@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -31,7 +32,7 @@ func TestWhenAnInstanceIsCheckedAgain(t *testing.T) {
 	name := corev1.NodeAddress{Type: corev1.NodeInternalDNS, Address: "worker-1"}
 	ip := corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "192.0.2.1"}
 	made := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	regular := driftAfter(time.Hour, "")
+	regular := inTurn(made, time.Hour, "")
 	for title, tc := range map[string]struct {
 		addresses  []corev1.NodeAddress
 		policy     v1alpha1.DriftPolicy
@@ -61,6 +62,30 @@ func TestWhenAnInstanceIsCheckedAgain(t *testing.T) {
 				t.Errorf("after %s, %t; want %s, %t", after, wanted, tc.wantAfter, tc.wantWanted)
 			}
 		})
+	}
+}
+
+func TestRegularChecksFallDueInTurns(t *testing.T) {
+	const interval = 30 * time.Minute
+	due := map[time.Time]int{}
+	for i := range 600 {
+		last := time.Unix(1700000000, 0).Add(time.Duration(i) * 7 * time.Millisecond)
+		uid := fmt.Sprint(i)
+		at := last.Add(inTurn(last, interval, uid))
+		if after := at.Sub(last.Truncate(time.Second)); after < 27*time.Minute || after > 33*time.Minute {
+			t.Errorf("the check is due after %s, want half an hour, a tenth more or less", after)
+		}
+		stored := last.Truncate(time.Second)
+		if next := stored.Add(inTurn(stored, interval, uid)); !next.Equal(at) {
+			t.Errorf("by the status it is due at %s, by the record at %s", next, at)
+		}
+		due[at]++
+	}
+	if len(due) < 10 || len(due) > 14 {
+		t.Errorf("the checks of a fifth of the interval are in %d turns, want twelve or so", len(due))
+	}
+	if got := inTurn(time.Unix(0, 0), time.Nanosecond, ""); got != 1 {
+		t.Errorf("an interval that has no turns: %s", got)
 	}
 }
 
