@@ -32,7 +32,7 @@ func (f *raceFigures) add(engine string, o operation, spent cost, most peak) {
 
 var raceText = template.Must(template.New("race").Parse(`{{.Each}} Machines of kubemark with each engine go through the same operations under one manager, {{.Parallel}} runs at a time: the MachineSets differ
 in the kind of their providerSpec only ({{.Machine}}). CPU seconds are the manager's with all their children; the API server's are not in them.
-Both engines keep providers running between runs, as they do by default. A check is one for drift. Wall seconds are those until the last of the runs has ended, divided by the Machines.
+Both engines keep providers running between runs, as they do by default. Each run of OpenTofu has a process of its own here (` + "`--apply-batch=1`, `--drift-batch=1`" + `), as those of Pulumi always have. A check is one for drift. Wall seconds are those until the last of the runs has ended, divided by the Machines.
 
 | operation | engine | CLI starts per Machine | CPU seconds per Machine | wall seconds per Machine | CPU / {{.First}} | wall / {{.First}} |
 |---|---|---|---|---|---|---|

@@ -71,7 +71,7 @@ func TestEngines(t *testing.T) {
 	l := openLab(t)
 	logs := newCallLogs(t, l)
 	r := &race{logs: logs, api: newAPIServer(t, l), bench: startManager(t, l,
-		fmt.Sprintf("--max-concurrent-runs=%d", *parallel), fmt.Sprintf("--max-concurrent-drift-checks=%d", *parallel), "--drift-interval=24h",
+		fmt.Sprintf("--max-concurrent-runs=%d", *parallel), fmt.Sprintf("--max-concurrent-drift-checks=%d", *parallel), "--drift-interval=24h", "--apply-batch=1", "--drift-batch=1",
 		"--engine-path="+logs.program("tofu"), "--pulumi="+logs.program("pulumi"), "--sandbox-read="+l.Path("bin"))}
 	for _, c := range contenders {
 		r.addSet(t, c.engine, c.examples)

@@ -66,7 +66,7 @@ type profiler struct {
 }
 
 var profileText = template.Must(template.New("profile").Parse(`CPU seconds of {{.Each}} Machines of the kubemark module with OpenTofu, {{.Parallel}} runs at a time, in milliseconds per Machine, from the first reconcile until the
-run has settled and the Machine says so ({{.Machine}}). The API server's are not in them. ` + "`make profile`" + ` writes this table and the profiles it is made of.
+run has settled and the Machine says so ({{.Machine}}). The API server's are not in them. Each run has a process of its own (` + "`--apply-batch=1`, `--drift-batch=1`" + `). ` + "`make profile`" + ` writes this table and the profiles it is made of.
 
 | process | part |{{range .Operations}} {{.}} |{{end}}
 |---|---|{{range .Operations}}---|{{end}}
@@ -125,7 +125,7 @@ func newProfiler(t *testing.T) *profiler {
 	p.profilePulumi(t, logs.program("pulumi"), l.Path("bin", "pulumi"))
 	p.clear(t)
 	p.race = &race{logs: logs, api: newAPIServer(t, l), bench: startManager(t, l,
-		fmt.Sprintf("--max-concurrent-runs=%d", *parallel), fmt.Sprintf("--max-concurrent-drift-checks=%d", *parallel), "--drift-interval=24h",
+		fmt.Sprintf("--max-concurrent-runs=%d", *parallel), fmt.Sprintf("--max-concurrent-drift-checks=%d", *parallel), "--drift-interval=24h", "--apply-batch=1", "--drift-batch=1",
 		"--engine-path="+logs.program("tofu"), "--pulumi="+logs.program("pulumi"), "--pprof-bind-address="+p.pprof,
 		"--sandbox=off")} // engines write their profiles beside their folders
 	return p
