@@ -15,7 +15,7 @@ var _ runs.Batcher = &task{}
 
 // batchKey returns what a run has in common with those that it may be carried out together with; empty where it is carried out alone.
 func (a *Actuator) batchKey(wanted *desired.State, f *lifecycle.Facts, d lifecycle.Decision) string {
-	if wanted == nil || !d.Batched(f) {
+	if wanted == nil || !d.Batched(f, wanted.Module.Spec().Lookup != nil) {
 		return ""
 	}
 	with, able := a.runners[wanted.Module.Engine()].(runner.Batcher)

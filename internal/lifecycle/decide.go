@@ -50,15 +50,15 @@ type Decision struct {
 	Reason string
 }
 
-// Batched reports whether one process of an engine may carry the run out together with those of other Machines: a create of which nothing is known yet, a
+// Batched reports whether one process of an engine may carry the run out together with those of other Machines: a create of which nothing is known yet, where the module has a lookup, a
 // destroy of what the state knows, the check of an instance that was as applied the last time, and a look.
-func (d Decision) Batched(f *Facts) bool {
+func (d Decision) Batched(f *Facts, lookup bool) bool {
 	if d.Lookup || d.Adopt || d.Release {
 		return false
 	}
 	switch d.Operation {
 	case runs.Create:
-		return !f.HasResources()
+		return lookup && !f.HasResources() // without one, somebody would have to look for each of them after a kill
 	case runs.Destroy:
 		return f.HasResources()
 	case runs.Drift:

@@ -84,8 +84,12 @@ func (w *world) processes(f *Facts) error {
 	if err != nil {
 		return err
 	}
+	keeps := map[int]bool{} // a bridge of Pulumi's that is kept has a provider of its own
 	for _, process := range running {
-		kept := (strings.Contains(process.Dir, "/providers/") || process.Supervises() != "") && w.isManager(process.Parent)
+		keeps[process.PID] = process.Kept() && w.isManager(process.Parent)
+	}
+	for _, process := range running {
+		kept := keeps[process.PID] || process.Kept() && keeps[process.Parent] || process.Supervises() != "" && w.isManager(process.Parent)
 		if !kept && !w.isManager(process.PID) {
 			f.Running = append(f.Running, process.String())
 		}

@@ -51,8 +51,7 @@ func (w *world) atRest() error {
 	if err != nil {
 		return err
 	}
-	kept := filepath.Join(w.pod.workDir(), "providers")
-	running = slices.DeleteFunc(running, func(p observe.Process) bool { return strings.HasPrefix(p.Dir, kept) })
+	running = slices.DeleteFunc(running, observe.Process.Kept)
 	if len(running) > 0 {
 		return fmt.Errorf("%d processes are left, one is %s", len(running), running[0])
 	}
