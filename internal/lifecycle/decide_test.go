@@ -9,6 +9,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 const (
@@ -205,5 +206,36 @@ func TestDriftChecksAreSpread(t *testing.T) {
 	}
 	if len(spread) < 4 {
 		t.Errorf("six Machines share %d intervals", len(spread))
+	}
+}
+
+func TestWhatMayShareAProcess(t *testing.T) {
+	empty := &Facts{}
+	made := &Facts{State: &statefile.State{Resources: []statefile.Resource{{Mode: statefile.ModeManaged, Type: "thing", Name: "this", Instances: 1}}}}
+	drifted := &Facts{State: made.State, Record: record.Record{Check: &record.DriftCheck{Result: record.DriftChanged}}}
+	for name, tc := range map[string]struct {
+		d        Decision
+		f        *Facts
+		noLookup bool
+		want     bool
+	}{
+		"a first create":                            {d: Decision{Operation: runs.Create}, f: empty, want: true},
+		"one of a module without a lookup":          {d: Decision{Operation: runs.Create}, f: empty, noLookup: true},
+		"a create after one that made something":    {d: Decision{Operation: runs.Create}, f: made},
+		"a create that looks for an instance":       {d: Decision{Operation: runs.Create, Lookup: true}, f: empty},
+		"a destroy":                                 {d: Decision{Operation: runs.Destroy}, f: made, noLookup: true, want: true},
+		"a destroy that looks for an instance":      {d: Decision{Operation: runs.Destroy, Lookup: true}, f: made},
+		"a destroy of nothing":                      {d: Decision{Operation: runs.Destroy}, f: empty},
+		"a state that is forgotten":                 {d: Decision{Operation: runs.Destroy, Release: true}, f: made},
+		"an update":                                 {d: Decision{Operation: runs.Update}, f: made},
+		"an adoption":                               {d: Decision{Operation: runs.Update, Adopt: true}, f: empty},
+		"a drift check":                             {d: Decision{Operation: runs.Drift}, f: made, noLookup: true, want: true},
+		"one of an instance that has drifted":       {d: Decision{Operation: runs.Drift}, f: drifted},
+		"a look at an instance that has drifted":    {d: Decision{Operation: runs.Drift, Look: true}, f: drifted, want: true},
+		"a drift check that looks for a second one": {d: Decision{Operation: runs.Drift, Lookup: true}, f: made},
+	} {
+		if got := tc.d.Batched(tc.f, !tc.noLookup); got != tc.want {
+			t.Errorf("%s: %t, want %t", name, got, tc.want)
+		}
 	}
 }
