@@ -23,9 +23,9 @@ var fleetText = template.Must(template.New("fleet").Parse(`A MachineSet of the k
 back to 0 ({{.Machine}}). CPU seconds are the manager's with all their children; the API server's are not in them. A restarted manager is quiet when it leads, has reconciled every
 Machine, and no queue has anything left.
 
-| Machines | up, s | down, s | CPU s a Machine, up | down | idle: CPU s a minute | started | restart: quiet after, s | started | memory at the peak, MiB |
-|---|---|---|---|---|---|---|---|---|---|
-{{range .Fleets}}| {{.Machines}} | {{printf "%.0f" .Up.Wall.Seconds}} | {{printf "%.0f" .Down.Wall.Seconds}} | {{printf "%.3f" (.Each .Up)}} | {{printf "%.3f" (.Each .Down)}} | {{printf "%.2f" .IdleAMinute}} | {{.Idle.Starts}} | {{printf "%.1f" .Quiet.Wall.Seconds}} | {{.Quiet.Starts}} | {{printf "%.0f" .MiB}} |
+| Machines | up, s | down, s | CPU s a Machine, up | down | idle: CPU s a minute | started | restart: quiet after, s | started | MiB by then | memory at the peak, MiB |
+|---|---|---|---|---|---|---|---|---|---|---|
+{{range .Fleets}}| {{.Machines}} | {{printf "%.0f" .Up.Wall.Seconds}} | {{printf "%.0f" .Down.Wall.Seconds}} | {{printf "%.3f" (.Each .Up)}} | {{printf "%.3f" (.Each .Down)}} | {{printf "%.2f" .IdleAMinute}} | {{.Idle.Starts}} | {{printf "%.1f" .Quiet.Wall.Seconds}} | {{.Quiet.Starts}} | {{printf "%.0f" .QuietMiB}} | {{printf "%.0f" .MiB}} |
 {{end}}
 The CPU seconds of a fleet from 0 up and back to 0 grow with the power **{{printf "%.2f" .Exponent}}** of its Machines.
 `))
@@ -40,7 +40,8 @@ type spending struct {
 type fleet struct {
 	Machines              int
 	Up, Down, Idle, Quiet spending
-	MiB                   float64
+	// MiB is the most that a manager has taken, QuietMiB that of the one that was restarted until it was quiet.
+	MiB, QuietMiB float64
 }
 
 func (f fleet) Each(s spending) float64 { return s.CPU.Seconds() / float64(f.Machines) }
@@ -90,6 +91,7 @@ func measureFleet(t *testing.T, l *lab.Lab, number int) fleet {
 	b.manager = next
 	b.untilQuiet(t, number)
 	f.Quiet = spending{Wall: time.Since(began), CPU: cpuOf(next.PID()), Starts: b.starts(t)}
+	f.QuietMiB = peakOf(next.PID())
 	f.Down = spendingOf(b.scale(t, 0))
 	f.MiB = max(f.MiB, peakOf(next.PID()))
 	return f
