@@ -125,6 +125,19 @@ func TestCheckSaysThatAModuleWithoutAKindOfItsOwnHasTheGeneralOne(t *testing.T) 
 	}
 }
 
+func TestCheckSaysWhyAModuleHasNoBatches(t *testing.T) {
+	const edited = "resource \"terraform_data\" \"this\" {"
+	for with, want := range map[string]string{"": "", "locals { a = path.root }\n": "note: each of its Machines has engine processes of its own, which cost several times as much as batches: main.tf:14: a reference to path"} {
+		t.Run(with, func(t *testing.T) {
+			t.Chdir(newFolder(t, acme, [3]string{"main.tf", edited, with + edited}))
+			got := runCommand(t, "module", "check", "acme", "--no-engine")
+			if got.code != 0 || want == "" && strings.Contains(got.out, "note:") || !strings.Contains(got.out, want) {
+				t.Errorf("it ends with %d and\n%s%s\nwant %q", got.code, got.out, got.err, want)
+			}
+		})
+	}
+}
+
 func TestCheckListsTheFieldsThatAModuleFillsIn(t *testing.T) {
 	got := runCommand(t, "module", "check", "../../modules/aws", "--no-engine")
 	const want = "; fills in: instanceType, placement.region, userDataSecret, credentialsSecret; passed: contract\n"

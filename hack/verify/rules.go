@@ -40,9 +40,7 @@ var rules = []rule{
 	{
 		path: "cmd/kubectl-machine/module",
 		may: []string{
-			"api/...", "cmd/kubectl-machine/cli", "internal/engine/sandbox", "internal/engine/tofu", "internal/module", "internal/module/contract", "internal/module/load",
-			"internal/module/scaffold", "internal/module/source",
-			"api/...", "cmd/kubectl-machine/cli", "internal/engine/tofu", "internal/module", "internal/module/contract", "internal/module/load",
+			"api/...", "cmd/kubectl-machine/cli", "internal/engine/batch", "internal/engine/sandbox", "internal/engine/tofu", "internal/module", "internal/module/contract", "internal/module/load",
 			"internal/module/scaffold", "internal/module/source", "internal/module/store",
 		},
 	},

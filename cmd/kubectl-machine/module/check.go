@@ -161,10 +161,12 @@ type checkedModule struct {
 	Defaults []string `json:"defaults,omitempty"`
 	Passed   []string `json:"passed,omitempty"`
 	// LeftOut is what the engine did not check.
-	LeftOut  []string `json:"leftOut,omitempty"`
-	Breaches []breach `json:"breaches,omitempty"`
-	files    fs.FS
-	loaded   *module.Module
+	LeftOut []string `json:"leftOut,omitempty"`
+	// NoBatches is why no process serves several of its Machines at once; empty where one may.
+	NoBatches string   `json:"noBatches,omitempty"`
+	Breaches  []breach `json:"breaches,omitempty"`
+	files     fs.FS
+	loaded    *module.Module
 }
 
 // breach is one thing that is wrong, at a place.
@@ -223,6 +225,10 @@ func (m *checkedModule) text() string {
 	if len(m.LeftOut) > 0 {
 		leftOut = "; left out: " + strings.Join(m.LeftOut, ", ")
 	}
-	return fmt.Sprintf("%s serves %s; providers: %s%s; passed: %s%s\n",
+	fmt.Fprintf(&text, "%s serves %s; providers: %s%s; passed: %s%s\n",
 		m.Reference, strings.Join(m.Kinds, ", "), providers, defaults, strings.Join(m.Passed, ", "), leftOut)
+	if m.NoBatches != "" {
+		fmt.Fprintf(&text, "note: each of its Machines has engine processes of its own, which cost several times as much as batches: %s\n", m.NoBatches)
+	}
+	return text.String()
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/batch"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
@@ -121,6 +122,9 @@ func (m *checkedModule) checkContract() {
 	m.Providers = providersOf(loaded)
 	for _, one := range loaded.Defaults() {
 		m.Defaults = append(m.Defaults, one.Path)
+	}
+	if _, err := batch.NewModule(loaded.Files()); err != nil && loaded.Engine() == v1alpha1.EngineTerraform {
+		m.NoBatches = err.Error()
 	}
 	m.Passed = []string{"contract"}
 }
