@@ -86,7 +86,7 @@ func (o *observation) inProgress(run runs.Status) error {
 	if run.Err != nil {
 		said += fmt.Sprintf(", after %d that failed: %s", run.Failures, run.Err)
 	}
-	return actuators.InProgress(reporting.ProgressInterval, "%s", said)
+	return actuators.InProgress(reporting.ProgressAfter(run.Waiting), "%s", said)
 }
 
 // seconds is a time as it is stored, so that a status is not written again for the rest of it.

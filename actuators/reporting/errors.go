@@ -20,6 +20,15 @@ import (
 // ProgressInterval is how soon a Machine is reconciled again whose run is in progress. The run's end wakes it earlier.
 const ProgressInterval = time.Minute
 
+// waitingRate is how many Machines a second are reconciled whose runs wait, at most.
+const waitingRate = 10
+
+// ProgressAfter returns how soon a Machine is reconciled again whose run is in progress, with so many that wait. Where many do, that takes longer: all of them together
+// must not keep those waiting for which something has happened.
+func ProgressAfter(waiting int) time.Duration {
+	return max(ProgressInterval, time.Duration(waiting)*time.Second/waitingRate)
+}
+
 // secretRetry is how soon a Secret is looked for again that is missing.
 const secretRetry = 15 * time.Second
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
@@ -73,5 +74,13 @@ func TestUndeletable(t *testing.T) {
 				t.Errorf("got %s %q, want %s with the field", got.Reason, got.Message, tc.wantReason)
 			}
 		})
+	}
+}
+
+func TestMachinesThatWaitAreReconciledLessOftenTheMoreThereAre(t *testing.T) {
+	for waiting, want := range map[int]time.Duration{0: time.Minute, 600: time.Minute, 5000: 500 * time.Second} {
+		if got := ProgressAfter(waiting); got != want {
+			t.Errorf("with %d that wait, after %s; want %s", waiting, got, want)
+		}
 	}
 }

@@ -127,5 +127,5 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	return s.Result(), nil
+	return timed(s.Result()), nil
 }

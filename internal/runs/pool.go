@@ -86,7 +86,7 @@ func (p *Pool) Submit(request Request) (Status, error) {
 	}
 	previous := p.runs[request.UID]
 	if previous != nil && p.keeps(previous, request) {
-		return previous.status, nil
+		return p.statusOf(previous), nil
 	}
 	if previous != nil && previous.status.Phase == Queued {
 		p.queue.remove(previous)
@@ -111,7 +111,7 @@ func (p *Pool) Submit(request Request) (Status, error) {
 	p.queue.push(next)
 	p.options.Metrics.waiting(next, 1)
 	p.dispatch()
-	return next.status, nil
+	return p.statusOf(next), nil
 }
 
 // deadline is halved with each time that it was used up, so that runs that hang hold their workers for less and less. Every fourth
@@ -162,7 +162,16 @@ func (p *Pool) Status(uid types.UID) (Status, bool) {
 	if !ok {
 		return Status{}, false
 	}
-	return r.status, true
+	return p.statusOf(r), true
+}
+
+// statusOf returns the status of a run. The caller holds the lock.
+func (p *Pool) statusOf(r *run) Status {
+	status := r.status
+	if status.Phase == Queued {
+		status.Waiting = p.queue.waiting
+	}
+	return status
 }
 
 // Start executes runs until ctx ends. Then it admits no more, drops what waits, cancels what runs with ErrStopping, and returns

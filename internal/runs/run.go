@@ -175,6 +175,8 @@ type Status struct {
 	EndedAt     time.Time
 	// Deadline is how long Execute may take.
 	Deadline time.Duration
+	// Waiting is how many runs wait with it; zero for one that does not wait.
+	Waiting int
 	// Reason is why the run does what it does, from when it has decided; empty when its task does not say.
 	Reason string
 	// Waits is what the run waits for outside of this process while it runs; empty for nothing.

@@ -335,3 +335,20 @@ func TestABatchTakesOneWorkerAndMemoryOfItsOwn(t *testing.T) {
 		t.Errorf("%v, %d workers, %d wait after one of them has ended", memory.running, pool.queue.running, pool.queue.waiting)
 	}
 }
+
+func TestAStatusSaysHowManyWait(t *testing.T) {
+	pool := New(Options{})
+	for i := range 3 {
+		status, err := pool.Submit(request(fmt.Sprint(i), "g", Create, nil))
+		if err != nil || status.Waiting != i+1 {
+			t.Errorf("run %d: %d wait (%v), want %d", i, status.Waiting, err, i+1)
+		}
+	}
+	if status, _ := pool.Status("0"); status.Waiting != 3 {
+		t.Errorf("%d wait, want 3", status.Waiting)
+	}
+	pool.admit()
+	if status, _ := pool.Status("0"); status.Waiting != 0 {
+		t.Errorf("a run that runs says that %d wait", status.Waiting)
+	}
+}

@@ -215,10 +215,12 @@ func (b *bench) scale(t *testing.T, replicas int) cost {
 	if _, err := b.Kubectl(contextOf(t), "scale", "machineset", setName, fmt.Sprintf("--replicas=%d", replicas)); err != nil {
 		t.Fatal(err)
 	}
-	logged := started
+	logged, seen := started, 0
 	err := b.Until(contextOf(t), patience, fmt.Sprintf("%d Machines run", replicas), func(ctx context.Context) (bool, error) {
+		time.Sleep(time.Duration(seen) * 2 * time.Millisecond) // a list of all takes the API server as long as the work of many
 		phases, err := b.Kubectl(ctx, "get", "machines", "-o", `jsonpath={range .items[*]}{.status.phase}{"\n"}{end}`)
 		running, all := strings.Count(phases, "Running\n"), strings.Count(phases, "\n")
+		seen = all
 		if time.Since(logged) > 10*time.Second {
 			logged = time.Now()
 			t.Logf("%d/%d Running, %d in all", running, replicas, all)
