@@ -24,9 +24,23 @@ const planFile = "plan.json"
 
 // Plan reads the infrastructure, plans and changes nothing. The plan is kept for ApplyPlan.
 func (f *Workspace) Plan(ctx context.Context) (*engine.Report, error) {
-	return f.operate(ctx, operationCall{op: failure.OpPlan, preview: true, call: func(ctx context.Context) error {
+	f.outdated = false
+	note := func(event apitype.EngineEvent) { f.outdated = f.outdated || outdates(event) }
+	return f.operate(ctx, operationCall{op: failure.OpPlan, preview: true, also: note, call: func(ctx context.Context) error {
 		return f.preview(ctx, "--refresh", "--save-plan="+f.path(planFile))
 	}})
+}
+
+// outdates reports whether a refresh has found anything else than the checkpoint has.
+func outdates(event apitype.EngineEvent) bool {
+	if event.ResOutputsEvent == nil || event.ResOutputsEvent.Metadata.Op != apitype.OpRefresh {
+		return false
+	}
+	before, found := event.ResOutputsEvent.Metadata.Old, event.ResOutputsEvent.Metadata.New
+	if before == nil || found == nil {
+		return before != found
+	}
+	return before.ID != found.ID || !same(before.Inputs, found.Inputs) || !same(before.Outputs, found.Outputs)
 }
 
 // preview asks the CLI as the Automation API would. That serves events to itself, and waits for them for ever where the CLI dies before it
@@ -42,9 +56,14 @@ func (f *Workspace) Apply(ctx context.Context) (*engine.Report, error) {
 	return f.up(ctx, failure.OpApply)
 }
 
-// ApplyPlan carries out the plan that Plan kept, and no step that is not in it.
+// ApplyPlan carries out the plan that Plan kept, and no step that is not in it. The infrastructure is read once more only where the checkpoint
+// is not what Plan found: a preview keeps nothing of that.
 func (f *Workspace) ApplyPlan(ctx context.Context) (*engine.Report, error) {
-	return f.up(ctx, failure.OpApplyPlan, optup.Plan(f.path(planFile)), optup.Refresh())
+	options := []optup.Option{optup.Plan(f.path(planFile))}
+	if f.outdated {
+		options = append(options, optup.Refresh())
+	}
+	return f.up(ctx, failure.OpApplyPlan, options...)
 }
 
 func (f *Workspace) up(ctx context.Context, op failure.Op, options ...optup.Option) (*engine.Report, error) {

@@ -128,6 +128,8 @@ type Workspace struct {
 	redact  *redact.Redactor
 	command *command
 	stack   auto.Stack
+	// outdated says that the last plan found the infrastructure other than the checkpoint has it.
+	outdated bool
 
 	mu      sync.Mutex
 	unsaved []byte

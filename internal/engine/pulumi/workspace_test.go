@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/blang/semver"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
@@ -236,6 +237,55 @@ func TestAPreviewThatDiesHasChangedNothing(t *testing.T) {
 	}
 	if _, err := workspace.Plan(t.Context()); failure.ClassOf(err) != failure.Transient {
 		t.Errorf("Plan() = %v of class %s, want %s", err, failure.ClassOf(err), failure.Transient)
+	}
+}
+
+// TestAPlanIsReadOnce: what a plan has read is read again only where a preview has left the checkpoint behind.
+func TestAPlanIsReadOnce(t *testing.T) {
+	small, big := map[string]any{"size": "small"}, map[string]any{"size": "big"}
+	withInputs := refreshed(small)
+	withInputs.ResOutputsEvent.Metadata.New.Inputs = big
+	for name, tc := range map[string]struct {
+		found apitype.EngineEvent
+		want  bool
+	}{
+		"it found what the checkpoint has": {refreshed(small), false},
+		"it found other values":            {refreshed(big), true},
+		"it found other inputs":            {withInputs, true},
+		"it found nothing":                 {refreshed(nil), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newIdle(t, `echo "$*" >>"$HOME/../../../calls"; case " $* " in *" preview "*) cat "$HOME/../../../events" >"$3" ;; *) : >"$3" ;; esac`)
+			var events []byte
+			for _, event := range []apitype.EngineEvent{tc.found, pre(apitype.OpUpdate), summary(map[apitype.OpType]int{apitype.OpUpdate: 1})} {
+				line, err := json.Marshal(event)
+				if err != nil {
+					t.Fatal(err)
+				}
+				events = append(append(events, line...), '\n')
+			}
+			if err := os.WriteFile(filepath.Join(e.dir, "events"), events, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			workspace, err := e.Open(t.Context(), idleRun(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := workspace.Plan(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := workspace.ApplyPlan(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			raw, err := os.ReadFile(filepath.Join(e.dir, "calls"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			calls := strings.Split(strings.TrimSpace(string(raw)), "\n")
+			if len(calls) != 2 || !strings.Contains(calls[0], "--refresh") || strings.Contains(calls[1], "--refresh") != tc.want {
+				t.Errorf("the calls are\n%s\nwant the second to refresh: %t", raw, tc.want)
+			}
+		})
 	}
 }
 
