@@ -83,11 +83,20 @@ func (i *Inventory) read(ctx context.Context) ([]machinev1beta1.Machine, []state
 	if err != nil {
 		return nil, nil, err
 	}
-	machines := &machinev1beta1.MachineList{}
-	if err := i.Client.List(ctx, machines, client.InNamespace(i.Namespace)); err != nil {
-		return nil, nil, fmt.Errorf("listing Machines: %w", err)
+	var machines []machinev1beta1.Machine
+	for next := ""; ; {
+		page := &machinev1beta1.MachineList{}
+		if err := i.Client.List(ctx, page, client.InNamespace(i.Namespace), client.Limit(livePage), client.Continue(next)); err != nil {
+			return nil, nil, fmt.Errorf("listing Machines: %w", err)
+		}
+		for n := range page.Items {
+			page.Items[n].ManagedFields = nil // nearly half of a Machine
+		}
+		machines = append(machines, page.Items...)
+		if next = page.Continue; next == "" {
+			return machines, heads, nil
+		}
 	}
-	return machines.Items, heads, nil
 }
 
 // group are Machines whose instances are in one place, made by one module: an inventory with the inputs of any lists those of all.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,7 +51,9 @@ type Options struct {
 	// Namespace of the Machines.
 	Namespace string
 	// Client reads the API server itself, never a cache.
-	Client   client.Client
+	Client client.Client
+	// Cache reads Machines, perhaps from before a moment: whose Machine it does not have is looked for with the Client. The Client when nil.
+	Cache    client.Reader
 	Actuator Actuator
 	Store    *state.Store
 	Catalog  *module.Catalog
@@ -81,6 +85,9 @@ type Orphans struct {
 func New(options Options) *Orphans {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
+	}
+	if options.Cache == nil {
+		options.Cache = options.Client
 	}
 	return &Orphans{Options: options, gauges: newGauges()}
 }
@@ -153,13 +160,14 @@ func (o *Orphans) report(ctx context.Context, heads []state.Head) (next time.Dur
 // find returns the states without a Machine. States were listed first: a Machine that is made meanwhile has none among them. What others say of
 // themselves as orphans is dropped: a Machine is back.
 func (o *Orphans) find(ctx context.Context, heads []state.Head) ([]state.Head, error) {
-	machines := &machinev1beta1.MachineList{}
-	if err := o.Client.List(ctx, machines, client.InNamespace(o.Namespace)); err != nil {
-		return nil, fmt.Errorf("listing Machines: %w", err)
+	known, err := o.cached(ctx)
+	if err != nil {
+		return nil, err
 	}
-	known := map[state.Key]bool{}
-	for i := range machines.Items {
-		known[state.KeyFor(machines.Items[i].Namespace, machines.Items[i].UID)] = true
+	if slices.ContainsFunc(heads, func(head state.Head) bool { return !known[head.Key] }) {
+		if known, err = o.live(ctx); err != nil {
+			return nil, err
+		}
 	}
 	var orphaned []state.Head
 	for _, head := range heads {
@@ -170,6 +178,40 @@ func (o *Orphans) find(ctx context.Context, heads []state.Head) ([]state.Head, e
 		}
 	}
 	return orphaned, nil
+}
+
+// cached returns the keys of the states of all Machines, as the cache knows them.
+func (o *Orphans) cached(ctx context.Context) (map[state.Key]bool, error) {
+	machines := &machinev1beta1.MachineList{}
+	if err := o.Cache.List(ctx, machines, client.InNamespace(o.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing Machines: %w", err)
+	}
+	known := make(map[state.Key]bool, len(machines.Items))
+	for i := range machines.Items {
+		known[state.KeyFor(machines.Items[i].Namespace, machines.Items[i].UID)] = true
+	}
+	return known, nil
+}
+
+// livePage is how many Machines are read at a time.
+const livePage = 500
+
+// live returns the same as the API server knows them.
+func (o *Orphans) live(ctx context.Context) (map[state.Key]bool, error) {
+	known := map[state.Key]bool{}
+	for next := ""; ; {
+		page := &metav1.PartialObjectMetadataList{}
+		page.SetGroupVersionKind(machinev1beta1.GroupVersion.WithKind("MachineList"))
+		if err := o.Client.List(ctx, page, client.InNamespace(o.Namespace), client.Limit(livePage), client.Continue(next)); err != nil {
+			return nil, fmt.Errorf("listing Machines: %w", err)
+		}
+		for i := range page.Items {
+			known[state.KeyFor(page.Items[i].Namespace, page.Items[i].UID)] = true
+		}
+		if next = page.Continue; next == "" {
+			return known, nil
+		}
+	}
 }
 
 // uidOf returns the UID of the Machine that a state belongs to.
