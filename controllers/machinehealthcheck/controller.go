@@ -41,6 +41,7 @@ type Controller struct {
 	clock    clock.PassiveClock
 	metrics  *Metrics
 	memory   *memory
+	pace     *pipeline.Pace
 	steps    []pipeline.Step[*scope]
 }
 
@@ -97,6 +98,7 @@ func New(options Options) (*Controller, error) {
 		clock:    options.Clock,
 		metrics:  options.Metrics,
 		memory:   newMemory(),
+		pace:     pipeline.NewPace(options.Clock),
 		steps: []pipeline.Step[*scope]{
 			&checkPaused{},
 			&validateSpec{metrics: options.Metrics},
@@ -120,7 +122,11 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil || object.GetDeletionTimestamp() != nil {
 		c.memory.forget(request.NamespacedName)
 		c.metrics.forget(request.NamespacedName)
+		c.pace.Forget(request.NamespacedName)
 		return reconcile.Result{}, nil
+	}
+	if wait := c.pace.Wait(request.NamespacedName); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 
 	check, specErr, err := fromUnstructured(object)
@@ -130,6 +136,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	s := &scope{check: check, specErr: specErr, now: c.clock.Now(), history: c.memory.of(check)}
 	before := check.DeepCopy()
 	finished, err := pipeline.RunAll(ctx, c.steps, s)
+	c.pace.Reconciled(request.NamespacedName, len(s.targets))
 	s.history.sendNew(c.recorder, s.events, finished)
 	err = errors.Join(err, s.Written(c.patchStatus(ctx, before, check)))
 	if err != nil {

@@ -38,6 +38,7 @@ type Controller struct {
 	client   client.Client
 	recorder events.EventRecorder
 	inFlight *inFlight
+	pace     *pipeline.Pace
 	steps    []pipeline.Step[*scope]
 }
 
@@ -81,6 +82,7 @@ func New(options Options) (*Controller, error) {
 		client:   options.Client,
 		recorder: options.Recorder,
 		inFlight: flight,
+		pace:     pipeline.NewPace(options.Clock),
 		steps: []pipeline.Step[*scope]{
 			&checkAuthority{clock: options.Clock},
 			&validateSpec{},
@@ -103,12 +105,17 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	// The garbage collector deletes the Machines of a deleted MachineSet.
 	if err != nil || !set.DeletionTimestamp.IsZero() {
 		c.inFlight.forget(request.NamespacedName)
+		c.pace.Forget(request.NamespacedName)
 		return reconcile.Result{}, nil
+	}
+	if wait := c.pace.Wait(request.NamespacedName); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 
 	s := &scope{set: set}
 	before := set.DeepCopy()
 	err = pipeline.Run(ctx, c.steps, s)
+	c.pace.Reconciled(request.NamespacedName, len(s.machines))
 	err = errors.Join(err, s.Written(c.patchStatus(ctx, before, set)))
 	if err != nil {
 		if ctx.Err() == nil { // otherwise the manager is stopping

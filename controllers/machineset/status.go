@@ -44,7 +44,8 @@ func (o *summarizeReplicas) readySince(ctx context.Context, machines []*machinev
 			continue
 		}
 		node := &corev1.Node{}
-		err := o.client.Get(ctx, types.NamespacedName{Name: machine.Status.NodeRef.Name}, node)
+		// It is read only: copies of thousands would be most of the work.
+		err := o.client.Get(ctx, types.NamespacedName{Name: machine.Status.NodeRef.Name}, node, client.UnsafeDisableDeepCopy)
 		if client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("getting the Node of Machine %s: %w", machine.Name, err)
 		}
