@@ -40,9 +40,12 @@ func newObservation(asked runs.Operation, machine *machinev1beta1.Machine, f *li
 
 // observe reads what there is of a Machine, and what it asks for.
 func (a *Actuator) observe(ctx context.Context, machine *machinev1beta1.Machine, asked runs.Operation) (*observation, error) {
-	f, err := a.facts(ctx, machine)
-	if err != nil {
-		return nil, err
+	f, handed := actuators.Handed[*lifecycle.Facts](ctx, machine.UID)
+	var err error
+	if !handed {
+		if f, err = a.facts(ctx, machine); err != nil {
+			return nil, err
+		}
 	}
 	o := newObservation(asked, machine, f)
 	if asked == runs.Update && f.State != nil && !f.Unrecorded() {

@@ -17,9 +17,11 @@ import (
 // neither says anything.
 func (a *Actuator) Exists(ctx context.Context, machine *machinev1beta1.Machine) (bool, error) {
 	f, err := a.facts(ctx, machine)
-	switch {
-	case err != nil:
+	if err != nil {
 		return false, err
+	}
+	actuators.HandOver(ctx, machine.UID, f)
+	switch {
 	case f.Exists():
 		return true, nil
 	case f.Missing():

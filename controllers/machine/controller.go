@@ -116,11 +116,11 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{RequeueAfter: cacheRetry}, nil
 	}
 	s := &scope{machine: machine, original: machine.DeepCopy()}
-	steps := c.normal
+	steps, within := c.normal, actuators.WithHandover(ctx)
 	if !machine.DeletionTimestamp.IsZero() {
-		steps = c.deleting
+		steps, within = c.deleting, ctx // which ask whether the instance exists after they have changed that
 	}
-	err := pipeline.Run(ctx, steps, s)
+	err := pipeline.Run(within, steps, s)
 	if !s.stale {
 		err = errors.Join(err, s.Written(c.write(ctx, s)))
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -140,6 +141,9 @@ func withUnknownState(status *runtime.RawExtension) *runtime.RawExtension {
 
 // write patches the Machine and its status, each only when it differs.
 func (c *Controller) write(ctx context.Context, s *scope) error {
+	if reflect.DeepEqual(s.original, s.machine) {
+		return nil // as nearly always; to compare as below takes longer than most of a reconcile
+	}
 	base, object := s.original.DeepCopy(), s.machine.DeepCopy()
 	base.Status.DeepCopyInto(&object.Status)
 	differs, err := differ(base, object)
