@@ -32,6 +32,8 @@ type rules struct {
 	// reader reads known, which is nil where nothing is known.
 	reader platform.Reader
 	known  *platform.Cluster
+	// held remembers which validations have held.
+	held *render.Held
 }
 
 // now returns the rules with what is known of the cluster at the moment.
@@ -67,7 +69,7 @@ func (r rules) providerSpec(machine *machinev1beta1.Machine, under string) admis
 		found.errs = fieldErrors("", err)
 		return found
 	}
-	input := render.Input{Machine: machine, ClusterID: r.clusterOf(machine), Module: served, Cluster: r.known, Under: under}
+	input := render.Input{Machine: machine, ClusterID: r.clusterOf(machine), Module: served, Cluster: r.known, Under: under, Held: r.held}
 	warnings, err := render.Check(input)
 	for _, warning := range warnings {
 		found.warnings = append(found.warnings, warningText(under, warning))

@@ -15,6 +15,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
+	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
 // The paths that the webhooks are served at.
@@ -51,7 +52,7 @@ func newRules(options Options) rules {
 	if options.ClusterID != "" {
 		cluster[module.ValueClusterID] = options.ClusterID
 	}
-	return rules{catalog: options.Catalog, clusterID: options.ClusterID, cluster: cluster, reader: options.Cluster}
+	return rules{catalog: options.Catalog, clusterID: options.ClusterID, cluster: cluster, reader: options.Cluster, held: &render.Held{}}
 }
 
 // SetupWithManager registers the webhooks with the manager's webhook server.

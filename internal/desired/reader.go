@@ -63,6 +63,8 @@ type Reader struct {
 	adoption    lifecycle.Adoption
 	// withoutCredentials says that Secrets with credentials are not read.
 	withoutCredentials bool
+	shared             sharedReads
+	held               render.Held
 }
 
 // NewReader returns a Reader.
@@ -145,13 +147,12 @@ func (r *Reader) current(machine *machinev1beta1.Machine) (*module.Module, error
 	return served, nil
 }
 
-// secret reads a Secret in the Machine's namespace; nil when name is empty.
+// secret reads a Secret in the Machine's namespace, which is not to be changed; nil when name is empty.
 func (r *Reader) secret(ctx context.Context, machine *machinev1beta1.Machine, name string, use references.Use) (*corev1.Secret, error) {
 	if name == "" {
 		return nil, nil
 	}
-	secret := &corev1.Secret{}
-	err := r.client.Get(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: name}, secret)
+	secret, err := r.shared.get(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: name}, r.readSecret)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, ofSecret(fmt.Errorf("the Secret %s/%s with the %s, which spec.providerSpec.value names, does not exist; create it, or name another",
@@ -160,6 +161,11 @@ func (r *Reader) secret(ctx context.Context, machine *machinev1beta1.Machine, na
 		return nil, ofSecret(fmt.Errorf("reading the Secret %s/%s with the %s: %w", machine.Namespace, name, use, err))
 	}
 	return secret, nil
+}
+
+func (r *Reader) readSecret(ctx context.Context, name types.NamespacedName) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	return secret, r.client.Get(ctx, name, secret)
 }
 
 func data(secret *corev1.Secret) map[string][]byte {

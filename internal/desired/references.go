@@ -3,6 +3,7 @@ package desired
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -32,13 +33,13 @@ func (r *Reader) secrets(ctx context.Context, machine *machinev1beta1.Machine, f
 	if read.userData, err = r.secret(ctx, machine, userData.Name, references.UserData); err != nil && !destroys {
 		return secrets{}, err
 	}
-	made := madeWith(f)
-	if refused := r.refused(read.credentials, references.Credentials, credentials); refused != nil && made.CredentialsSecret != credentials.Name {
+	made := sync.OnceValue(func() *AppliedInputs { return madeWith(f) }) // which is rarely asked for
+	if refused := r.refused(read.credentials, references.Credentials, credentials); refused != nil && made().CredentialsSecret != credentials.Name {
 		if !destroys || refused.Final {
 			read.refused = refused
 		}
 	}
-	if refused := r.refused(read.userData, references.UserData, userData); refused != nil && made.UserDataSecret != userData.Name {
+	if refused := r.refused(read.userData, references.UserData, userData); refused != nil && made().UserDataSecret != userData.Name {
 		if destroys {
 			read.userData = nil
 		} else if read.refused == nil {

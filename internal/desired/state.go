@@ -84,6 +84,7 @@ func (r *Reader) rendered(ctx context.Context, machine *machinev1beta1.Machine, 
 		Credentials:        data(read.credentials),
 		CredentialsVersion: versionOf(keys, read.credentials),
 		UserData:           data(read.userData)[userDataKey(used)],
+		Held:               &r.held,
 	}
 	inputs, err := render.Render(input)
 	if render.OnlySecrets(err) || errors.Is(err, addresses.ErrNone) {
@@ -119,7 +120,7 @@ func (r *Reader) renderWithoutCredentials(ctx context.Context, machine *machinev
 	}
 	input := render.Input{
 		Machine: machine, ClusterID: machine.Labels[machinev1beta1.MachineClusterIDLabel], Module: used, Cluster: cluster,
-		UserData: data(userData)[userDataKey(used)],
+		UserData: data(userData)[userDataKey(used)], Held: &r.held,
 	}
 	inputs := &render.Inputs{}
 	if inputs.Warnings, err = render.Check(input); err == nil {

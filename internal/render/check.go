@@ -32,7 +32,7 @@ func Check(input Input) ([]Warning, error) {
 	if err := addCluster(variables, input); err != nil {
 		return nil, fmt.Errorf("checking inputs: %w", err)
 	}
-	validate(input.Module, read, variables, found)
+	validate(input.Module, read, variables, input.Held, found)
 	if _, err := DriftPolicy(input.Machine); read.values != nil {
 		found.add(err)
 	}

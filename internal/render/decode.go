@@ -31,6 +31,9 @@ const (
 // A providerSpec is decoded to map[string]any, []any, string, json.Number, bool and nil. encoding/json alone would round
 // numbers, and keep one of two equal keys without a word.
 
+// decodedBefore are providerSpecs that were decoded before. What is returned is the same with and without.
+var decodedBefore decodedSpecs
+
 // decodeProviderSpec returns the fields of the embedded object, apiVersion, kind and metadata among them.
 func decodeProviderSpec(machine *machinev1beta1.Machine) (map[string]any, *FieldError) {
 	if machine.Spec.ProviderSpec.Value == nil || len(bytes.TrimSpace(machine.Spec.ProviderSpec.Value.Raw)) == 0 {
@@ -39,20 +42,23 @@ func decodeProviderSpec(machine *machinev1beta1.Machine) (map[string]any, *Field
 	if size := len(machine.Spec.ProviderSpec.Value.Raw); size > maxSize {
 		return nil, &FieldError{Path: valuePath, Problem: fmt.Sprintf("it has at most %d bytes, but these are %d", maxSize, size), Fix: "leave out what the instance does not need"}
 	}
+	if fields := decodedBefore.get(machine.Spec.ProviderSpec.Value.Raw); fields != nil {
+		return fields, nil
+	}
 	decoder := &specDecoder{Decoder: json.NewDecoder(bytes.NewReader(machine.Spec.ProviderSpec.Value.Raw))}
 	decoder.UseNumber()
-	decoded, failed := decodeNext(decoder, valuePath, 0)
+	value, failed := decodeNext(decoder, valuePath, 0)
 	if failed != nil {
 		return nil, failed
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, &FieldError{Path: valuePath, Problem: "there is more than one JSON value", Fix: "keep one object"}
 	}
-	fields, ok := decoded.(map[string]any)
+	fields, ok := value.(map[string]any)
 	if !ok {
-		return nil, &FieldError{Path: valuePath, Problem: "an object is required, but it is " + nameOf(decoded), Fix: "write the providerSpec of a provider module"}
+		return nil, &FieldError{Path: valuePath, Problem: "an object is required, but it is " + nameOf(value), Fix: "write the providerSpec of a provider module"}
 	}
-	return fields, nil
+	return decodedBefore.add(machine.Spec.ProviderSpec.Value.Raw, fields), nil
 }
 
 // specDecoder counts the values that it decodes.

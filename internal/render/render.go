@@ -39,6 +39,8 @@ type Input struct {
 	CredentialsVersion string
 	// Cluster is what is known of the cluster, for modules that declare that; nil for nothing.
 	Cluster *platform.Cluster
+	// Held remembers which validations have held; nil where none of them is remembered.
+	Held *Held
 	// Under is the prefix of the paths in errors and warnings: "spec.template" where the Machine is the template of a MachineSet, and
 	// empty for a Machine.
 	Under string
@@ -82,7 +84,7 @@ func Render(input Input) (*Inputs, error) {
 	if values[module.VariableProviderSpec], err = withAddresses(input, values[module.VariableProviderSpec]); err != nil {
 		return nil, err
 	}
-	validate(input.Module, read, values, found)
+	validate(input.Module, read, values, input.Held, found)
 	keys := credentialKeys(input.Module, read.at, values[module.VariableProviderSpec], found)
 	inputs := &Inputs{}
 	inputs.Environment, inputs.Files = renderEnvironment(input, read.credentials.path, keys, found)

@@ -29,17 +29,20 @@ type validator struct {
 	// budget is that of the context. Where it is exceeded, that is the last finding.
 	budget *hclfuncs.Budget
 	ended  bool
+	// held is what has held before, json are values in it, by variable; nil for one that has none.
+	held *Held
+	json map[string][]byte
 }
 
 // variableNames is the order in which variables are checked.
 var variableNames = []string{module.VariableMachine, module.VariableProviderSpec, module.VariableUserData}
 
 // validate checks variables by the validations of the module. It leaves out a providerSpec that the module does not serve.
-func validate(from *module.Module, read *spec, variables map[string]cty.Value, found *findings) {
+func validate(from *module.Module, read *spec, variables map[string]cty.Value, held *Held, found *findings) {
 	if read.values == nil {
 		return
 	}
-	v := &validator{findings: found, module: from, spec: read, values: variables}
+	v := &validator{findings: found, module: from, spec: read, values: variables, held: held}
 	v.budget = hclfuncs.NewBudget()
 	v.context = module.EvalContextWithin(v.budget, v.marked())
 	if limit := v.budget.Admit(variables[module.VariableProviderSpec], variables[module.VariableUserData], variables[module.VariableMachine]); limit != nil {
@@ -101,6 +104,10 @@ func (f field) holdsSecrets() bool {
 // advise warns where an assertion of a check block does not hold. One that cannot be evaluated for these variables is left to the engine,
 // which warns too.
 func (v *validator) advise(check module.Check) {
+	before, held := v.heldBefore(check.Validation)
+	if before {
+		return
+	}
 	result, diags := check.Condition.Value(v.context)
 	if diags.HasErrors() {
 		v.limited(check.Validation)
@@ -108,7 +115,11 @@ func (v *validator) advise(check module.Check) {
 	}
 	result, _ = result.Unmark()
 	converted, err := convert.Convert(result, cty.Bool)
-	if err != nil || !converted.IsKnown() || converted.IsNull() || converted.True() {
+	if err != nil || !converted.IsKnown() || converted.IsNull() {
+		return
+	}
+	if converted.True() {
+		held()
 		return
 	}
 	_, path := v.locate(check.Validation, v.explain(check.Condition)[0])
@@ -147,6 +158,10 @@ func (v *validator) check(validation module.Validation) {
 	if v.budget.Exceeded() != nil {
 		return
 	}
+	before, held := v.heldBefore(validation)
+	if before {
+		return
+	}
 	result, diags := validation.Condition.Value(v.context)
 	if diags.HasErrors() {
 		if v.limited(validation) {
@@ -170,6 +185,8 @@ func (v *validator) check(validation module.Validation) {
 		v.unable(validation, v.explain(validation.Condition)[0], hcl.Diagnostics{{Summary: "the condition comes out neither true nor false"}})
 	case converted.IsKnown() && converted.False():
 		v.refuse(validation)
+	case converted.IsKnown():
+		held()
 	}
 }
 

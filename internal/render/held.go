@@ -1,0 +1,107 @@
+package render
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+)
+
+// maxHeld bounds what is remembered; then it begins anew.
+const maxHeld = 10_000
+
+// Held remembers which validations have held for which values. Machines of one MachineSet differ in nothing that most of them refer to, so that each is
+// evaluated once, and not for every Machine every time. The zero value is empty; nil remembers nothing. It is safe for concurrent use.
+type Held struct {
+	mu sync.Mutex
+	// all are digests of a validation and its values.
+	all map[string]struct{}
+}
+
+func (h *Held) has(one string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, held := h.all[one]
+	return held
+}
+
+func (h *Held) add(one string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.all == nil || len(h.all) >= maxHeld {
+		h.all = map[string]struct{}{}
+	}
+	h.all[one] = struct{}{}
+}
+
+// heldBefore reports whether a validation has held for these values already. What it returns besides notes that it has; it does nothing where that cannot be
+// known again: where it refers to a value that is not known, or to more than variables.
+func (v *validator) heldBefore(validation module.Validation) (before bool, held func()) {
+	none := func() {}
+	if v.held == nil {
+		return false, none
+	}
+	one, ok := v.digestOf(validation)
+	if !ok {
+		return false, none
+	}
+	return v.held.has(one), func() { v.held.add(one) }
+}
+
+// digestOf returns what stands for a validation and the values that it refers to.
+func (v *validator) digestOf(validation module.Validation) (string, bool) {
+	parts := [][]byte{[]byte(v.module.Digest()), []byte(validation.Range.String())}
+	names, ok := referenced(validation)
+	if !ok {
+		return "", false
+	}
+	for _, name := range names {
+		raw, ok := v.encoded(name)
+		if !ok {
+			return "", false
+		}
+		parts = append(parts, []byte(name), raw)
+	}
+	return hashOf(parts...), true
+}
+
+// referenced returns the variables that a validation refers to; false where it refers to anything else.
+func referenced(validation module.Validation) ([]string, bool) {
+	var names []string
+	for _, expression := range []hcl.Expression{validation.Condition, validation.ErrorMessage} {
+		for _, reference := range expression.Variables() {
+			name := module.ReferencedVariable(reference)
+			if name == "" {
+				return nil, false
+			}
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), true
+}
+
+// encoded returns a variable as canonical JSON; false where it is not wholly known.
+func (v *validator) encoded(name string) ([]byte, bool) {
+	if raw, done := v.json[name]; done {
+		return raw, raw != nil
+	}
+	if v.json == nil {
+		v.json = map[string][]byte{}
+	}
+	v.json[name] = nil
+	value, known := v.values[name]
+	if !known || value == cty.NilVal || !value.IsWhollyKnown() {
+		return nil, false
+	}
+	raw, err := ctyjson.Marshal(value, value.Type())
+	if err != nil {
+		return nil, false
+	}
+	v.json[name] = raw
+	return raw, true
+}

@@ -1,0 +1,43 @@
+package render
+
+import "sync"
+
+const (
+	// maxDecoded is how many providerSpecs are remembered; then it begins anew. maxDecodedSize is how long one of them may be.
+	maxDecoded     = 200
+	maxDecodedSize = 16 << 10
+)
+
+// decodedSpecs remembers providerSpecs as they were decoded, by their JSON: all Machines of a MachineSet have the same, and each is decoded several times in a
+// reconcile. It is safe for concurrent use.
+type decodedSpecs struct {
+	mu  sync.Mutex
+	all map[string]map[string]any
+}
+
+// get returns a copy of what was decoded; nil for nothing.
+func (d *decodedSpecs) get(raw []byte) map[string]any {
+	d.mu.Lock()
+	fields := d.all[string(raw)]
+	d.mu.Unlock()
+	if fields == nil {
+		return nil
+	}
+	own, _ := copied(fields).(map[string]any)
+	return own
+}
+
+// add remembers what was decoded, and returns it for its caller to change.
+func (d *decodedSpecs) add(raw []byte, fields map[string]any) map[string]any {
+	if len(raw) > maxDecodedSize {
+		return fields
+	}
+	own, _ := copied(fields).(map[string]any)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.all == nil || len(d.all) >= maxDecoded {
+		d.all = map[string]map[string]any{}
+	}
+	d.all[string(raw)] = own
+	return fields
+}
