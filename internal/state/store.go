@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -82,6 +83,7 @@ type Store struct {
 	client  client.Client
 	options Options
 	codec   layout.Codec
+	preload atomic.Pointer[Preload]
 }
 
 // New returns a Store. The client must read the API server itself: with a cached one, a state could be decided upon that
@@ -162,9 +164,12 @@ type Head struct {
 func (s *Store) Get(ctx context.Context, key Key) (*Snapshot, error) {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	seen, err := s.read(ctx, key)
-	if err != nil {
-		return nil, fmt.Errorf("getting state %s: %w", key, err)
+	seen := s.preloaded(ctx, key)
+	if seen == nil {
+		var err error
+		if seen, err = s.read(ctx, key); err != nil {
+			return nil, fmt.Errorf("getting state %s: %w", key, err)
+		}
 	}
 	return s.snapshot(key, seen)
 }

@@ -1,0 +1,131 @@
+package state_test
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+)
+
+// reads counts what is read one by one, and lists what is asked for together unless it fails.
+type reads struct {
+	gets  int
+	fails error
+	// listed, if set, runs after each list.
+	listed func()
+}
+
+func (r *reads) client() client.Client {
+	return interceptor.NewClient(live, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			r.gets++
+			return c.Get(ctx, key, object, options...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			if r.fails != nil {
+				return r.fails
+			}
+			err := c.List(ctx, list, options...)
+			if r.listed != nil {
+				r.listed()
+			}
+			return err
+		},
+	})
+}
+
+// early is a clock whose waits are over as soon as the test says so.
+type early struct {
+	clock.RealClock
+	over chan time.Time
+}
+
+func (e *early) After(time.Duration) <-chan time.Time { return e.over }
+
+var _ = Describe("States that are read together", func() {
+	var api *reads
+	var store *state.Store
+	var patience *early
+
+	BeforeEach(func() {
+		api, patience = &reads{}, &early{over: make(chan time.Time)}
+		store = state.New(api.client(), state.Options{Clock: patience})
+	})
+
+	stored := func(ctx context.Context) state.Key {
+		GinkgoHelper()
+		key := newKey()
+		session := acquire(ctx, state.New(live, state.Options{}), key, run("r1"))
+		Expect(session.Put(ctx, body(1, 100, "this"))).To(Succeed())
+		Expect(session.Release(ctx, nil)).To(Succeed())
+		return key
+	}
+	begin := func(ctx context.Context) (ended chan error) {
+		ended = make(chan error, 1)
+		preload := state.NewPreload(store, namespace, logr.Discard())
+		go func() { ended <- preload.Start(ctx) }()
+		return ended
+	}
+	serial := func(ctx context.Context, key state.Key) uint64 {
+		GinkgoHelper()
+		seen, err := store.Get(ctx, key)
+		Expect(err).NotTo(HaveOccurred())
+		return seen.Serial
+	}
+
+	It("serve the first Get of each", func(ctx SpecContext) {
+		keys := []state.Key{stored(ctx), stored(ctx), stored(ctx)}
+		begin(ctx)
+		for _, key := range keys {
+			Expect(serial(ctx, key)).To(Equal(uint64(1)))
+		}
+		Expect(api.gets).To(BeZero())
+		Expect(serial(ctx, keys[0])).To(Equal(uint64(1)))
+		Expect(api.gets).To(Equal(1), "the second Get reads the API server")
+		_, err := store.Get(ctx, newKey())
+		Expect(err).To(MatchError(state.ErrNotFound))
+	})
+
+	It("do not count after this process has changed them", func(ctx SpecContext) {
+		before, meanwhile := stored(ctx), stored(ctx)
+		change := func(key state.Key) {
+			GinkgoHelper()
+			session := acquire(ctx, store, key, run("r2"))
+			Expect(session.Put(ctx, body(2, 100, "this"))).To(Succeed())
+			Expect(session.Release(ctx, state.MetaPatch{"changed": ptr.To("yes")})).To(Succeed())
+		}
+		api.listed = func() { change(meanwhile) } // as a run does between the list and what is made of it
+		begin(ctx)
+		Expect(serial(ctx, meanwhile)).To(Equal(uint64(2)))
+		change(before)
+		Expect(serial(ctx, before)).To(Equal(uint64(2)))
+	})
+
+	It("do not count for long", func(ctx SpecContext) {
+		key := stored(ctx)
+		ended := begin(ctx)
+		Expect(serial(ctx, stored(ctx))).To(Equal(uint64(1))) // once they were read
+		close(patience.over)
+		Eventually(ended).Should(Receive(BeNil()))
+		api.gets = 0
+		Expect(serial(ctx, key)).To(Equal(uint64(1)))
+		Expect(api.gets).To(Equal(1))
+	})
+
+	It("are read one by one where they cannot be read together", func(ctx SpecContext) {
+		key := stored(ctx)
+		api.fails = errors.New("no lists today")
+		begin(ctx)
+		Expect(serial(ctx, key)).To(Equal(uint64(1)))
+		Expect(api.gets).To(Equal(1))
+	})
+})
