@@ -10,6 +10,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -96,7 +97,8 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	engines := &trackedActuator{Actuator: actuator}
-	for _, runnable := range append([]manager.Runnable{engines, budget}, newOrphans(mgr, given, actuator, leader.Epoch().Holder, o)...) {
+	preload := state.NewPreload(given.Store, o.namespace, ctrl.Log.WithName("state"))
+	for _, runnable := range append([]manager.Runnable{preload, engines, budget}, newOrphans(mgr, given, actuator, leader.Epoch().Holder, o)...) {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding the actuator: %w", err)
 		}
@@ -143,6 +145,7 @@ func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Le
 			SyncPeriod:        &o.syncPeriod,
 			DefaultNamespaces: map[string]cache.Config{o.namespace: {}},
 			DefaultTransform:  cache.TransformStripManagedFields(),
+			ByObject:          map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: withoutImages}},
 		},
 		Metrics: metricsserver.Options{
 			BindAddress: o.metricsAddress, SecureServing: true, CertDir: o.metricsCertDir,
@@ -171,6 +174,14 @@ func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Le
 		return nil, fmt.Errorf("adding the readiness check: %w", err)
 	}
 	return mgr, nil
+}
+
+// withoutImages takes from a Node what no controller reads: the images on it are most of what a Node is.
+func withoutImages(object any) (any, error) {
+	if node, ok := object.(*corev1.Node); ok {
+		node.Status.Images = nil
+	}
+	return cache.TransformStripManagedFields()(object)
 }
 
 func newPool(o options, runners map[v1alpha1.Engine]runner.Runner, budget *memory.Budget) *runs.Pool {
@@ -246,7 +257,7 @@ func (o *options) readCluster(ctx context.Context, live client.Reader) (*config.
 // newOrphans returns the pass over the states, with what the actuator works with, and the inventory unless it is turned off.
 func newOrphans(mgr manager.Manager, given iac.Options, actuator *iac.Actuator, owner string, o options) []manager.Runnable {
 	pass := orphans.New(orphans.Options{
-		Namespace: o.namespace, Client: given.Client, Actuator: actuator, Store: given.Store, Catalog: given.Catalog, Modules: given.Modules,
+		Namespace: o.namespace, Client: given.Client, Cache: mgr.GetClient(), Actuator: actuator, Store: given.Store, Catalog: given.Catalog, Modules: given.Modules,
 		Owner: owner, Policy: o.orphanPolicy, GracePeriod: o.orphanGrace, Recorder: mgr.GetEventRecorder("machine-iac-orphans"), Logger: ctrl.Log.WithName("orphans"),
 	})
 	metrics.Registry.MustRegister(pass)
