@@ -46,6 +46,8 @@ type Options struct {
 	Operator bool
 	// Release is what runs as the operator.
 	Release OperatorInstance
+	// NodeLease is how long the leases of Nodes last; as those of kubelets when zero. See [cluster.Options].
+	NodeLease time.Duration
 	// Audit has the requests of the operator and of the manager written to the cluster's audit log.
 	Audit bool
 }
@@ -78,7 +80,7 @@ func Open(ctx context.Context, o Options) (*Lab, error) {
 	if o.Progress == nil {
 		o.Progress = io.Discard
 	}
-	settings := cluster.Options{Dir: o.Dir, Bin: filepath.Join(root, "bin")}
+	settings := cluster.Options{Dir: o.Dir, Bin: filepath.Join(root, "bin"), NodeLease: o.NodeLease}
 	if o.Audit {
 		settings.Audit = []string{UserOf(operatorAccount), UserOf(serviceAccount)}
 	}

@@ -14,8 +14,6 @@ const (
 	serviceNetwork = "10.96.0.0/16"
 	podNetwork     = "10.244.0.0/16"
 	tokenIssuer    = "https://kubernetes.default.svc"
-	// nodeLease is how long KWOK's node leases last, in seconds; it renews them four times as often.
-	nodeLease = 40
 )
 
 // serviceIP is the first address of serviceNetwork, which the Service "kubernetes" gets.
@@ -36,7 +34,7 @@ func arguments(l layout, component Component, ports map[portName]int, options Op
 	case Scheduler:
 		return schedulerArguments(l, ports), nil
 	case KWOK:
-		return kwokArguments(l, ports)
+		return kwokArguments(l, ports, options.NodeLease)
 	}
 	return nil, fmt.Errorf("building the arguments of %q: there is no such component", component)
 }
@@ -142,7 +140,7 @@ func schedulerArguments(l layout, ports map[portName]int) []string {
 	}
 }
 
-func kwokArguments(l layout, ports map[portName]int) ([]string, error) {
+func kwokArguments(l layout, ports map[portName]int, nodeLease time.Duration) ([]string, error) {
 	stages, err := stageFiles(l.kwokStages())
 	if err != nil {
 		return nil, err
@@ -152,7 +150,7 @@ func kwokArguments(l layout, ports map[portName]int) ([]string, error) {
 		"--server-address=" + loopback(ports[portKWOK]),
 		"--manage-all-nodes=false",
 		"--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
-		"--node-lease-duration-seconds=" + strconv.Itoa(nodeLease),
+		"--node-lease-duration-seconds=" + strconv.Itoa(int(nodeLease.Seconds())),
 		// Without an address of its own to give away, KWOK leaves a node the addresses that it has.
 		"--node-ip=",
 		"--cidr=" + podNetwork,

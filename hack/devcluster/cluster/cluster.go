@@ -26,8 +26,11 @@ type Options struct {
 	// PodDeleteDelay is how long a deleted Pod stays before KWOK removes it; three seconds when zero.
 	PodDeleteDelay time.Duration
 	// NodeMonitorGrace is how long a Node may miss its heartbeats before kube-controller-manager calls its Ready condition Unknown; two
-	// minutes when zero, so that Nodes outlast a restart of the API server or of KWOK that someone takes a while for.
+	// minutes when zero, so that Nodes outlast a restart of the API server or of KWOK that someone takes a while for, or NodeLease where that is longer.
 	NodeMonitorGrace time.Duration
+	// NodeLease is how long the leases of KWOK's Nodes last, in whole seconds; 40 seconds when zero, as those of kubelets. They are renewed four times as often, which
+	// takes the API server more than all else where there are thousands.
+	NodeLease time.Duration
 	// Audit are the users whose requests the API server writes to [Cluster.AuditLog]; takes effect when it starts.
 	Audit []string
 }
@@ -48,8 +51,11 @@ func (o Options) withDefaults() Options {
 	if o.PodDeleteDelay == 0 {
 		o.PodDeleteDelay = 3 * time.Second
 	}
+	if o.NodeLease == 0 {
+		o.NodeLease = 40 * time.Second
+	}
 	if o.NodeMonitorGrace == 0 {
-		o.NodeMonitorGrace = 2 * time.Minute
+		o.NodeMonitorGrace = max(2*time.Minute, o.NodeLease)
 	}
 	return o
 }
