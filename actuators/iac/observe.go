@@ -40,12 +40,9 @@ func newObservation(asked runs.Operation, machine *machinev1beta1.Machine, f *li
 
 // observe reads what there is of a Machine, and what it asks for.
 func (a *Actuator) observe(ctx context.Context, machine *machinev1beta1.Machine, asked runs.Operation) (*observation, error) {
-	f, handed := actuators.Handed[*lifecycle.Facts](ctx, machine.UID)
-	var err error
-	if !handed {
-		if f, err = a.facts(ctx, machine); err != nil {
-			return nil, err
-		}
+	f, err := a.facts(ctx, machine)
+	if err != nil {
+		return nil, err
 	}
 	o := newObservation(asked, machine, f)
 	if asked == runs.Update && f.State != nil && !f.Unrecorded() {
@@ -60,9 +57,11 @@ func (a *Actuator) observe(ctx context.Context, machine *machinev1beta1.Machine,
 	return o, nil
 }
 
-// facts reads the facts about a Machine. The run is looked at first: one that ends meanwhile would else be over beside a state from before its
-// end.
+// facts reads the facts about a Machine, its run first: one that ends meanwhile would else be over beside a state from before its end.
 func (a *Actuator) facts(ctx context.Context, machine *machinev1beta1.Machine) (*lifecycle.Facts, error) {
+	if f, handed := actuators.Handed[*lifecycle.Facts](ctx, machine.UID); handed {
+		return f, nil
+	}
 	status, known := a.pool.Status(machine.UID)
 	f, err := a.desired.Facts(ctx, machine)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/utils/ptr"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
@@ -17,12 +18,11 @@ import (
 // neither says anything.
 func (a *Actuator) Exists(ctx context.Context, machine *machinev1beta1.Machine) (bool, error) {
 	f, err := a.facts(ctx, machine)
-	if err != nil {
-		return false, err
-	}
-	actuators.HandOver(ctx, machine.UID, f)
 	switch {
+	case err != nil:
+		return false, err
 	case f.Exists():
+		actuators.HandOver(ctx, machine.UID, f)
 		return true, nil
 	case f.Missing():
 		o := newObservation(runs.Drift, machine, f)
@@ -141,12 +141,8 @@ func (a *Actuator) noRun(f *lifecycle.Facts, d lifecycle.Decision) error {
 // withheld returns why a Machine does not get the current module, although it may. Until the Machine is Running, an error would stop it from
 // getting there while its instance is as it should be but for the module: only the provider status says so then.
 func (a *Actuator) withheld(o *observation) error {
-	if o.choice.Withheld == nil || o.choice.State != nil && !running(o.machine) {
+	if o.choice.Withheld == nil || o.choice.State != nil && ptr.Deref(o.machine.Status.Phase, "") != machinev1beta1.PhaseRunning {
 		return nil
 	}
 	return reporting.Typed(runs.Update, o.choice.Withheld).In(max(reporting.ProgressInterval, a.recheckAfter(o.machine, &o.status)))
-}
-
-func running(machine *machinev1beta1.Machine) bool {
-	return machine.Status.Phase != nil && *machine.Status.Phase == machinev1beta1.PhaseRunning
 }

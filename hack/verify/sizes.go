@@ -24,10 +24,10 @@ const (
 
 // smallPackages are those below minPackageLines, with the reason. Commands, examples, and what helps tests and developers need none.
 var smallPackages = map[string]string{
-	"controllers/pipeline":    "shared by all controllers, which may import nothing else of one another",
 	"internal/cluster/events": "shared by controllers and actuators, which may not import one another",
 	"internal/logs":           "shared by the programs, which may not import one another",
 	"internal/keyfile":        "shared by the stores of modules and of states, which know nothing of each other",
+	"internal/state/preload":  "knows no states, so that these need not know when reading ahead is safe",
 	"internal/plan/text":      "shared by the steps of a plan, which may not import one another",
 	"install":                 "carries the embed.FS of the folder that it is in",
 	"modules":                 "carries the embed.FS of the folder that it is in",

@@ -255,7 +255,7 @@ func ownAnnotations(head *corev1.Secret) map[string]string {
 func (s *Store) write(
 	ctx context.Context, doing string, wanted *corev1.Secret, verb func(context.Context, *corev1.Secret) error,
 ) (written *corev1.Secret, uncertain bool, err error) {
-	s.changing(client.ObjectKeyFromObject(wanted))
+	s.preload.Changed(client.ObjectKeyFromObject(wanted))
 	uncertain, err = s.do(ctx, doing, func(ctx context.Context) error {
 		written = wanted.DeepCopy()
 		return verb(ctx, written)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/go-logr/logr"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/clock"
@@ -71,7 +70,7 @@ var _ = Describe("States that are read together", func() {
 	}
 	begin := func(ctx context.Context) (ended chan error) {
 		ended = make(chan error, 1)
-		preload := state.NewPreload(store, namespace, logr.Discard())
+		preload := store.Preload(namespace)
 		go func() { ended <- preload.Start(ctx) }()
 		return ended
 	}

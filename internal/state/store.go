@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/state/encryption"
 	"github.com/machine-iac/machine-iac-operator/internal/state/layout"
+	"github.com/machine-iac/machine-iac-operator/internal/state/preload"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
@@ -83,13 +83,35 @@ type Store struct {
 	client  client.Client
 	options Options
 	codec   layout.Codec
-	preload atomic.Pointer[Preload]
+	preload *preload.Secrets
 }
 
 // New returns a Store. The client must read the API server itself: with a cached one, a state could be decided upon that
 // is no longer true.
 func New(live client.Client, options Options) *Store {
 	return &Store{client: live, options: options.withDefaults(), codec: layout.Codec{Keys: options.Keys}}
+}
+
+// Preload has the states of a namespace read together when this process begins to lead, for the first Get of each; whatever takes the lock reads the API
+// server. Call it before the Store is used, and add what it returns to the manager.
+func (s *Store) Preload(namespace string) *preload.Secrets {
+	s.preload = preload.New(preload.Options{
+		Client: s.client, Namespace: namespace, Labels: map[string]string{labelState: "true", LabelRole: RoleHead}, Clock: s.options.Clock, Logger: s.options.Logger,
+	})
+	return s.preload
+}
+
+// preloaded returns what was read ahead of a state; nil for nothing. What cannot be read may have been changed just then.
+func (s *Store) preloaded(ctx context.Context, key Key) *view {
+	head := s.preload.Take(ctx, key.object())
+	if head == nil {
+		return nil
+	}
+	seen, err := s.resolve(ctx, key, head)
+	if err != nil {
+		return nil
+	}
+	return seen
 }
 
 // Snapshot is a state as it was at one moment. Its maps and bytes are shared: read them, never change them.
