@@ -143,8 +143,7 @@ func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Le
 		Cache: cache.Options{
 			SyncPeriod:        &o.syncPeriod,
 			DefaultNamespaces: map[string]cache.Config{o.namespace: {}},
-			DefaultTransform:  cache.TransformStripManagedFields(),
-			ByObject:          map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: withoutImages}},
+			DefaultTransform:  withoutBulk,
 		},
 		Metrics: metricsserver.Options{
 			BindAddress: o.metricsAddress, SecureServing: true, CertDir: o.metricsCertDir,
@@ -175,8 +174,8 @@ func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Le
 	return mgr, nil
 }
 
-// withoutImages takes from a Node what no controller reads: the images on it are most of what a Node is.
-func withoutImages(object any) (any, error) {
+// withoutBulk takes from an object what no controller reads: its managed fields, and of a Node the images on it, which are most of what it is.
+func withoutBulk(object any) (any, error) {
 	if node, ok := object.(*corev1.Node); ok {
 		node.Status.Images = nil
 	}

@@ -230,8 +230,7 @@ func (b *bench) scale(t *testing.T, replicas int) cost {
 func (b *bench) untilScaled(t *testing.T, replicas int) {
 	t.Helper()
 	api, logged := newAPIServer(t, b.Lab), time.Now()
-	limit := max(patience, time.Duration(replicas)*time.Second)
-	err := b.Until(contextOf(t), limit, fmt.Sprintf("%d Machines run", replicas), func(ctx context.Context) (bool, error) {
+	err := b.Until(contextOf(t), 3*patience, fmt.Sprintf("%d Machines run", replicas), func(ctx context.Context) (bool, error) {
 		var set machinev1beta1.MachineSet
 		if err := api.get(ctx, apiPath+"/machinesets/"+setName, &set); err != nil {
 			return false, err
