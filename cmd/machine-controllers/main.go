@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"runtime/debug"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -20,14 +19,8 @@ import (
 // version is set by the linker.
 var version = "development"
 
-// collectEarly is how much garbage is let come together, in percent of what is in use: that is mostly what the manager watches, and stays.
-const collectEarly = 50
-
 func main() {
 	supervisor.Main() // first: most of what follows is of no use in a supervisor
-	if _, set := os.LookupEnv("GOGC"); !set {
-		debug.SetGCPercent(collectEarly)
-	}
 	if err := start(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "machine-controllers:", err)
 		os.Exit(1)

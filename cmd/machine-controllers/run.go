@@ -97,7 +97,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	engines := &trackedActuator{Actuator: actuator}
-	for _, runnable := range append([]manager.Runnable{given.Store.Preload(o.namespace), engines, budget}, newOrphans(mgr, given, actuator, leader.Epoch().Holder, o)...) {
+	for _, runnable := range append([]manager.Runnable{given.Store.Preload(o.namespace), garbage{}, engines, budget}, newOrphans(mgr, given, actuator, leader.Epoch().Holder, o)...) {
 		if err := mgr.Add(runnable); err != nil {
 			return fmt.Errorf("adding the actuator: %w", err)
 		}

@@ -243,13 +243,21 @@ func (b *bench) untilScaled(t *testing.T, replicas int) {
 			return false, nil
 		}
 		var all machinev1beta1.MachineList
+		if replicas == 0 { // those that are being deleted are not in its status
+			err := api.get(ctx, machinesPath+"?limit=1", &all)
+			return len(all.Items) == 0, err
+		}
 		if err := api.get(ctx, machinesPath, &all); err != nil {
 			return false, err
 		}
 		running := slices.DeleteFunc(slices.Clone(all.Items), func(m machinev1beta1.Machine) bool {
 			return m.Status.Phase == nil || *m.Status.Phase != machinev1beta1.PhaseRunning
 		})
-		return len(running) == replicas && len(all.Items) == replicas, nil
+		if len(running) == replicas && len(all.Items) == replicas {
+			return true, nil
+		}
+		time.Sleep(time.Duration(len(all.Items)) * time.Millisecond) // see above
+		return false, nil
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+)
+
+const (
+	// largeHeap is from how many bytes in use on garbage is collected earlier: with thousands of Machines nearly all of it is what the manager watches, and stays.
+	largeHeap = 64 << 20
+	// usualGarbage and littleGarbage are how much may come together before it is collected, in percent of what is in use.
+	usualGarbage, littleGarbage = 100, 50
+	// heapInterval is how often it is looked how much that is.
+	heapInterval = time.Second
+)
+
+// garbage has less of it come together where much is in use. It is a manager.Runnable, and does nothing where GOGC is set.
+type garbage struct{}
+
+// Start looks at what is in use until ctx ends.
+func (garbage) Start(ctx context.Context) error {
+	if _, set := os.LookupEnv("GOGC"); set {
+		return nil
+	}
+	ticker := time.NewTicker(heapInterval)
+	defer ticker.Stop()
+	for allowed := usualGarbage; ; {
+		if wanted := garbageFor(heapInUse()); wanted != allowed {
+			allowed = wanted
+			debug.SetGCPercent(allowed)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+func garbageFor(inUse uint64) int {
+	if inUse >= largeHeap {
+		return littleGarbage
+	}
+	return usualGarbage
+}
+
+// heapInUse returns how many bytes the last collection has left.
+func heapInUse() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	if sample[0].Value.Kind() != metrics.KindUint64 {
+		return 0
+	}
+	return sample[0].Value.Uint64()
+}

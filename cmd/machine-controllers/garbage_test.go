@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+)
+
+func TestGarbageIsCollectedEarlierWhereMuchIsInUse(t *testing.T) {
+	if garbageFor(largeHeap-1) != usualGarbage || garbageFor(largeHeap) != littleGarbage {
+		t.Errorf("%d and %d percent, want %d and %d", garbageFor(largeHeap-1), garbageFor(largeHeap), usualGarbage, littleGarbage)
+	}
+	t.Setenv("GOGC", "100")
+	if err := (garbage{}).Start(t.Context()); err != nil {
+		t.Errorf("with GOGC: %v", err) // else it would not return
+	}
+}
+
+// TestTheHeapIsMeasured: it is not in parallel with others, as it is about the whole process.
+func TestTheHeapIsMeasured(t *testing.T) {
+	if _, set := os.LookupEnv("GOGC"); set {
+		t.Skip("GOGC is set, which counts")
+	}
+	before := debug.SetGCPercent(usualGarbage)
+	defer debug.SetGCPercent(before)
+	held := make([]byte, 2*largeHeap)
+	runtime.GC()
+	if inUse := heapInUse(); inUse < 2*largeHeap {
+		t.Fatalf("%d bytes are in use, want those that are held", inUse)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer stop()
+	if err := (garbage{}).Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := debug.SetGCPercent(usualGarbage); got != littleGarbage {
+		t.Errorf("garbage is collected at %d percent, want %d", got, littleGarbage)
+	}
+	runtime.KeepAlive(held)
+}
