@@ -136,11 +136,11 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	s := &scope{check: check, specErr: specErr, now: c.clock.Now(), history: c.memory.of(check)}
 	before := check.DeepCopy()
 	finished, err := pipeline.RunAll(ctx, c.steps, s)
-	c.pace.Reconciled(request.NamespacedName, len(s.targets))
 	s.history.sendNew(c.recorder, s.events, finished)
 	err = errors.Join(err, s.Written(c.patchStatus(ctx, before, check)))
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	c.pace.Reconciled(request.NamespacedName, len(s.targets))
 	return s.Result(), nil
 }

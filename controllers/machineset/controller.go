@@ -115,7 +115,6 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	s := &scope{set: set}
 	before := set.DeepCopy()
 	err = pipeline.Run(ctx, c.steps, s)
-	c.pace.Reconciled(request.NamespacedName, len(s.machines))
 	err = errors.Join(err, s.Written(c.patchStatus(ctx, before, set)))
 	if err != nil {
 		if ctx.Err() == nil { // otherwise the manager is stopping
@@ -123,5 +122,6 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, err
 	}
+	c.pace.Reconciled(request.NamespacedName, len(s.machines))
 	return s.Result(), nil
 }

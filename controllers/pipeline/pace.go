@@ -36,7 +36,8 @@ func (p *Pace) Wait(object types.NamespacedName) time.Duration {
 	return max(0, p.next[object].Sub(p.clock.Now()))
 }
 
-// Reconciled begins the pause of an object whose reconcile has read so many others.
+// Reconciled begins the pause of an object whose reconcile has read so many others and succeeded. One that failed has no pause: it is repeated by the queue,
+// whose backoff a pause would reset.
 func (p *Pace) Reconciled(object types.NamespacedName, read int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
