@@ -31,12 +31,17 @@ func (f *Workspace) Plan(ctx context.Context) (*engine.Report, error) {
 	}})
 }
 
-// outdates reports whether a refresh has found anything else than the checkpoint has.
+// outdates reports whether a refresh has found anything else than the checkpoint has. Events hide what is secret, before and after alike: that
+// it differs shows in the properties that the provider would bring back.
 func outdates(event apitype.EngineEvent) bool {
 	if event.ResOutputsEvent == nil || event.ResOutputsEvent.Metadata.Op != apitype.OpRefresh {
 		return false
 	}
-	before, found := event.ResOutputsEvent.Metadata.Old, event.ResOutputsEvent.Metadata.New
+	m := event.ResOutputsEvent.Metadata
+	if len(m.Diffs) > 0 || len(m.DetailedDiff) > 0 {
+		return true
+	}
+	before, found := m.Old, m.New
 	if before == nil || found == nil {
 		return before != found
 	}

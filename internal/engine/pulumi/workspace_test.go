@@ -245,6 +245,8 @@ func TestAPlanIsReadOnce(t *testing.T) {
 	small, big := map[string]any{"size": "small"}, map[string]any{"size": "big"}
 	withInputs := refreshed(small)
 	withInputs.ResOutputsEvent.Metadata.New.Inputs = big
+	withSecret := refreshed(small)
+	withSecret.ResOutputsEvent.Metadata.Diffs = []string{"token"}
 	for name, tc := range map[string]struct {
 		found apitype.EngineEvent
 		want  bool
@@ -252,6 +254,7 @@ func TestAPlanIsReadOnce(t *testing.T) {
 		"it found what the checkpoint has": {refreshed(small), false},
 		"it found other values":            {refreshed(big), true},
 		"it found other inputs":            {withInputs, true},
+		"it found another secret":          {withSecret, true},
 		"it found nothing":                 {refreshed(nil), true},
 	} {
 		t.Run(name, func(t *testing.T) {
