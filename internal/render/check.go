@@ -26,13 +26,13 @@ func Check(input Input) ([]Warning, error) {
 	if !read.namesUserData(input.Module, providerSpec) {
 		userData = cty.StringVal("")
 	}
-	variables := map[string]cty.Value{
+	values := map[string]cty.Value{
 		module.VariableMachine: plannedMachine(input), module.VariableProviderSpec: providerSpec, module.VariableUserData: userData,
 	}
-	if err := addCluster(variables, input); err != nil {
+	if err := addCluster(values, input); err != nil {
 		return nil, fmt.Errorf("checking inputs: %w", err)
 	}
-	validate(input.Module, read, variables, input.Held, found)
+	validate(input.Module, read, &variables{values: values}, input.Held, found)
 	if _, err := DriftPolicy(input.Machine); read.values != nil {
 		found.add(err)
 	}

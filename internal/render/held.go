@@ -5,8 +5,6 @@ import (
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/zclconf/go-cty/cty"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
@@ -60,8 +58,8 @@ func (v *validator) digestOf(validation module.Validation) (string, bool) {
 		return "", false
 	}
 	for _, name := range names {
-		raw, ok := v.encoded(name)
-		if !ok {
+		raw, err := v.encode(name)
+		if err != nil {
 			return "", false
 		}
 		parts = append(parts, []byte(name), raw)
@@ -83,25 +81,4 @@ func referenced(validation module.Validation) ([]string, bool) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names), true
-}
-
-// encoded returns a variable as canonical JSON; false where it is not wholly known.
-func (v *validator) encoded(name string) ([]byte, bool) {
-	if raw, done := v.json[name]; done {
-		return raw, raw != nil
-	}
-	if v.json == nil {
-		v.json = map[string][]byte{}
-	}
-	v.json[name] = nil
-	value, known := v.values[name]
-	if !known || value == cty.NilVal || !value.IsWhollyKnown() {
-		return nil, false
-	}
-	raw, err := ctyjson.Marshal(value, value.Type())
-	if err != nil {
-		return nil, false
-	}
-	v.json[name] = raw
-	return raw, true
 }

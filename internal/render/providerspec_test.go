@@ -24,7 +24,7 @@ func TestProviderSpecIsWhatARunIsGiven(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := marshalVariables(map[string]cty.Value{"machine": renderMachine(input), "provider_spec": value, "user_data": cty.StringVal("")})
+	again, err := (&variables{values: map[string]cty.Value{"machine": renderMachine(input), "provider_spec": value, "user_data": cty.StringVal("")}}).marshal()
 	if err != nil || string(again) != string(inputs.Variables) {
 		t.Errorf("the providerSpec differs from that of a run: %s, want within %s (%v)", again, inputs.Variables, err)
 	}

@@ -14,7 +14,6 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"github.com/zclconf/go-cty/cty"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
@@ -84,20 +83,19 @@ func Render(input Input) (*Inputs, error) {
 	if values[module.VariableProviderSpec], err = withAddresses(input, values[module.VariableProviderSpec]); err != nil {
 		return nil, err
 	}
-	validate(input.Module, read, values, input.Held, found)
+	encoded := &variables{values: values}
+	validate(input.Module, read, encoded, input.Held, found)
 	keys := credentialKeys(input.Module, read.at, values[module.VariableProviderSpec], found)
 	inputs := &Inputs{}
 	inputs.Environment, inputs.Files = renderEnvironment(input, read.credentials.path, keys, found)
 	if err := found.err(); err != nil {
 		return nil, err
 	}
-	variables, err := marshalVariables(values)
-	if err != nil {
+	if inputs.Variables, err = encoded.marshal(); err != nil {
 		return nil, fmt.Errorf("rendering inputs: %w", err)
 	}
-	inputs.Variables = variables
 	inputs.Sensitive = sensitiveValues(input, keys)
-	inputs.Hash = hashOf(variables, []byte(input.CredentialsVersion))
+	inputs.Hash = hashOf(inputs.Variables, []byte(input.CredentialsVersion))
 	inputs.Warnings = found.warned()
 	return inputs, nil
 }
@@ -160,16 +158,6 @@ func renderMachine(input Input) cty.Value {
 		"cluster_id": cty.StringVal(input.ClusterID),
 		"labels":     rendered,
 	})
-}
-
-// marshalVariables returns canonical JSON: names sorted, numbers in full, every default and null written out.
-func marshalVariables(values map[string]cty.Value) ([]byte, error) {
-	variables := cty.ObjectVal(values)
-	raw, err := ctyjson.Marshal(variables, variables.Type())
-	if err != nil {
-		return nil, fmt.Errorf("encoding variables: %w", err)
-	}
-	return raw, nil
 }
 
 // renderEnvironment reads the keys from the credentials, whose name is at the path, into variables and files.

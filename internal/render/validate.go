@@ -22,30 +22,28 @@ type validator struct {
 	module *module.Module
 	// spec is what the variable provider_spec was made of.
 	spec *spec
-	// values are the variables; none is marked.
-	values map[string]cty.Value
+	*variables
 	// context has the same values, with those of sensitive variables marked.
 	context *hcl.EvalContext
 	// budget is that of the context. Where it is exceeded, that is the last finding.
 	budget *hclfuncs.Budget
 	ended  bool
-	// held is what has held before, json are values in it, by variable; nil for one that has none.
+	// held is what has held before.
 	held *Held
-	json map[string][]byte
 }
 
 // variableNames is the order in which variables are checked.
 var variableNames = []string{module.VariableMachine, module.VariableProviderSpec, module.VariableUserData}
 
 // validate checks variables by the validations of the module. It leaves out a providerSpec that the module does not serve.
-func validate(from *module.Module, read *spec, variables map[string]cty.Value, held *Held, found *findings) {
+func validate(from *module.Module, read *spec, given *variables, held *Held, found *findings) {
 	if read.values == nil {
 		return
 	}
-	v := &validator{findings: found, module: from, spec: read, values: variables, held: held}
+	v := &validator{findings: found, module: from, spec: read, variables: given, held: held}
 	v.budget = hclfuncs.NewBudget()
 	v.context = module.EvalContextWithin(v.budget, v.marked())
-	if limit := v.budget.Admit(variables[module.VariableProviderSpec], variables[module.VariableUserData], variables[module.VariableMachine]); limit != nil {
+	if limit := v.budget.Admit(v.values[module.VariableProviderSpec], v.values[module.VariableUserData], v.values[module.VariableMachine]); limit != nil {
 		v.fail(&FieldError{Path: read.at, Problem: "it cannot be evaluated: " + limit.Problem, Fix: limit.Fix})
 		return
 	}

@@ -3,8 +3,12 @@ package render
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 
 	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
@@ -32,9 +36,52 @@ func Variables(input Input) ([]byte, error) {
 	if applied, err := withAddresses(input, values[module.VariableProviderSpec]); err == nil {
 		values[module.VariableProviderSpec] = applied
 	}
-	variables, err := marshalVariables(values)
+	raw, err := (&variables{values: values}).marshal()
 	if err != nil {
 		return nil, fmt.Errorf("rendering variables: %w", err)
 	}
-	return variables, nil
+	return raw, nil
+}
+
+// variables are the variables of a run, each encoded once at most.
+type variables struct {
+	// values are by name; none is marked.
+	values map[string]cty.Value
+	json   map[string][]byte
+}
+
+// encode returns a variable as canonical JSON: names sorted, numbers in full, every default and null written out. It fails where not all of it is known.
+func (v *variables) encode(name string) ([]byte, error) {
+	if raw, done := v.json[name]; done {
+		return raw, nil
+	}
+	value, known := v.values[name]
+	if !known || value == cty.NilVal {
+		return nil, fmt.Errorf("encoding variables: there is no %q", name)
+	}
+	raw, err := ctyjson.Marshal(value, value.Type())
+	if err != nil {
+		return nil, fmt.Errorf("encoding variables: %w", err)
+	}
+	if v.json == nil {
+		v.json = map[string][]byte{}
+	}
+	v.json[name] = raw
+	return raw, nil
+}
+
+// marshal returns all variables as one canonical JSON object.
+func (v *variables) marshal() ([]byte, error) {
+	whole := []byte{'{'}
+	for i, name := range slices.Sorted(maps.Keys(v.values)) {
+		raw, err := v.encode(name)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			whole = append(whole, ',')
+		}
+		whole = append(append(append(whole, strconv.Quote(name)...), ':'), raw...)
+	}
+	return append(whole, '}'), nil
 }
