@@ -23,11 +23,14 @@ func commits(object client.Object, key state.Key, serial string) bool {
 	return ok && secret.Name == key.Name && strings.Contains(secret.Annotations["machine-iac.io/record"], `"current":{"serial":`+serial+`,`)
 }
 
-var _ = Describe("A commit of a big state that lands late", func() {
-	const patience = 300 * time.Millisecond
+// shortly is how long a caller has patience after what it waits for was held back.
+const shortly = 300 * time.Millisecond
 
-	// hold keeps the commit of serial 2 back, as a slow API server does, and returns nothing to whoever sent it.
-	hold := func(ctx context.Context, api *faults, key state.Key) (land func() error) {
+var _ = Describe("A commit of a big state that lands late", func() {
+	// hold keeps the commit of serial 2 back, as a slow API server does, and returns nothing to whoever sent it with the context short.
+	hold := func(ctx context.Context, api *faults, key state.Key) (short context.Context, land func() error) {
+		short, cancel := context.WithCancel(ctx)
+		DeferCleanup(cancel)
 		var held *corev1.Secret
 		api.set(func(f *faults) {
 			f.instead = func(_ string, object client.Object, do func() error) error {
@@ -35,10 +38,11 @@ var _ = Describe("A commit of a big state that lands late", func() {
 					return do()
 				}
 				held = object.DeepCopyObject().(*corev1.Secret)
+				time.AfterFunc(shortly, cancel)
 				return errAway
 			}
 		})
-		return func() error { return live.Update(ctx, held) }
+		return short, func() error { return live.Update(ctx, held) }
 	}
 
 	It("finds its copy when the session was released before it", func(ctx SpecContext) {
@@ -46,10 +50,8 @@ var _ = Describe("A commit of a big state that lands late", func() {
 		store := small(api.client())
 		session := acquire(ctx, store, key, run("r1"))
 		Expect(session.Put(ctx, body(1, 20000, "a"))).To(Succeed())
-		land := hold(ctx, api, key)
+		short, land := hold(ctx, api, key)
 		late := body(2, 30000, "a", "b")
-		short, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
 		Expect(session.Put(short, late)).To(as[*state.UnavailableError](Not(BeNil())))
 
 		landed := errors.New("never sent")
@@ -75,10 +77,8 @@ var _ = Describe("A commit of a big state that lands late", func() {
 		store := small(api.client())
 		session := acquire(ctx, store, key, run("r1"))
 		Expect(session.Put(ctx, body(1, 20000, "a"))).To(Succeed())
-		land := hold(ctx, api, key)
+		short, land := hold(ctx, api, key)
 		late := body(2, 30000, "a", "b")
-		short, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
 		Expect(session.Put(short, late)).To(as[*state.UnavailableError](Not(BeNil())))
 		api.set(func(f *faults) { f.instead = nil })
 		acquire(ctx, store, key, run("r1"))
@@ -92,9 +92,7 @@ var _ = Describe("A commit of a big state that lands late", func() {
 		session := acquire(ctx, store, key, run("r1"))
 		first := body(1, 20000)
 		Expect(session.Put(ctx, first)).To(Succeed())
-		land := hold(ctx, api, key)
-		short, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
+		short, land := hold(ctx, api, key)
 		Expect(session.Put(short, body(2, 30000))).To(as[*state.UnavailableError](Not(BeNil())))
 		api.set(func(f *faults) { f.instead = nil })
 		Expect(session.Release(ctx, nil)).To(Succeed())
@@ -106,7 +104,6 @@ var _ = Describe("A commit of a big state that lands late", func() {
 })
 
 var _ = Describe("A commit of a big state whose response was lost", func() {
-	const patience = 300 * time.Millisecond
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "head", errors.New("the rules are not loaded yet"))
 	for name, after := range map[string]func(f *faults) error{
 		"with the API server away when the session looks what became of it": func(f *faults) error { return errAway },
@@ -135,7 +132,7 @@ var _ = Describe("A commit of a big state whose response was lost", func() {
 					return err
 				}
 			})
-			bounded, cancel := context.WithTimeout(ctx, 20*patience)
+			bounded, cancel := context.WithTimeout(ctx, 20*shortly)
 			defer cancel()
 			Expect(session.Put(bounded, next)).NotTo(Succeed())
 			Expect(sent).To(BeNumerically(">", 1))
@@ -152,17 +149,18 @@ var _ = Describe("A copy", func() {
 		store := small(api.client())
 		session := acquire(ctx, store, key, run("r1"))
 		var held *corev1.Secret
+		short, cancel := context.WithCancel(ctx)
+		defer cancel()
 		api.set(func(f *faults) {
 			f.instead = func(verb string, object client.Object, do func() error) error {
 				if verb != "create" {
 					return do()
 				}
 				held = object.DeepCopyObject().(*corev1.Secret)
+				time.AfterFunc(shortly, cancel)
 				return errAway
 			}
 		})
-		short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
-		defer cancel()
 		Expect(session.Put(short, body(1, 20000))).To(as[*state.UnavailableError](Not(BeNil())))
 		api.set(func(f *faults) { f.instead = nil })
 		Expect(session.Release(ctx, nil)).To(Succeed())
