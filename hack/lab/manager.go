@@ -66,13 +66,13 @@ func (l *Lab) WriteOperatorKubeconfig(ctx context.Context) error {
 	return l.Cluster.ServiceAccountKubeconfig(ctx, Namespace, serviceAccount, l.OperatorKubeconfig())
 }
 
-// Restart starts an ended manager again, with its flags and the token that it had, as a kubelet restarts a container. It needs no
-// API server.
-func (m *Manager) Restart(ctx context.Context) (*Manager, error) {
+// Restart starts an ended manager again, with its flags, some more, and the token that it had, as a kubelet restarts a container. It
+// needs no API server.
+func (m *Manager) Restart(ctx context.Context, more ...string) (*Manager, error) {
 	if m.Running() {
 		return nil, errors.New("restarting the manager: it runs")
 	}
-	return m.lab.launch(ctx, m.as, m.flags)
+	return m.lab.launch(ctx, m.as, slices.Concat(m.flags, more))
 }
 
 func (l *Lab) launch(ctx context.Context, as Instance, flags []string) (*Manager, error) {
