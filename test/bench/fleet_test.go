@@ -141,7 +141,7 @@ func (b *bench) watchResync(t *testing.T, number int, idle spending) time.Durati
 		return 0
 	}
 	taken -= time.Duration(float64(idle.CPU) * watched.Seconds() / idle.Wall.Seconds())
-	return time.Duration(float64(taken) * float64(number) / reconciled)
+	return max(0, time.Duration(float64(taken)*float64(number)/reconciled))
 }
 
 // reconciled returns how often Machines were reconciled.
