@@ -139,11 +139,14 @@ func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Le
 	}
 	stop := o.stopTimeout()
 	mgr, err := ctrl.NewManager(config, manager.Options{
-		Scheme: scheme,
+		Scheme:         scheme,
+		MapperProvider: newMapper,
 		Cache: cache.Options{
 			SyncPeriod:        &o.syncPeriod,
 			DefaultNamespaces: map[string]cache.Config{o.namespace: {}},
 			DefaultTransform:  withoutBulk,
+			// The cache of all namespaces and of none has every Get ask the mapper for the scope, and copies what is asked for without a copy.
+			ByObject: map[client.Object]cache.ByObject{&corev1.Node{}: {}},
 		},
 		Metrics: metricsserver.Options{
 			BindAddress: o.metricsAddress, SecureServing: true, CertDir: o.metricsCertDir,
