@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
 // nodeIndex finds Machines by the Node that they refer to.
@@ -44,8 +45,8 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 	return options.Register(mgr, Name, c, func(build *builder.Builder) {
 		build.For(newUnstructured(), builder.WithPredicates(updates(checkChanged))).
 			Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.checksForMachine),
-				builder.WithPredicates(updates(machineChanged))).
-			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.checksForNode), builder.WithPredicates(updates(nodeChanged)))
+				builder.WithPredicates(pipeline.Changes(), updates(machineChanged))).
+			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.checksForNode), builder.WithPredicates(pipeline.Changes(), updates(nodeChanged)))
 	})
 }
 

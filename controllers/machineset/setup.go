@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
 // nodeIndex finds Machines by the Node that they refer to.
@@ -39,9 +40,9 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 	}
 	return options.Register(mgr, Name, c, func(build *builder.Builder) {
 		build.For(&machinev1beta1.MachineSet{}).
-			Owns(&machinev1beta1.Machine{}, builder.WithPredicates(replicaChanged())).
-			Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.setsForOrphan), builder.WithPredicates(replicaChanged())).
-			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.setsForNode), builder.WithPredicates(readinessChanged()))
+			Owns(&machinev1beta1.Machine{}, builder.WithPredicates(pipeline.Changes(), replicaChanged())).
+			Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.setsForOrphan), builder.WithPredicates(pipeline.Changes(), replicaChanged())).
+			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.setsForNode), builder.WithPredicates(pipeline.Changes(), readinessChanged()))
 	})
 }
 

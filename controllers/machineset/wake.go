@@ -9,13 +9,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// replicaChanged filters for Machines that are created or deleted, resyncs, and updates of what a MachineSet counts or decides from. A reconcile
+// replicaChanged filters for Machines that are created or deleted, and updates of what a MachineSet counts or decides from. A reconcile
 // goes through all Machines of the set, and most writes of a Machine are of conditions, phases and addresses.
 func replicaChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
 		before, beforeOK := update.ObjectOld.(*machinev1beta1.Machine)
 		after, afterOK := update.ObjectNew.(*machinev1beta1.Machine)
-		if !beforeOK || !afterOK || before.ResourceVersion == after.ResourceVersion {
+		if !beforeOK || !afterOK {
 			return true
 		}
 		return before.UID != after.UID ||

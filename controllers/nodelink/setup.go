@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
 // The indexes of Machines and Nodes. They have this package's name: the cache is shared, and no index may be registered twice.
@@ -42,7 +44,7 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 	return options.Register(mgr, Name, c, func(build *builder.Builder) {
 		build.For(&corev1.Node{}, builder.WithPredicates(updates(nodeChanged))).
 			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.competingNodes), builder.WithPredicates(deletions())).
-			Watches(&machinev1beta1.Machine{}, toNodes, builder.WithPredicates(predicate.Or(updates(machineChanged), deletions())))
+			Watches(&machinev1beta1.Machine{}, toNodes, builder.WithPredicates(pipeline.Changes(), predicate.Or(updates(machineChanged), deletions())))
 	})
 }
 
