@@ -3,6 +3,7 @@ package machinehealthcheck_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -228,6 +229,33 @@ var _ = Describe("Passes, one after the other", func() {
 		Expect(got.events).To(ConsistOf("Warning MachineDeletionFailed", "Normal MachineDeleted"))
 		Expect(living(ctx, stubborn, other)()).To(ConsistOf(stubborn.machine.Name))
 		Expect(statusOf(ctx, check).ExpectedMachines).To(HaveValue(Equal(2)))
+	})
+
+	It("have a pause after them where they read many Machines, unless they failed", func(ctx SpecContext) {
+		onNode(namespace, corev1.ConditionTrue, ago(time.Hour)).create(ctx)
+		refusal := errors.New("a webhook says no")
+		p := byHand(newCheck(ctx), now, func(options *machinehealthcheck.Options) {
+			options.Client = interceptor.NewClient(watching, interceptor.Funcs{
+				List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, mods ...client.ListOption) error {
+					err := c.List(ctx, list, mods...)
+					if machines, ok := list.(*machinev1beta1.MachineList); ok && err == nil {
+						machines.Items = slices.Repeat(machines.Items, 300)
+					}
+					return err
+				},
+				SubResourcePatch: func(ctx context.Context, c client.Client, sub string, object client.Object, patch client.Patch, mods ...client.SubResourcePatchOption) error {
+					if refusal != nil {
+						return refusal
+					}
+					return c.SubResource(sub).Patch(ctx, object, patch, mods...)
+				},
+			})
+		})
+		Expect(p.next(ctx).err).To(MatchError(refusal))
+		Expect(p.next(ctx).err).To(MatchError(refusal), "a pause would reset the backoff of the queue")
+		refusal = nil
+		Expect(p.next(ctx).err).NotTo(HaveOccurred())
+		Expect(p.next(ctx).after).To(Equal(30 * time.Millisecond))
 	})
 
 	It("report an annotation that is refused", func(ctx SpecContext) {
