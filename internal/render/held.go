@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
@@ -18,6 +20,45 @@ type Held struct {
 	mu sync.Mutex
 	// all are digests of a validation and its values.
 	all map[string]struct{}
+	// provided are providerSpecs without a fault, by the module's digest and their JSON.
+	provided map[string]providedSpec
+}
+
+// providedSpec is the variable provider_spec, and its canonical JSON where that is known already.
+type providedSpec struct {
+	value cty.Value
+	json  []byte
+}
+
+// provide returns what a providerSpec provides to a module. All Machines of a MachineSet have the same.
+func (h *Held) provide(read *spec, input Input, found *findings) providedSpec {
+	fresh := func() providedSpec { return providedSpec{value: read.provides(input.Module, found)} }
+	if h == nil || read.values == nil || len(input.Machine.Spec.ProviderSpec.Value.Raw) > maxDecodedSize {
+		return fresh()
+	}
+	key := input.Module.Digest() + "\n" + string(input.Machine.Spec.ProviderSpec.Value.Raw)
+	h.mu.Lock()
+	before, known := h.provided[key]
+	h.mu.Unlock()
+	if known {
+		return before
+	}
+	faults := len(found.errs) + len(found.warnings)
+	provided := fresh()
+	if len(found.errs)+len(found.warnings) > faults {
+		return provided
+	}
+	var err error
+	if provided.json, err = ctyjson.Marshal(provided.value, provided.value.Type()); err != nil { // it is not wholly known
+		return providedSpec{value: provided.value}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.provided == nil || len(h.provided) >= maxDecoded {
+		h.provided = map[string]providedSpec{}
+	}
+	h.provided[key] = provided
+	return provided
 }
 
 func (h *Held) has(one string) bool {

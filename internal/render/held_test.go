@@ -70,6 +70,39 @@ func TestWhatHasHeldIsNotEvaluatedAgain(t *testing.T) {
 	}
 }
 
+// TestAProviderSpecWithAFaultIsNotRemembered: what is said of it is said every time.
+func TestAProviderSpecWithAFaultIsNotRemembered(t *testing.T) {
+	var held Held
+	outcome := func(spec string, remembers *Held) (warnings int, failed bool) {
+		input := inputWith(t, spec)
+		input.Held = remembers
+		inputs, err := Render(input)
+		if err != nil {
+			return 0, true
+		}
+		return len(inputs.Warnings), false
+	}
+	for name, tc := range map[string]struct {
+		spec       string
+		remembered int
+	}{
+		"without a fault":          {valid + "}", 1},
+		"with a field that is not": {valid + `,"nosuch":1}`, 0},
+		"of a wrong type":          {valid + `,"labels":[1]}`, 0},
+	} {
+		held = Held{}
+		for range 2 {
+			wantWarnings, wantFailed := outcome(tc.spec, nil)
+			if warnings, failed := outcome(tc.spec, &held); warnings != wantWarnings || failed != wantFailed {
+				t.Errorf("%s: %d warnings, failed %t; want %d, %t", name, warnings, failed, wantWarnings, wantFailed)
+			}
+		}
+		if len(held.provided) != tc.remembered {
+			t.Errorf("%s: %d are remembered, want %d", name, len(held.provided), tc.remembered)
+		}
+	}
+}
+
 func TestWhatIsRememberedIsBounded(t *testing.T) {
 	var held Held
 	for i := range maxHeld + 10 {

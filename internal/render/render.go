@@ -71,9 +71,10 @@ func Render(input Input) (*Inputs, error) {
 	}
 	found := &findings{under: input.Under}
 	read := readSpec(input.Machine, input.Module, found)
+	provided := input.Held.provide(read, input, found)
 	values := map[string]cty.Value{
 		module.VariableMachine:      renderMachine(input),
-		module.VariableProviderSpec: read.provides(input.Module, found),
+		module.VariableProviderSpec: provided.value,
 		module.VariableUserData:     renderUserData(input, read.userData.path, found),
 	}
 	if err := addCluster(values, input); err != nil {
@@ -84,6 +85,9 @@ func Render(input Input) (*Inputs, error) {
 		return nil, err
 	}
 	encoded := &variables{values: values}
+	if provided.json != nil && input.Module.Spec().AddressClaims == nil {
+		encoded.json = map[string][]byte{module.VariableProviderSpec: provided.json}
+	}
 	validate(input.Module, read, encoded, input.Held, found)
 	keys := credentialKeys(input.Module, read.at, values[module.VariableProviderSpec], found)
 	inputs := &Inputs{}
