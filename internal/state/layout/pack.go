@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 )
 
 // MaxUnpacked bounds a state.
@@ -19,18 +20,31 @@ const maxContent = MaxUnpacked/3*4 + 64<<10
 // ErrTooBig says that a state is larger than MaxUnpacked.
 var ErrTooBig = fmt.Errorf("it is larger than %d MiB", MaxUnpacked>>20)
 
+// Compressors are large beside most states, and kept for the next.
+var (
+	writers          = writersOf(gzip.DefaultCompression)
+	encryptedWriters = writersOf(gzip.HuffmanOnly)
+	readers          = sync.Pool{New: func() any { return &gzip.Reader{} }}
+)
+
+func writersOf(level int) *sync.Pool {
+	return &sync.Pool{New: func() any {
+		writer, _ := gzip.NewWriterLevel(io.Discard, level) // the levels above exist
+		return writer
+	}}
+}
+
 // Pack compresses a state.
-func Pack(raw []byte) ([]byte, error) { return pack(raw, gzip.DefaultCompression) }
+func Pack(raw []byte) ([]byte, error) { return pack(raw, writers) }
 
 // PackEncrypted compresses an encrypted state: random bytes as text, in which nothing is repeated that is worth a search.
-func PackEncrypted(raw []byte) ([]byte, error) { return pack(raw, gzip.HuffmanOnly) }
+func PackEncrypted(raw []byte) ([]byte, error) { return pack(raw, encryptedWriters) }
 
-func pack(raw []byte, level int) ([]byte, error) {
+func pack(raw []byte, from *sync.Pool) ([]byte, error) {
 	var buffer bytes.Buffer
-	writer, err := gzip.NewWriterLevel(&buffer, level)
-	if err != nil {
-		return nil, fmt.Errorf("compressing the state: %w", err)
-	}
+	writer := from.Get().(*gzip.Writer)
+	defer from.Put(writer)
+	writer.Reset(&buffer)
 	if _, err := writer.Write(raw); err != nil {
 		return nil, fmt.Errorf("compressing the state: %w", err)
 	}
@@ -43,8 +57,9 @@ func pack(raw []byte, level int) ([]byte, error) {
 // Unpack is strict: bytes behind the end are an error, because they come from parts that do not belong together.
 func Unpack(packed []byte) ([]byte, error) {
 	source := bytes.NewReader(packed)
-	reader, err := gzip.NewReader(source)
-	if err != nil {
+	reader := readers.Get().(*gzip.Reader)
+	defer readers.Put(reader)
+	if err := reader.Reset(source); err != nil {
 		return nil, fmt.Errorf("decompressing: %w", err)
 	}
 	reader.Multistream(false)
