@@ -15,10 +15,15 @@ const (
 	usualGarbage, littleGarbage = 100, 50
 	// heapInterval is how often it is looked how much that is.
 	heapInterval = time.Second
+	// reading is how long a process that begins counts as one with much in use: it reads all that it watches then, and what it reads it from is garbage.
+	reading = 30 * time.Second
 )
 
 // garbage has less of it come together where much is in use. It is a manager.Runnable, and does nothing where GOGC is set.
 type garbage struct{}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (garbage) NeedLeaderElection() bool { return false }
 
 // Start looks at what is in use until ctx ends.
 func (garbage) Start(ctx context.Context) error {
@@ -27,8 +32,9 @@ func (garbage) Start(ctx context.Context) error {
 	}
 	ticker := time.NewTicker(heapInterval)
 	defer ticker.Stop()
+	began := time.Now()
 	for allowed := usualGarbage; ; {
-		if wanted := garbageFor(heapInUse()); wanted != allowed {
+		if wanted := garbageFor(time.Since(began), heapInUse()); wanted != allowed {
 			allowed = wanted
 			debug.SetGCPercent(allowed)
 		}
@@ -40,8 +46,8 @@ func (garbage) Start(ctx context.Context) error {
 	}
 }
 
-func garbageFor(inUse uint64) int {
-	if inUse >= largeHeap {
+func garbageFor(age time.Duration, inUse uint64) int {
+	if age < reading || inUse >= largeHeap {
 		return littleGarbage
 	}
 	return usualGarbage

@@ -10,8 +10,18 @@ import (
 )
 
 func TestGarbageIsCollectedEarlierWhereMuchIsInUse(t *testing.T) {
-	if garbageFor(largeHeap-1) != usualGarbage || garbageFor(largeHeap) != littleGarbage {
-		t.Errorf("%d and %d percent, want %d and %d", garbageFor(largeHeap-1), garbageFor(largeHeap), usualGarbage, littleGarbage)
+	for name, tc := range map[string]struct {
+		age   time.Duration
+		inUse uint64
+		want  int
+	}{
+		"little is in use":   {reading, largeHeap - 1, usualGarbage},
+		"much is in use":     {reading, largeHeap, littleGarbage},
+		"the process is new": {reading - 1, 0, littleGarbage},
+	} {
+		if got := garbageFor(tc.age, tc.inUse); got != tc.want {
+			t.Errorf("%s: %d percent, want %d", name, got, tc.want)
+		}
 	}
 	t.Setenv("GOGC", "100")
 	if err := (garbage{}).Start(t.Context()); err != nil {
