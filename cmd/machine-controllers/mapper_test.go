@@ -47,8 +47,13 @@ func TestAKindIsAskedForUntilItIsKnown(t *testing.T) {
 		_, err := m.RESTMapping(schema.GroupKind{Kind: "Secret"}, versions...)
 		return err
 	}
-	if ask("v1") == nil || ask("v1") == nil || answers.questions != 2 {
-		t.Errorf("%d questions, want two, and no answer", answers.questions)
+	for range 2 {
+		if ask("v1") == nil {
+			t.Error("a kind that is not there yet is known")
+		}
+	}
+	if answers.questions != 2 {
+		t.Errorf("%d questions, want two", answers.questions)
 	}
 	answers.there = true
 	for range 3 {
