@@ -201,13 +201,21 @@ func (s *Store) mayTake(key Key, head *corev1.Secret, options AcquireOptions) er
 	return &LockedError{Key: key, Lock: *held}
 }
 
-// take writes the head; a conflict means that somebody, perhaps an earlier attempt of this very call, was faster.
+// take writes the head; a conflict means that somebody, perhaps an earlier attempt of this very call, was faster. A write that was sent is waited for though
+// ctx ends, as it does when the manager stops: nobody would know of a lock that it has taken, and it would be held until another leader breaks it.
 func (s *Store) take(ctx context.Context, wanted *corev1.Secret, missing bool) (*corev1.Secret, error) {
 	verb := s.update
 	if missing {
 		verb = s.create
 	}
-	written, _, err := s.write(ctx, "locking state", wanted, verb)
+	written, _, err := s.write(ctx, "locking state", wanted, func(ctx context.Context, secret *corev1.Secret) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		sent, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptLimit)
+		defer cancel()
+		return verb(sent, secret)
+	})
 	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || !missing && apierrors.IsNotFound(err) {
 		return nil, errRaced
 	}

@@ -19,6 +19,35 @@ func term(name string, transitions int64) state.Lock {
 	return lock
 }
 
+var _ = Describe("A lock that is being taken when the caller gives up", func() {
+	It("is known to the caller", func(ctx SpecContext) {
+		api, key := &faults{}, newKey()
+		store := state.New(api.client(), state.Options{})
+		for _, name := range []string{"r1", "r2"} { // the first makes the head
+			stopped, stop := context.WithCancel(ctx)
+			api.set(func(f *faults) { f.before = stop })
+			session, err := store.Acquire(stopped, key, state.AcquireOptions{Lock: run(name)})
+			Expect(err).NotTo(HaveOccurred())
+			Expect(stopped.Err()).To(HaveOccurred())
+			Expect(session.Release(ctx, nil)).To(Succeed())
+			Expect(store.Get(ctx, key)).To(HaveField("Lock", BeNil()))
+		}
+	})
+
+	It("is not taken where the caller has given up before", func(ctx SpecContext) {
+		key := newKey()
+		store := state.New(live, state.Options{})
+		stopped, stop := context.WithCancel(ctx)
+		_, err := store.Acquire(stopped, key, state.AcquireOptions{
+			Lock:   run("r1"),
+			Decide: func(context.Context, *state.Snapshot) (state.Change, error) { stop(); return state.Change{}, nil },
+		})
+		Expect(err).To(as[*state.UnavailableError](Not(BeNil())))
+		_, err = store.Get(ctx, key)
+		Expect(err).To(MatchError(state.ErrNotFound))
+	})
+})
+
 var _ = Describe("A decision under the lock", func() {
 	It("is recorded by the write that takes the lock", func(ctx SpecContext) {
 		api, key := &faults{}, newKey()
