@@ -15,18 +15,21 @@ const (
 	usualGarbage, littleGarbage = 100, 50
 	// heapInterval is how often it is looked how much that is.
 	heapInterval = time.Second
-	// reading is how long a process that begins counts as one with much in use: it reads all that it watches then, and what it reads it from is garbage.
-	reading = 30 * time.Second
+	// readingTime is how long a manager that starts reads all that it watches.
+	readingTime = 30 * time.Second
 )
 
 // garbage has less of it come together where much is in use. It is a manager.Runnable, and does nothing where GOGC is set.
-type garbage struct{}
+type garbage struct {
+	// reading is how long after the start it is as if much were in use: what all is read from is garbage then.
+	reading time.Duration
+}
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (garbage) NeedLeaderElection() bool { return false }
 
 // Start looks at what is in use until ctx ends.
-func (garbage) Start(ctx context.Context) error {
+func (g garbage) Start(ctx context.Context) error {
 	if _, set := os.LookupEnv("GOGC"); set {
 		return nil
 	}
@@ -34,7 +37,7 @@ func (garbage) Start(ctx context.Context) error {
 	defer ticker.Stop()
 	began := time.Now()
 	for allowed := usualGarbage; ; {
-		if wanted := garbageFor(time.Since(began), heapInUse()); wanted != allowed {
+		if wanted := garbageFor(time.Since(began) < g.reading, heapInUse()); wanted != allowed {
 			allowed = wanted
 			debug.SetGCPercent(allowed)
 		}
@@ -46,8 +49,8 @@ func (garbage) Start(ctx context.Context) error {
 	}
 }
 
-func garbageFor(age time.Duration, inUse uint64) int {
-	if age < reading || inUse >= largeHeap {
+func garbageFor(reading bool, inUse uint64) int {
+	if reading || inUse >= largeHeap {
 		return littleGarbage
 	}
 	return usualGarbage

@@ -11,15 +11,15 @@ import (
 
 func TestGarbageIsCollectedEarlierWhereMuchIsInUse(t *testing.T) {
 	for name, tc := range map[string]struct {
-		age   time.Duration
-		inUse uint64
-		want  int
+		reading bool
+		inUse   uint64
+		want    int
 	}{
-		"little is in use":   {reading, largeHeap - 1, usualGarbage},
-		"much is in use":     {reading, largeHeap, littleGarbage},
-		"the process is new": {reading - 1, 0, littleGarbage},
+		"little is in use":        {false, largeHeap - 1, usualGarbage},
+		"much is in use":          {false, largeHeap, littleGarbage},
+		"all is still being read": {true, 0, littleGarbage},
 	} {
-		if got := garbageFor(tc.age, tc.inUse); got != tc.want {
+		if got := garbageFor(tc.reading, tc.inUse); got != tc.want {
 			t.Errorf("%s: %d percent, want %d", name, got, tc.want)
 		}
 	}
@@ -50,4 +50,26 @@ func TestTheHeapIsMeasured(t *testing.T) {
 		t.Errorf("garbage is collected at %d percent, want %d", got, littleGarbage)
 	}
 	runtime.KeepAlive(held)
+}
+
+// TestGarbageIsCollectedEarlierWhileAllIsRead: not in parallel with others either.
+func TestGarbageIsCollectedEarlierWhileAllIsRead(t *testing.T) {
+	if _, set := os.LookupEnv("GOGC"); set {
+		t.Skip("GOGC is set, which counts")
+	}
+	before := debug.SetGCPercent(usualGarbage)
+	defer debug.SetGCPercent(before)
+	runtime.GC()
+	if inUse := heapInUse(); inUse >= largeHeap {
+		t.Fatalf("%d bytes are in use, want little", inUse)
+	}
+	for reading, want := range map[time.Duration]int{time.Hour: littleGarbage, 0: usualGarbage} {
+		debug.SetGCPercent(usualGarbage)
+		ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		err := garbage{reading: reading}.Start(ctx)
+		stop()
+		if got := debug.SetGCPercent(usualGarbage); err != nil || got != want {
+			t.Errorf("with %s to read, garbage is collected at %d percent (%v), want %d", reading, got, err, want)
+		}
+	}
 }

@@ -12,21 +12,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// mapper remembers what it maps. The cache asks it for the scope of an object each time that one is read, and the mapper of controller-runtime, which keeps
-// what it learned too, compares all groups of the API server then.
+// mapper caches mappings. The cache looks up the scope of an object each time that one is read, and the mapper of controller-runtime, though it caches what
+// it has discovered, goes through all groups of the API server then.
 type mapper struct {
 	meta.RESTMapper
 	known sync.Map // schema.GroupVersionKind to *meta.RESTMapping
 }
 
-// newMapper returns a mapper that asks the API server for each kind once, but not for Nodes: the cache wants to know of them before the API server may be
-// there, since it treats them apart.
-func newMapper(config *rest.Config, http *http.Client) (meta.RESTMapper, error) {
-	asking, err := apiutil.NewDynamicRESTMapper(config, http)
+// newMapper returns a mapper that discovers each kind once, but for Nodes: cacheOptions needs their scope when the API server may not be there yet.
+func newMapper(config *rest.Config, httpClient *http.Client) (meta.RESTMapper, error) {
+	discovering, err := apiutil.NewDynamicRESTMapper(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("creating a mapper of kinds to resources: %w", err)
 	}
-	m := &mapper{RESTMapper: asking}
+	m := &mapper{RESTMapper: discovering}
 	node := corev1.SchemeGroupVersion.WithKind("Node")
 	m.known.Store(node, &meta.RESTMapping{Resource: corev1.SchemeGroupVersion.WithResource("nodes"), GroupVersionKind: node, Scope: meta.RESTScopeRoot})
 	return m, nil

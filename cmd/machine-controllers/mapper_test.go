@@ -21,50 +21,50 @@ func TestNodesAreKnownWithoutTheAPIServer(t *testing.T) {
 		t.Errorf("Nodes are %+v (%v), want them without a namespace", node, err)
 	}
 	if _, err := m.RESTMapping(schema.GroupKind{Kind: "Secret"}, "v1"); err == nil {
-		t.Error("Secrets are known without asking")
+		t.Error("Secrets are known without discovery")
 	}
 }
 
-// asked counts questions; it knows Secrets once they are there.
-type asked struct {
+// counting counts lookups; they succeed once the kind is served.
+type counting struct {
 	meta.RESTMapper
-	there     bool
-	questions int
+	served  bool
+	lookups int
 }
 
-func (a *asked) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, error) {
-	a.questions++
-	if !a.there {
+func (c *counting) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, error) {
+	c.lookups++
+	if !c.served {
 		return nil, errors.New("not yet")
 	}
 	return &meta.RESTMapping{Resource: corev1.SchemeGroupVersion.WithResource("secrets")}, nil
 }
 
-func TestAKindIsAskedForUntilItIsKnown(t *testing.T) {
-	answers := &asked{}
-	m := &mapper{RESTMapper: answers}
-	ask := func(versions ...string) error {
+func TestAKindIsDiscoveredUntilItIsKnown(t *testing.T) {
+	discovery := &counting{}
+	m := &mapper{RESTMapper: discovery}
+	lookup := func(versions ...string) error {
 		_, err := m.RESTMapping(schema.GroupKind{Kind: "Secret"}, versions...)
 		return err
 	}
 	for range 2 {
-		if ask("v1") == nil {
-			t.Error("a kind that is not there yet is known")
+		if lookup("v1") == nil {
+			t.Error("a kind that is not served yet is known")
 		}
 	}
-	if answers.questions != 2 {
-		t.Errorf("%d questions, want two", answers.questions)
+	if discovery.lookups != 2 {
+		t.Errorf("%d lookups, want two", discovery.lookups)
 	}
-	answers.there = true
+	discovery.served = true
 	for range 3 {
-		if err := ask("v1"); err != nil {
+		if err := lookup("v1"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if answers.questions != 3 {
-		t.Errorf("%d questions, want no more once it is known", answers.questions)
+	if discovery.lookups != 3 {
+		t.Errorf("%d lookups, want no more once it is known", discovery.lookups)
 	}
-	if err := ask(); err != nil || answers.questions != 4 {
-		t.Errorf("%d questions (%v), want one for whatever version there is", answers.questions, err)
+	if err := lookup(); err != nil || discovery.lookups != 4 {
+		t.Errorf("%d lookups (%v), want one for whatever version there is", discovery.lookups, err)
 	}
 }

@@ -97,16 +97,24 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	engines := &trackedActuator{Actuator: actuator}
-	for _, runnable := range append([]manager.Runnable{given.Store.Preload(o.namespace), garbage{}, engines, budget}, newOrphans(mgr, given, actuator, leader.Epoch().Holder, o)...) {
-		if err := mgr.Add(runnable); err != nil {
-			return fmt.Errorf("adding the actuator: %w", err)
-		}
+	runnables := []manager.Runnable{given.Store.Preload(o.namespace), garbage{reading: readingTime}, engines, budget}
+	if err := add(mgr, append(runnables, newOrphans(mgr, given, actuator, leader.Epoch().Holder, o)...)); err != nil {
+		return err
 	}
 	if err := addControllers(ctx, mgr, dependencies{actuator: actuator, pool: pool, options: o}); err != nil {
 		return err
 	}
 	ctrl.Log.Info("Starting", "version", version, "namespace", o.namespace)
 	return leader.serve(ctx, mgr.Start, engines)
+}
+
+func add(mgr manager.Manager, runnables []manager.Runnable) error {
+	for _, runnable := range runnables {
+		if err := mgr.Add(runnable); err != nil {
+			return fmt.Errorf("adding the actuator: %w", err)
+		}
+	}
+	return nil
 }
 
 func restConfig(o options) (*rest.Config, error) {
@@ -141,13 +149,7 @@ func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Le
 	mgr, err := ctrl.NewManager(config, manager.Options{
 		Scheme:         scheme,
 		MapperProvider: newMapper,
-		Cache: cache.Options{
-			SyncPeriod:        &o.syncPeriod,
-			DefaultNamespaces: map[string]cache.Config{o.namespace: {}},
-			DefaultTransform:  withoutBulk,
-			// The cache of all namespaces and of none has every Get ask the mapper for the scope, and copies what is asked for without a copy.
-			ByObject: map[client.Object]cache.ByObject{&corev1.Node{}: {}},
-		},
+		Cache:          cacheOptions(o),
 		Metrics: metricsserver.Options{
 			BindAddress: o.metricsAddress, SecureServing: true, CertDir: o.metricsCertDir,
 			TLSOpts:        []func(*tls.Config){o.tls},
@@ -175,6 +177,17 @@ func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Le
 		return nil, fmt.Errorf("adding the readiness check: %w", err)
 	}
 	return mgr, nil
+}
+
+// cacheOptions returns what the manager caches. Nodes are in a cache of their own: that of a namespace looks up the scope of an object at each Get, and drops the
+// options of a Get of one without a namespace, client.UnsafeDisableDeepCopy among them.
+func cacheOptions(o options) cache.Options {
+	return cache.Options{
+		SyncPeriod:        &o.syncPeriod,
+		DefaultNamespaces: map[string]cache.Config{o.namespace: {}},
+		DefaultTransform:  withoutBulk,
+		ByObject:          map[client.Object]cache.ByObject{&corev1.Node{}: {}},
+	}
 }
 
 // withoutBulk takes from an object what no controller reads: its managed fields, and of a Node the images on it, which are most of what it is.

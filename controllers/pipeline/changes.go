@@ -5,8 +5,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// Changes filters for what happens to objects that others are reconciled for: neither that a watch begins, nor a resync. At both, those others are
-// reconciled for themselves, and each of thousands of objects would only be looked up for a request that is there already.
+// Changes filters the events of objects that a controller watches for the sake of its own: it leaves out those of the initial list and of resyncs. At both,
+// the controller's own objects are reconciled anyway, and each of thousands of events would only add a request that is there already.
 func Changes() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },

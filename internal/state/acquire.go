@@ -201,8 +201,8 @@ func (s *Store) mayTake(key Key, head *corev1.Secret, options AcquireOptions) er
 	return &LockedError{Key: key, Lock: *held}
 }
 
-// take writes the head; a conflict means that somebody, perhaps an earlier attempt of this very call, was faster. A write that was sent is waited for though
-// ctx ends, as it does when the manager stops: nobody would know of a lock that it has taken, and it would be held until another leader breaks it.
+// take writes the head; a conflict means that somebody, perhaps an earlier attempt of this very call, was faster. A write that was sent is waited for, an
+// attemptLimit at most, though ctx ends, as it does when the manager stops: a lock that it has taken would stay until another leader breaks it.
 func (s *Store) take(ctx context.Context, wanted *corev1.Secret, missing bool) (*corev1.Secret, error) {
 	verb := s.update
 	if missing {

@@ -21,7 +21,7 @@ var fleets = flag.String("fleets", "100,1000", "numbers of Machines that fleets 
 
 var fleetText = template.Must(template.New("fleet").Parse(`A MachineSet of the kubemark module goes from 0 to so many Machines with OpenTofu, 4 runs at a time, idles for {{.Idle}}, in which no drift check, inventory or regular reconcile of all (` + "`--sync-period`" + `) falls due, its manager is restarted twice, first to reconcile all Machines each minute for a while, and it goes
 back to 0 ({{.Machine}}). The simulated kubelets renew their leases every {{.Renewal}}, and not every 10 s as real ones do, since that would take a control plane on the same cores more than all else. CPU seconds are the manager's with all their children; the API server's are not in them. A restarted manager is quiet when it leads, has reconciled every
-Machine, and no queue has anything left. A core's share when idle is what an idle minute and a reconcile of all each 10 minutes, as by default, take together.
+Machine, and no queue has anything left. "idle: % of a core" is the idle minute and a reconcile of all each 10 minutes, the default, together.
 
 | Machines | up, s | down, s | CPU s a Machine, up | down | idle: CPU s a minute | started | all reconciled again: CPU s | idle: % of a core | restart: quiet after, s | CPU s | started | MiB by then | memory at the peak, MiB |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|
