@@ -10,6 +10,10 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 PACKAGES ?= ./...
 TESTFLAGS ?=
 
+# All but the race detector compiles as hack/tools.sh does, so that a package that several programs, tests and linters need is compiled once.
+export CGO_ENABLED := 0
+export GOFLAGS := $(strip $(shell go env GOFLAGS) -trimpath)
+
 # Where hack/tools.sh looks for an installed control plane first. What fits gets a link in bin/, from which everything is taken.
 INSTALLED_ASSETS := $(if $(filter undefined,$(origin KUBEBUILDER_ASSETS)),,$(KUBEBUILDER_ASSETS))
 override KUBEBUILDER_ASSETS := $(CURDIR)/bin
@@ -53,8 +57,8 @@ $(TOOLS_FOR:%=tools-%): tools-%:
 .PHONY: build
 build: ## Build the project's own binaries into bin/.
 	@mkdir -p bin
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ ./cmd/... ./hack/devcluster ./hack/demo ./hack/demogardener
-	cd gardener && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o ../bin/ ./cmd/... github.com/gardener/machine-controller-manager/cmd/machine-controller-manager
+	go build -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ ./cmd/... ./hack/devcluster ./hack/demo ./hack/demogardener
+	cd gardener && go build -ldflags "-s -w" -o ../bin/ ./cmd/... github.com/gardener/machine-controller-manager/cmd/machine-controller-manager
 
 # What the image is built for, such as "linux/amd64 linux/arm64"; this machine's architecture when empty. Where it is pushed to.
 PLATFORMS ?=
@@ -82,7 +86,7 @@ PLUGIN_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 .PHONY: install-plugin
 install-plugin: ## Make `kubectl machine` work, with completion: a link in PLUGIN_DIR (~/.local/bin).
 	@mkdir -p bin "$(PLUGIN_DIR)"
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ ./cmd/kubectl-machine
+	go build -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ ./cmd/kubectl-machine
 	@ln -sfn "$(CURDIR)/bin/kubectl-machine" "$(PLUGIN_DIR)/kubectl-machine"
 	@printf '#!/bin/sh\nexec kubectl machine __complete "$$@"\n' >"$(PLUGIN_DIR)/kubectl_complete-machine"
 	@chmod +x "$(PLUGIN_DIR)/kubectl_complete-machine"
@@ -113,8 +117,8 @@ new-module: ## Lay down a new provider module: make new-module NAME=x [DIR=modul
 # Most of it is waiting for engines, so that more packages than processors are tested at a time.
 .PHONY: test
 test: tools-test ## Unit and integration tests, with the race detector, on a real API server and engine. The plans of test/manifests are left to test-modules.
-	go test -race -timeout 40m -p 4 -skip '^TestManifests' $(TESTFLAGS) $(PACKAGES)
-	$(if $(filter ./...,$(PACKAGES)),cd gardener && go test -race -timeout 10m $(TESTFLAGS) ./...)
+	CGO_ENABLED=1 go test -race -timeout 40m -p 4 -skip '^TestManifests' $(TESTFLAGS) $(PACKAGES)
+	$(if $(filter ./...,$(PACKAGES)),cd gardener && CGO_ENABLED=1 go test -race -timeout 10m $(TESTFLAGS) ./...)
 
 .PHONY: test-modules
 test-modules: tools-test-modules ## Check every provider module and stack, offline: contract, format, validation, its own tests, and the plans of test/manifests.
@@ -123,11 +127,11 @@ test-modules: tools-test-modules ## Check every provider module and stack, offli
 
 .PHONY: e2e
 e2e: tools-e2e build ## The whole story against the built binaries on the development cluster.
-	go test -tags e2e -count 1 -timeout 40m -v ./test/e2e $(TESTFLAGS)
+	go test -tags e2e -count 1 -timeout 60m -v ./test/e2e $(TESTFLAGS)
 
 .PHONY: e2e-pulumi
 e2e-pulumi: tools-e2e-pulumi build ## The same story with Machines that run on Pulumi.
-	E2E_ENGINE=pulumi go test -tags e2e -count 1 -timeout 40m -v ./test/e2e $(TESTFLAGS)
+	E2E_ENGINE=pulumi go test -tags e2e -count 1 -timeout 60m -v ./test/e2e $(TESTFLAGS)
 
 .PHONY: e2e-upgrade
 e2e-upgrade: tools-e2e-upgrade build ## A hundred Machines while the operator is upgraded, from this release to itself or from a commit (UPGRADE_FROM=v0.1.0).

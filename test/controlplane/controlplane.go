@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -184,13 +183,20 @@ func Scheme() (*kubernetes.Scheme, error) {
 	return scheme, nil
 }
 
-// repositoryRoot is found from where this file was compiled.
+// repositoryRoot is above the working folder, which go test sets to that of the package. Where this file was compiled is not known with -trimpath.
 func repositoryRoot() (string, error) {
-	_, file, _, ok := runtime.Caller(0)
-	if !ok || !filepath.IsAbs(file) {
-		return "", errors.New("finding the repository: the test was built with -trimpath; build it without")
+	began, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("finding the repository: %w", err)
 	}
-	return filepath.Join(filepath.Dir(file), "..", ".."), nil
+	for folder := began; ; folder = filepath.Dir(folder) {
+		if _, err := os.Stat(filepath.Join(folder, "hack", "tools.sh")); err == nil {
+			return folder, nil
+		}
+		if folder == filepath.Dir(folder) {
+			return "", fmt.Errorf("finding the repository: neither %s nor a folder above it has hack/tools.sh; start the test in the repository", began)
+		}
+	}
 }
 
 // assetsDirectory returns the folder of the binaries: configured if set, the repository's bin otherwise.
