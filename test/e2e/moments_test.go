@@ -21,6 +21,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 	"github.com/machine-iac/machine-iac-operator/test/apiproxy"
+	"github.com/machine-iac/machine-iac-operator/test/chaos"
 )
 
 // aManagerKilledInAnUp kills the manager at five moments of one create with Pulumi. Each is held still: by a proxy before the API server
@@ -36,7 +37,7 @@ func aManagerKilledInAnUp() {
 	BeforeEach(func() { name = "held-" + randomText()[:6] }) // no Machine's name comes twice
 
 	// makes makes the Machine, with a provider that goes through the proxy.
-	makes := func(ctx context.Context) { w.create(ctx, w.machine(name, credentialsFrom(proxySecret))) }
+	makes := func(ctx context.Context) { w.create(ctx, w.machine(name, credentialsFrom(proxySecret), chaos.Quicken)) }
 	// recovers expects that the Machine gets to Running with one instance, that Pulumi made it in the last run unless it was made already,
 	// and that nothing is left once the Machine is deleted.
 	recovers := func(ctx context.Context, made ...types.UID) {

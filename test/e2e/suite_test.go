@@ -21,7 +21,7 @@ import (
 )
 
 // suiteTimeout is below that of go test, so that what was started is stopped.
-const suiteTimeout = 35 * time.Minute
+const suiteTimeout = 55 * time.Minute
 
 func TestStory(t *testing.T) {
 	if !engineKnown() {
