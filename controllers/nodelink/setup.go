@@ -162,15 +162,13 @@ func deletions() predicate.Predicate {
 	}
 }
 
-// updates lets through objects that come, updates that matter, and the informer's repeats, of what is not being deleted.
+// updates lets through objects that come and updates that matter, of what is not being deleted. The informer's repeats do not: a Node is linked by what the
+// cache has of Nodes and Machines, whose changes are events.
 func updates(matter func(before, after client.Object) bool) predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return e.Object.GetDeletionTimestamp().IsZero() },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			if !e.ObjectNew.GetDeletionTimestamp().IsZero() {
-				return false
-			}
-			return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() || matter(e.ObjectOld, e.ObjectNew)
+			return e.ObjectNew.GetDeletionTimestamp().IsZero() && matter(e.ObjectOld, e.ObjectNew)
 		},
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },
