@@ -190,10 +190,11 @@ func cacheOptions(o options) cache.Options {
 	}
 }
 
-// withoutBulk takes from an object what no controller reads: its managed fields, and of a Node the images on it, which are most of what it is.
+// withoutBulk takes from an object what no controller reads: its managed fields, and of a Node most of its status.
 func withoutBulk(object any) (any, error) {
 	if node, ok := object.(*corev1.Node); ok {
-		node.Status.Images = nil
+		read := node.Status
+		node.Status = corev1.NodeStatus{Conditions: read.Conditions, Addresses: read.Addresses, VolumesAttached: read.VolumesAttached}
 	}
 	return cache.TransformStripManagedFields()(object)
 }

@@ -97,6 +97,7 @@ func (s *Secrets) keep(some []corev1.Secret) {
 	for i := range some {
 		name := client.ObjectKeyFromObject(&some[i])
 		if _, changed := s.changed[name]; !changed {
+			some[i].ManagedFields = nil
 			s.read[name] = some[i].DeepCopy() // so that what was taken does not keep its page
 		}
 	}
