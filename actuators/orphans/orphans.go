@@ -25,8 +25,10 @@ import (
 )
 
 const (
-	// interval is how often states are compared with Machines. A destroy whose Machine is gone waits for that at most before it begins.
+	// interval is how often states are compared with Machines, few of them. A destroy whose Machine is gone waits for that at most before it begins.
 	interval = 2 * time.Minute
+	// intervalEach is how long it is for each of many states, so that a manager at rest, and the API server, do not spend more on more of them.
+	intervalEach = 60 * time.Millisecond
 	// destroyInterval is how often that is done while a state is to be destroyed that is still there: nothing else repeats a run that had to wait
 	// for a lock, or failed.
 	destroyInterval = 15 * time.Second
@@ -119,6 +121,9 @@ func pause(passes int, next time.Duration) time.Duration {
 	return next
 }
 
+// intervalFor returns how often so many states are compared with Machines.
+func intervalFor(states int) time.Duration { return max(interval, time.Duration(states)*intervalEach) }
+
 // Check passes over the states once, and returns when to do it again.
 func (o *Orphans) Check(ctx context.Context) (next time.Duration, err error) {
 	heads, err := o.Store.List(ctx, o.Namespace)
@@ -131,7 +136,7 @@ func (o *Orphans) Check(ctx context.Context) (next time.Duration, err error) {
 }
 
 func (o *Orphans) report(ctx context.Context, heads []state.Head) (next time.Duration, err error) {
-	next = interval
+	next = intervalFor(len(heads))
 	orphaned, err := o.find(ctx, heads)
 	if err != nil {
 		return next, err

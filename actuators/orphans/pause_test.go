@@ -19,3 +19,11 @@ func TestTheSecondPassComesSoon(t *testing.T) {
 		}
 	}
 }
+
+func TestManyStatesAreLookedAtLessOften(t *testing.T) {
+	for states, want := range map[int]time.Duration{0: interval, 2000: interval, 5000: 5 * time.Minute} {
+		if got := intervalFor(states); got != want {
+			t.Errorf("%d states are looked at every %s, want %s", states, got, want)
+		}
+	}
+}

@@ -169,7 +169,7 @@ func (o *orphanOptions) runDestroy(command *cobra.Command, names []string) error
 		fmt.Fprintf(command.OutOrStdout(), "the destroy of %s is requested\n", found.Name())
 		return nil
 	}
-	fmt.Fprintln(command.ErrOrStderr(), "note: the destroy is requested; the operator looks at the states every two minutes")
+	fmt.Fprintln(command.ErrOrStderr(), "note: the destroy is requested; the operator looks at the states every two minutes, at thousands less often")
 	if err := r.waitUntilGone(command, o.wait); err != nil {
 		return err
 	}
