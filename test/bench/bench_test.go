@@ -96,7 +96,7 @@ func TestBench(t *testing.T) {
 				return
 			}
 			b.scale(t, *idle)
-			result.idle = b.watchIdle(t)
+			result.idle = b.watchIdle(t, 10*time.Second, *idleFor)
 			result.idleMiB = peakOf(b.manager.PID())
 		})
 	}
@@ -279,12 +279,12 @@ func (b *bench) metrics(t *testing.T) string {
 }
 
 // watchIdle lets the manager settle, and measures while nothing happens.
-func (b *bench) watchIdle(t *testing.T) cost {
+func (b *bench) watchIdle(t *testing.T, settling, watched time.Duration) cost {
 	t.Helper()
-	pause(t, 10*time.Second)
+	pause(t, settling)
 	before := cost{cpu: cpuOf(b.manager.PID()), starts: b.starts(t)}
-	pause(t, *idleFor)
-	c := cost{wall: *idleFor, cpu: cpuOf(b.manager.PID()) - before.cpu, starts: b.starts(t) - before.starts}
+	pause(t, watched)
+	c := cost{wall: watched, cpu: cpuOf(b.manager.PID()) - before.cpu, starts: b.starts(t) - before.starts}
 	if c.starts > 0 {
 		t.Errorf("an idle manager started %v processes", c.starts)
 	}

@@ -19,9 +19,9 @@ import (
 
 var fleets = flag.String("fleets", "100,1000", "numbers of Machines that fleets have, separated by commas; 100,1000,5000 takes about an hour")
 
-var fleetText = template.Must(template.New("fleet").Parse(`A MachineSet of the kubemark module goes from 0 to so many Machines with OpenTofu, 4 runs at a time, idles for {{.Idle}}, in which no drift check, inventory or regular reconcile of all (` + "`--sync-period`" + `) falls due, its manager is restarted twice, first to reconcile all Machines each minute for a while, and it goes
-back to 0 ({{.Machine}}). The simulated kubelets renew their leases every {{.Renewal}}, and not every 10 s as real ones do, since that would take a control plane on the same cores more than all else. CPU seconds are the manager's with all their children; the API server's are not in them. A restarted manager is quiet when it leads, has reconciled every
-Machine, and no queue has anything left. "idle: % of a core" is the idle minute and a reconcile of all each 10 minutes, the default, together.
+var fleetText = template.Must(template.New("fleet").Parse(`A MachineSet of the kubemark module goes from 0 to so many Machines with OpenTofu, 4 runs at a time, its manager is restarted twice, first to reconcile all Machines every {{.Often}} for a while, idles, and the MachineSet goes back to 0 ({{.Machine}}).
+CPU seconds are the manager's with all their children; the API server's are not in them. The simulated kubelets renew their leases every {{.Renewal}}, and not every 10 s as real ones do, since that would take a control plane on the same cores more than all else. A restarted manager is quiet when it leads, has reconciled every
+Machine, and no queue has anything left. It idles from a minute after its start, for as long as it takes until it has looked at all states once more, in which no drift check, inventory or regular reconcile of all (` + "`--sync-period`" + `) falls due. "idle: % of a core" is that and a reconcile of all each 10 minutes, the default, together.
 
 | Machines | up, s | down, s | CPU s a Machine, up | down | idle: CPU s a minute | started | all reconciled again: CPU s | idle: % of a core | restart: quiet after, s | CPU s | started | MiB by then | memory at the peak, MiB |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|
@@ -33,7 +33,7 @@ The CPU seconds of a fleet from 0 up and back to 0 grow with the power **{{print
 const (
 	// defaultResync is the default of --sync-period; often is how long that is where it is measured, and never where it should not matter.
 	defaultResync = 10 * time.Minute
-	often         = time.Minute
+	often         = 30 * time.Second
 	never         = 24 * time.Hour
 )
 
@@ -82,7 +82,7 @@ func TestFleet(t *testing.T) {
 		return
 	}
 	writePage(t, page.Section{Title: "What fleets cost", Text: filled(t, fleetText, map[string]any{
-		"Machine": page.Machine(), "Idle": *idleFor, "Renewal": fleetLease / 4, "Fleets": all, "Exponent": exponent(all),
+		"Machine": page.Machine(), "Often": often, "Renewal": fleetLease / 4, "Fleets": all, "Exponent": exponent(all),
 	})})
 }
 
@@ -90,20 +90,26 @@ func measureFleet(t *testing.T, l *lab.Lab, number int) fleet {
 	t.Helper()
 	b := open(t, l, "--inventory-interval=0", "--sync-period="+never.String())
 	f := fleet{Machines: number, Up: spendingOf(b.scale(t, number))}
-	f.Idle = spendingOf(b.watchIdle(t))
 	f.MiB = peakOf(b.manager.PID())
 	b.restart(t, "--sync-period="+often.String())
 	b.untilQuiet(t, number)
-	f.Resync = b.watchResync(t, number, f.Idle)
+	again := b.watchResync(t, number)
 	began := b.restart(t, "--sync-period="+never.String())
 	b.untilQuiet(t, number)
-	t.Logf("until the restart: %+v", f)
 	f.Quiet = spending{Wall: time.Since(began), CPU: cpuOf(b.manager.PID()), Starts: b.starts(t)}
 	f.QuietMiB = peakOf(b.manager.PID())
+	f.Idle = spendingOf(b.watchIdle(t, time.Minute, betweenLooks(number)))
+	f.Resync = again.each(f.Idle, number)
+	t.Logf("until all are deleted: %+v", f)
 	f.Down = spendingOf(b.scale(t, 0))
 	f.MiB = max(f.MiB, peakOf(b.manager.PID()))
 	t.Logf("%+v", f)
 	return f
+}
+
+// betweenLooks is how long a manager with so many Machines does not look at their states (intervalFor in actuators/orphans). It does once in that time.
+func betweenLooks(number int) time.Duration {
+	return max(2*time.Minute, time.Duration(number)*60*time.Millisecond)
 }
 
 // restart ends the manager and starts it again, with flags that come after those it had. It returns when that began.
@@ -129,19 +135,29 @@ func (b *bench) restart(t *testing.T, flags ...string) time.Time {
 	return began
 }
 
-// watchResync returns the CPU time of a reconcile of all, beyond what an idle manager takes anyway. It counts reconciles, since a resync is not punctual.
-func (b *bench) watchResync(t *testing.T, number int, idle spending) time.Duration {
+// repeated is what reconciles have taken in some time, with what a manager at rest takes.
+type repeated struct {
+	wall, cpu  time.Duration
+	reconciled float64
+}
+
+// each returns the CPU time of one reconcile of all, beyond what the manager takes at rest anyway.
+func (r repeated) each(idle spending, number int) time.Duration {
+	taken := r.cpu - time.Duration(float64(idle.CPU)*r.wall.Seconds()/idle.Wall.Seconds())
+	return max(0, time.Duration(float64(taken)*float64(number)/r.reconciled))
+}
+
+// watchResync measures while all are reconciled again. It counts reconciles, since a resync is not punctual.
+func (b *bench) watchResync(t *testing.T, number int) repeated {
 	t.Helper()
 	watched := 5 * often / 2
 	before, cpu := b.reconciled(t), cpuOf(b.manager.PID())
 	pause(t, watched)
-	taken, reconciled := cpuOf(b.manager.PID())-cpu, b.reconciled(t)-before
-	if reconciled < float64(number) {
-		t.Errorf("%v reconciles of %d Machines in %s with --sync-period=%s", reconciled, number, watched, often)
-		return 0
+	r := repeated{wall: watched, cpu: cpuOf(b.manager.PID()) - cpu, reconciled: b.reconciled(t) - before}
+	if r.reconciled < float64(number) {
+		t.Fatalf("%v reconciles of %d Machines in %s with --sync-period=%s", r.reconciled, number, watched, often)
 	}
-	taken -= time.Duration(float64(idle.CPU) * watched.Seconds() / idle.Wall.Seconds())
-	return max(0, time.Duration(float64(taken)*float64(number)/reconciled))
+	return r
 }
 
 // reconciled returns how often Machines were reconciled.
