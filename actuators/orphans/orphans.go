@@ -32,6 +32,9 @@ const (
 	// destroyInterval is how often that is done while a state is to be destroyed that is still there: nothing else repeats a run that had to wait
 	// for a lock, or failed.
 	destroyInterval = 15 * time.Second
+	// firstPassEach is how long the first pass is put off for each Machine: when a manager begins to lead it reconciles all of them, and is done with
+	// one in that time.
+	firstPassEach = 2 * time.Millisecond
 	// secondPass is how long after the first pass the second is made.
 	secondPass = 30 * time.Second
 )
@@ -99,20 +102,31 @@ func (o *Orphans) NeedLeaderElection() bool { return true }
 
 // Start passes over the states until ctx ends.
 func (o *Orphans) Start(ctx context.Context) error {
+	wait := o.firstPass(ctx)
 	for passes := 1; ; passes++ {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
 		next, err := o.Check(ctx)
 		if err != nil && ctx.Err() == nil {
 			o.Logger.Error(err, "Checking the states")
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(pause(passes, next)):
-		}
+		wait = pause(passes, next)
 	}
 }
 
-// pause returns how long to wait after that many passes. The first is made as soon as this process leads: Machines whose instance another process has
+// firstPass returns how long to wait before the first pass, in which the Machines are reconciled that there are.
+func (o *Orphans) firstPass(ctx context.Context) time.Duration {
+	machines, err := o.cached(ctx)
+	if err != nil {
+		return 0 // the pass lists them itself, and reports this
+	}
+	return time.Duration(len(machines)) * firstPassEach
+}
+
+// pause returns how long to wait after that many passes. The first is made soon after this process leads: Machines whose instance another process has
 // destroyed go right afterwards, and an empty state may stay that it had not deleted yet.
 func pause(passes int, next time.Duration) time.Duration {
 	if passes == 1 {

@@ -25,6 +25,14 @@ type garbage struct {
 	reading time.Duration
 }
 
+// newGarbage has little of it come together from now on: the caches are filled before Start.
+func newGarbage(reading time.Duration) garbage {
+	if _, set := os.LookupEnv("GOGC"); !set {
+		debug.SetGCPercent(littleGarbage)
+	}
+	return garbage{reading: reading}
+}
+
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (garbage) NeedLeaderElection() bool { return false }
 
@@ -36,7 +44,7 @@ func (g garbage) Start(ctx context.Context) error {
 	ticker := time.NewTicker(heapInterval)
 	defer ticker.Stop()
 	began := time.Now()
-	for allowed := usualGarbage; ; {
+	for allowed := 0; ; {
 		if wanted := garbageFor(time.Since(began) < g.reading, heapInUse()); wanted != allowed {
 			allowed = wanted
 			debug.SetGCPercent(allowed)

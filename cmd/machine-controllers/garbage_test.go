@@ -65,8 +65,12 @@ func TestGarbageIsCollectedEarlierWhileAllIsRead(t *testing.T) {
 	}
 	for reading, want := range map[time.Duration]int{time.Hour: littleGarbage, 0: usualGarbage} {
 		debug.SetGCPercent(usualGarbage)
+		g := newGarbage(reading)
+		if got := debug.SetGCPercent(littleGarbage); got != littleGarbage {
+			t.Errorf("before it starts, garbage is collected at %d percent, want %d", got, littleGarbage)
+		}
 		ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		err := garbage{reading: reading}.Start(ctx)
+		err := g.Start(ctx)
 		stop()
 		if got := debug.SetGCPercent(usualGarbage); err != nil || got != want {
 			t.Errorf("with %s to read, garbage is collected at %d percent (%v), want %d", reading, got, err, want)

@@ -97,7 +97,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	engines := &trackedActuator{Actuator: actuator}
-	runnables := []manager.Runnable{given.Store.Preload(o.namespace), garbage{reading: readingTime}, engines, budget}
+	runnables := []manager.Runnable{given.Store.Preload(o.namespace), newGarbage(readingTime), engines, budget}
 	if err := add(mgr, append(runnables, newOrphans(mgr, given, actuator, leader.Epoch().Holder, o)...)); err != nil {
 		return err
 	}
