@@ -28,7 +28,7 @@ var (
 const unboundedFor = 2 * time.Minute
 
 var memoryText = template.Must(template.New("memory").Parse(`A MachineSet of the kubemark module goes from 0 to {{.Machines}} and back, while the control group of the manager and its engines has {{.Limit}} MiB and up to {{.Runs}} runs may
-execute at a time ({{.Machine}}). The manager finds the limit by itself, and lets runs wait. The second row is the same with ` + "`--memory-limit=0`" + `, until the kernel kills.
+execute at a time ({{.Machine}}). The manager finds the limit by itself, and lets runs wait. Of these, a batch counts as one, and in the last column as its runs. The second row is the same with ` + "`--memory-limit=0`" + `, until the kernel kills.
 
 | runs | killed for want of memory | wall, s | most runs at a time |
 |---|---|---|---|
