@@ -50,9 +50,7 @@ func (o *Orphans) rewriteStates(ctx context.Context, heads []state.Head) error {
 	for _, one := range unsaved {
 		try(state.Key{Namespace: one.Namespace, Name: one.Name}, func() (bool, error) { return o.Store.RewriteOrphan(ctx, one) })
 	}
-	if left == 0 && problem == nil && ctx.Err() == nil {
-		o.rewriting = rewriting{over: true}
-	}
+	o.rewriting.over = left == 0 && problem == nil && ctx.Err() == nil
 	if written > 0 || left > 0 {
 		o.Logger.Info("States were encrypted, or written with the key of now", "written", written, "left", left)
 	}
