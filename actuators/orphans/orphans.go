@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// interval is how often states are compared with Machines, few of them. A destroy whose Machine is gone waits for that at most before it begins.
+	// interval is how often states are compared with Machines, up to 2,000 of them. A destroy whose Machine is gone waits for the next time.
 	interval = 2 * time.Minute
-	// intervalEach is how long it is for each of many states, so that a manager at rest, and the API server, do not spend more on more of them.
+	// intervalEach, times the number of states, is how often more of them are, so that a manager at rest, and the API server, do not spend more on more of them.
 	intervalEach = 60 * time.Millisecond
 	// destroyInterval is how often that is done while a state is to be destroyed that is still there: nothing else repeats a run that had to wait
 	// for a lock, or failed.

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
 func TestTheSecondPassComesSoon(t *testing.T) {
@@ -33,6 +35,22 @@ func TestManyStatesAreLookedAtLessOften(t *testing.T) {
 		if got := intervalFor(states); got != want {
 			t.Errorf("%d states are looked at every %s, want %s", states, got, want)
 		}
+	}
+}
+
+// saved is an Actuator without states that could not be saved.
+type saved struct{ Actuator }
+
+func (saved) UnsavedStates(context.Context, string) ([]state.Orphan, error) { return nil, nil }
+
+func TestAPassOverManyStatesSaysWhenTheNextIs(t *testing.T) {
+	var heads []state.Head
+	for i := range 5000 {
+		heads = append(heads, state.Head{Key: state.KeyFor("n", types.UID(fmt.Sprint("uid-", i)))})
+	}
+	next, err := New(Options{Cache: listed{machines: 5000}, Actuator: saved{}}).report(t.Context(), heads)
+	if err != nil || next != 5*time.Minute {
+		t.Errorf("the next pass comes after %s (%v), want 5 minutes", next, err)
 	}
 }
 
@@ -63,5 +81,14 @@ func TestTheFirstPassLeavesManyMachinesTime(t *testing.T) {
 		if got := New(Options{Cache: tc.cache}).firstPass(t.Context()); got != tc.want {
 			t.Errorf("with %d Machines (%v) the first pass is made after %s, want %s", tc.cache.machines, tc.cache.fails, got, tc.want)
 		}
+	}
+}
+
+// TestStartPutsTheFirstPassOff: a pass would need the Store, which is not there.
+func TestStartPutsTheFirstPassOff(t *testing.T) {
+	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stop()
+	if err := New(Options{Cache: listed{machines: 5000}}).Start(ctx); err != nil {
+		t.Error(err)
 	}
 }

@@ -97,8 +97,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	engines := &trackedActuator{Actuator: actuator}
-	runnables := []manager.Runnable{given.Store.Preload(o.namespace), newGarbage(readingTime), engines, budget}
-	if err := add(mgr, append(runnables, newOrphans(mgr, given, actuator, leader.Epoch().Holder, o)...)); err != nil {
+	if err := add(mgr, append(newOrphans(mgr, given, actuator, leader.Epoch().Holder, o), given.Store.Preload(o.namespace), newGarbage(readingTime), engines, budget)); err != nil {
 		return err
 	}
 	if err := addControllers(ctx, mgr, dependencies{actuator: actuator, pool: pool, options: o}); err != nil {

@@ -38,7 +38,7 @@ list. A destroy would remove these; without the state, nothing would know of the
 state, as the last inventory has found them. NAME is the name or the UID of the Machine that is gone, the Secret, or the instance.
 
 With --destroy, the operator is asked to destroy what one state lists, as if its Machine were deleted. It decides again itself, does it at its next
-look at the states, every two minutes, and repeats what fails. An instance without a state is adopted first, as a Machine that is made for that and then
+look at the states, every two minutes (at thousands less often), and repeats what fails. An instance without a state is adopted first, as a Machine that is made for that and then
 deleted, so that all is found that belongs to it, and that its Node is drained.
 
 With --adopt-as, a state is given to the Machine of its name, and an instance is adopted by a new Machine. A Machine that is not there is made: like
