@@ -11,7 +11,6 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
@@ -75,13 +74,13 @@ func (a *Actuator) publishAdoption(o *observation, outcome error) {
 	condition := metav1.Condition{Type: adoptedCondition, LastTransitionTime: metav1.NewTime(a.clock.Now())}
 	switch {
 	case o.facts.Foreign():
-		condition.Status, condition.Reason = metav1.ConditionFalse, adoptionReason(o.facts)
+		condition.Status, condition.Reason = metav1.ConditionFalse, reporting.AdoptionReason(o.facts)
 		if outcome != nil {
 			condition.Message = outcome.Error()
 		}
-		o.status.Adoption = adoptionStatus(o.facts.Record.AdoptionPlan)
+		o.status.Adoption = reporting.AdoptionStatus(o.facts.Record.AdoptionPlan)
 		if refused := cannotAdopt(o); refused != "" {
-			condition.Reason, o.status.Adoption = adoptionRefused, a.refusedUnplanned(o, refused)
+			condition.Reason, o.status.Adoption = reporting.AdoptionRefused, a.refusedUnplanned(o, refused)
 		}
 	case o.facts.Adopted() && o.facts.HasInstance():
 		condition.Status, condition.Reason = metav1.ConditionTrue, "Adopted"
@@ -93,9 +92,6 @@ func (a *Actuator) publishAdoption(o *observation, outcome error) {
 	}
 	meta.SetStatusCondition(&o.status.Conditions, condition)
 }
-
-// adoptionRefused is the reason of the condition Adopted where an adoption is refused.
-const adoptionRefused = "Refused"
 
 // cannotAdopt returns why an adoption that is requested is refused whatever there is; empty where it can be planned, or is not requested.
 func cannotAdopt(o *observation) string {
@@ -120,34 +116,4 @@ func (a *Actuator) refusedUnplanned(o *observation, why string) *v1alpha1.Adopti
 		return before
 	}
 	return &v1alpha1.AdoptionStatus{PlannedAt: metav1.NewTime(a.clock.Now()), Refused: why}
-}
-
-// adoptionReason returns why an instance is not adopted, in one word.
-func adoptionReason(f *lifecycle.Facts) string {
-	planned := f.Record.AdoptionPlan
-	switch {
-	case f.Adoption.Adoption == lifecycle.AdoptionRelease:
-		return "Released"
-	case f.Adoption.Misread != "":
-		return "InvalidAnnotation"
-	case !f.Adoption.Requested():
-		return "NotRequested"
-	case planned == nil || planned.At.IsZero():
-		return "InProgress"
-	case planned.Refused != "":
-		return adoptionRefused
-	case f.Adoption.Adoption == lifecycle.AdoptionPlan:
-		return "Planned"
-	}
-	return "InProgress"
-}
-
-func adoptionStatus(planned *record.PlannedAdoption) *v1alpha1.AdoptionStatus {
-	if planned == nil || planned.At.IsZero() {
-		return nil
-	}
-	return &v1alpha1.AdoptionStatus{
-		PlannedAt: metav1.NewTime(planned.At), Imports: planned.Imports, Creates: planned.Creates, Changes: planned.Changes,
-		Differences: planned.Differences, Refused: planned.Refused,
-	}
 }

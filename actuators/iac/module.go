@@ -3,6 +3,7 @@ package iac
 import (
 	"context"
 	"errors"
+	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
@@ -34,4 +35,14 @@ func (a *Actuator) Capacity(_ context.Context, machine *machinev1beta1.Machine) 
 		return nil, actuators.InvalidConfiguration("%s.%s", render.ValuesPath(machine), err)
 	}
 	return &actuators.Capacity{CPU: size.CPU, MemoryMiB: size.MemoryMiB, GPU: size.GPU, Architecture: size.Architecture}, nil
+}
+
+// VolumeWait implements actuators.VolumeWaiter. It is what the module says that serves the Machine now, also where the instance was made with another
+// one. Where none does, there is no wait: Delete reports why nothing can be deleted.
+func (a *Actuator) VolumeWait(machine *machinev1beta1.Machine) time.Duration {
+	_, serving, err := a.desired.Complete(machine)
+	if err != nil || serving == nil {
+		return 0
+	}
+	return serving.VolumeWait()
 }
