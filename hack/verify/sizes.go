@@ -27,7 +27,6 @@ var smallPackages = map[string]string{
 	"internal/cluster/events": "shared by controllers and actuators, which may not import one another",
 	"internal/logs":           "shared by the programs, which may not import one another",
 	"internal/keyfile":        "shared by the stores of modules and of states, which know nothing of each other",
-	"internal/state/preload":  "knows no states, so that these need not know when reading ahead is safe",
 	"internal/plan/text":      "shared by the steps of a plan, which may not import one another",
 	"install":                 "carries the embed.FS of the folder that it is in",
 	"modules":                 "carries the embed.FS of the folder that it is in",

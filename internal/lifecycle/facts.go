@@ -24,10 +24,12 @@ const stateOnlyType = "terraform_data"
 type Facts struct {
 	// Gone says that there is no Machine of this UID any more, Deleting that it is being deleted.
 	Gone, Deleting bool
-	// Stored says that there is a state Secret. Without one, Record, State, Raw, Lock and Inputs are zero.
+	// Stored says that there is a state Secret. Without one, Version, Record, State, Raw, Lock and Inputs are zero.
 	Stored bool
-	Record record.Record
-	State  *statefile.State
+	// Version is the resource version of that Secret.
+	Version string
+	Record  record.Record
+	State   *statefile.State
 	// Raw is the state as it is stored, Lock its lock; nil for none.
 	Raw  []byte
 	Lock *state.Lock
@@ -63,7 +65,8 @@ func NewFacts(machine *machinev1beta1.Machine, snapshot *state.Snapshot) (*Facts
 	if snapshot == nil {
 		return f, nil
 	}
-	f.Stored, f.Inputs, f.Raw, f.Lock = true, snapshot.Attachments[InputsAttachment], snapshot.Raw, snapshot.Lock
+	f.Stored, f.Version = true, snapshot.ResourceVersion
+	f.Inputs, f.Raw, f.Lock = snapshot.Attachments[InputsAttachment], snapshot.Raw, snapshot.Lock
 	var err error
 	if f.Record, err = record.Read(snapshot.Meta); err != nil {
 		return nil, fmt.Errorf("reading the Machine's state %s: %w", snapshot.Key, err)

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -15,10 +16,10 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// reads counts what is read one by one, and lists what is asked for together unless it fails.
+// reads counts what is read one by one and in lists, and lists what is asked for together unless it fails.
 type reads struct {
-	gets  int
-	fails error
+	gets, lists int
+	fails       error
 	// listed, if set, runs after each list.
 	listed func()
 }
@@ -30,6 +31,7 @@ func (r *reads) client() client.Client {
 			return c.Get(ctx, key, object, options...)
 		},
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			r.lists++
 			if r.fails != nil {
 				return r.fails
 			}
@@ -126,5 +128,67 @@ var _ = Describe("States that are read together", func() {
 		begin(ctx)
 		Expect(serial(ctx, key)).To(Equal(uint64(1)))
 		Expect(api.gets).To(Equal(1))
+	})
+})
+
+var _ = Describe("States of which the versions are listed", func() {
+	var api *reads
+	var store *state.Store
+	var now *clocktesting.FakeClock
+
+	BeforeEach(func(ctx SpecContext) {
+		api, now = &reads{}, clocktesting.NewFakeClock(time.Now())
+		store = state.New(api.client(), state.Options{Clock: now})
+		preload := store.Preload(namespace)
+		ended := make(chan error, 1)
+		within, cancel := context.WithCancel(ctx)
+		go func() { ended <- preload.Start(within) }()
+		DeferCleanup(func() {
+			cancel()
+			Expect(<-ended).To(Succeed())
+		})
+	})
+
+	It("are unchanged until their version is another, and all found out in one list", func(ctx SpecContext) {
+		others := state.New(live, state.Options{})
+		versions := map[state.Key]string{}
+		for range 3 {
+			key := newKey()
+			session := acquire(ctx, others, key, run("r1"))
+			Expect(session.Put(ctx, body(1, 100, "this"))).To(Succeed())
+			Expect(session.Release(ctx, nil)).To(Succeed())
+			snapshot, err := store.Get(ctx, key)
+			Expect(err).NotTo(HaveOccurred())
+			versions[key] = snapshot.ResourceVersion
+		}
+		api.gets, api.lists = 0, 0
+		for key, version := range versions {
+			Expect(store.Unchanged(ctx, key, version)).To(BeTrue())
+		}
+		pages := api.lists
+		Expect(store.Unchanged(ctx, newKey(), "")).To(BeFalse(), "there is none")
+		Expect(api.lists).To(Equal(pages), "a list counts for all")
+		Expect(api.gets).To(BeZero())
+
+		for key, version := range versions {
+			session := acquire(ctx, others, key, run("r2"))
+			Expect(session.Release(ctx, state.MetaPatch{"changed": ptr.To("yes")})).To(Succeed())
+			now.Step(11 * time.Second)
+			Expect(store.Unchanged(ctx, key, version)).To(BeFalse())
+		}
+		Expect(api.lists).To(Equal(4 * pages))
+	})
+
+	It("are not said to be unchanged where they cannot be listed, and that is not tried for each", func(ctx SpecContext) {
+		api.fails = errors.New("no lists today")
+		for range 3 {
+			Expect(store.Unchanged(ctx, newKey(), "1")).To(BeFalse())
+		}
+		Expect(api.lists).To(BeNumerically("<=", 2), "one of them reads the states ahead")
+	})
+
+	It("are not said to be unchanged in another namespace, or without a namespace", func(ctx SpecContext) {
+		Expect(store.Unchanged(ctx, state.Key{Namespace: "another", Name: "tfstate-default-x"}, "1")).To(BeFalse())
+		Expect(state.New(live, state.Options{}).Unchanged(ctx, newKey(), "1")).To(BeFalse())
 	})
 })

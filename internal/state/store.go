@@ -84,6 +84,8 @@ type Store struct {
 	options Options
 	codec   layout.Codec
 	preload *preload.Secrets
+	// versions are those of the heads in the namespace of Preload.
+	versions *preload.Versions
 }
 
 // New returns a Store. The client must read the API server itself: with a cached one, a state could be decided upon that
@@ -95,10 +97,18 @@ func New(live client.Client, options Options) *Store {
 // Preload has the states of a namespace read together when this process begins to lead, for the first Get of each; whatever takes the lock reads the API
 // server. Call it before the Store is used, and add what it returns to the manager.
 func (s *Store) Preload(namespace string) *preload.Secrets {
-	s.preload = preload.New(preload.Options{
+	heads := preload.Options{
 		Client: s.client, Namespace: namespace, Labels: map[string]string{labelState: "true", LabelRole: RoleHead}, Clock: s.options.Clock, Logger: s.options.Logger,
-	})
+	}
+	s.preload, s.versions = preload.New(heads), preload.NewVersions(heads)
 	return s.preload
+}
+
+// Unchanged reports whether a state in the namespace of Preload has the resource version that its Snapshot had, as a list of all states says that is ten seconds
+// old at most. It is false where that cannot be said.
+func (s *Store) Unchanged(ctx context.Context, key Key, version string) bool {
+	now, err := s.versions.Of(ctx, key.object())
+	return err == nil && version != "" && now == version
 }
 
 // preloaded returns what was read ahead of a state; nil for nothing. What cannot be read may have been changed just then.

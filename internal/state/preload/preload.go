@@ -1,4 +1,5 @@
-// Package preload reads many Secrets together that are about to be asked for one by one, and hands out each once. It knows nothing of what is in them.
+// Package preload reads many Secrets together that are about to be asked for one by one, and hands out each once, or their versions. It knows nothing of what
+// is in them.
 package preload
 
 import (
