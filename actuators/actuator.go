@@ -41,6 +41,14 @@ type VolumeWaiter interface {
 	VolumeWait(machine *machinev1beta1.Machine) time.Duration
 }
 
+// UnchangedChecker is implemented by an actuator that can say of a settled Machine, for less than its verbs take, that they would find what they have found. A
+// regular reconcile of all Machines is then cheap.
+type UnchangedChecker interface {
+	// Unchanged reports whether all that Update was decided from is as it was, given that Update was the last verb for this very version of the Machine and
+	// has returned nil; false where that cannot be said for less than Update takes. after is how long that holds if nothing changes.
+	Unchanged(ctx context.Context, machine *machinev1beta1.Machine) (after time.Duration, unchanged bool)
+}
+
 // Rechecker is implemented by an actuator that wants to see a settled Machine again although no event calls for it, for
 // example because a drift check falls due.
 type Rechecker interface {

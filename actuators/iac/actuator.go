@@ -93,11 +93,13 @@ type Actuator struct {
 	recovery *recovery.Recovery
 	owners   instanceOwners
 	looks    lifecycle.Looks
+	bases    desired.Bases
 }
 
 var (
 	_ actuators.Actuator          = &Actuator{}
 	_ actuators.Rechecker         = &Actuator{}
+	_ actuators.UnchangedChecker  = &Actuator{}
 	_ actuators.CapacityEstimator = &Actuator{}
 	_ actuators.VolumeWaiter      = &Actuator{}
 )

@@ -20,6 +20,7 @@ func (a *Actuator) claimAddresses(ctx context.Context, o *observation) error {
 	if len(pools) == 0 {
 		return nil
 	}
+	o.claims = true
 	standing := claims.New(a.client).Assign(ctx, o.machine, pools, o.asked == runs.Create && !o.facts.Unrecorded())
 	standing.Publish(&o.status.Conditions, a.clock.Now())
 	switch {

@@ -80,6 +80,7 @@ func (b *bench) looked(machine *machinev1beta1.Machine) {
 func TestAnInstanceThatIsGoneIsNoticedBetweenDriftChecks(t *testing.T) {
 	b := newBench(t)
 	b.upgrade(changedModule(t, "", withInstanceCheck...), "owner-1")
+	b.listsAnew()
 	_, requests := b.watched()
 	machine := b.machine(func(spec map[string]any) { spec["credentialsSecret"] = map[string]any{"name": "watched"} })
 	b.bring(machine)
@@ -94,6 +95,9 @@ func TestAnInstanceThatIsGoneIsNoticedBetweenDriftChecks(t *testing.T) {
 	if got := requests(machine.Name); len(got) != 1 || !strings.HasPrefix(got[0], http.MethodGet) {
 		t.Errorf("a look made the requests %q, want one GET", got)
 	}
+	if _, unchanged := b.Unchanged(t.Context(), machine); !unchanged {
+		t.Error("the Machine has changed although a look has found its instance")
+	}
 	if b.stateVersion(machine) != before {
 		t.Error("a look that found the instance has written its state")
 	}
@@ -105,7 +109,19 @@ func TestAnInstanceThatIsGoneIsNoticedBetweenDriftChecks(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.later(9 * time.Minute)
-	b.looked(machine)
+	for range 2 { // of which the second finds nothing to do while the look is under way
+		if err := b.Update(t.Context(), machine); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for deadline := time.Now().Add(time.Minute); b.looks.Known(machine.UID).Gone.IsZero(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no look has found the instance missing")
+		}
+	}
+	if _, unchanged := b.Unchanged(t.Context(), machine); unchanged {
+		t.Error("the Machine is unchanged although its instance was not found")
+	}
 	for deadline := time.Now().Add(time.Minute); b.record(machine).Check.Result != record.DriftMissing; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("no drift check has found the instance missing")

@@ -26,6 +26,8 @@ type observation struct {
 	outputs *lifecycle.Outputs
 	// waiting says that an address is waited for, and that nothing else is decided meanwhile; nil otherwise.
 	waiting error
+	// claims says that the Machine takes addresses from pools.
+	claims bool
 	// choice is the desired state, choiceErr why there is none.
 	choice    desired.Choice
 	choiceErr error

@@ -1,6 +1,7 @@
 package iac
 
 import (
+	"context"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -8,6 +9,8 @@ import (
 	claims "github.com/machine-iac/machine-iac-operator/actuators/addresses"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
 // RecheckAfter implements actuators.Rechecker: the time until the next check, the next look at the instance, or the second look, and
@@ -27,4 +30,31 @@ func (a *Actuator) recheckAfter(machine *machinev1beta1.Machine, status *v1alpha
 		return 0
 	}
 	return max(minRequeue, next.Sub(a.clock.Now()))
+}
+
+// maxUnchanged is for how long a Machine is said to be unchanged at most: a reconcile reads more than what is compared, such as the content of a stored module.
+const maxUnchanged = time.Hour
+
+// remember keeps what it was decided from that nothing is to be done about a Machine for now, for Unchanged.
+func (a *Actuator) remember(o *observation, d lifecycle.Decision, outcome error) {
+	check := o.facts.Record.Check
+	if outcome != nil || o.asked != runs.Update || d.Action != lifecycle.ActionDone || o.facts.Run != nil || o.claims || check != nil && check.Result != record.DriftNone {
+		a.bases.Keep(o.machine.UID, nil, time.Time{})
+		return
+	}
+	after := maxUnchanged
+	if next := a.recheckAfter(o.machine, &o.status); next > 0 {
+		after = min(after, next)
+	}
+	a.bases.Keep(o.machine.UID, o.choice.Basis(o.facts), a.clock.Now().Add(after))
+}
+
+// Unchanged implements actuators.UnchangedChecker.
+func (a *Actuator) Unchanged(ctx context.Context, machine *machinev1beta1.Machine) (after time.Duration, unchanged bool) {
+	basis, until := a.bases.Kept(machine.UID)
+	if _, run := a.pool.Status(machine.UID); basis == nil || run || !a.desired.Unchanged(ctx, machine, basis) {
+		return 0, false
+	}
+	after = until.Sub(a.clock.Now())
+	return after, after > 0
 }

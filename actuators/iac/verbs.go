@@ -69,11 +69,13 @@ func (a *Actuator) reconcile(ctx context.Context, machine *machinev1beta1.Machin
 		a.publish(o, o.waiting)
 		return o.waiting
 	}
-	err = a.act(ctx, o, lifecycle.Decide(asked, o.facts, a.target(o)))
+	d := lifecycle.Decide(asked, o.facts, a.target(o))
+	err = a.act(ctx, o, d)
 	a.publish(o, err)
 	if err == nil {
 		err = a.withheld(o)
 	}
+	a.remember(o, d, err)
 	return err
 }
 

@@ -36,9 +36,11 @@ type Options struct {
 // Controller reconciles Machines.
 type Controller struct {
 	client   client.Client
+	actuator actuators.Actuator
 	clock    clock.PassiveClock
 	metrics  *Metrics
 	writes   writes
+	settled  settledMachines
 	normal   []pipeline.Step[*scope]
 	deleting []pipeline.Step[*scope]
 }
@@ -59,6 +61,10 @@ type scope struct {
 	uncertain *actuators.UncertainError
 	// stale is set by a step that wrote the Machine itself: what this reconcile knows is then out of date and is not written.
 	stale bool
+	// settled says that the instance is as it should be and the Machine is Running.
+	settled bool
+	// changed says that there was something to write, whether it was written or not.
+	changed bool
 }
 
 // New returns a Controller. It fails when a required option is missing.
@@ -74,9 +80,10 @@ func New(options Options) (*Controller, error) {
 		options.Metrics = NewMetrics()
 	}
 	return &Controller{
-		client:  options.Client,
-		clock:   options.Clock,
-		metrics: options.Metrics,
+		client:   options.Client,
+		actuator: options.Actuator,
+		clock:    options.Clock,
+		metrics:  options.Metrics,
 		normal: []pipeline.Step[*scope]{
 			&checkAuthority{clock: options.Clock},
 			&reportHooks{clock: options.Clock},
@@ -108,12 +115,16 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := c.client.Get(ctx, request.NamespacedName, machine); err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			c.writes.ahead(request.NamespacedName, "", c.clock.Now())
+			c.settled.set(request.NamespacedName, "")
 			return reconcile.Result{}, nil
 		}
 		return reconcile.Result{}, fmt.Errorf("getting the Machine: %w", err)
 	}
 	if c.writes.ahead(request.NamespacedName, machine.ResourceVersion, c.clock.Now()) {
 		return reconcile.Result{RequeueAfter: cacheRetry}, nil
+	}
+	if after, unchanged := c.unchanged(ctx, machine); unchanged {
+		return timed(reconcile.Result{RequeueAfter: after}), nil
 	}
 	s := &scope{machine: machine, original: machine.DeepCopy()}
 	steps, within := c.normal, actuators.WithHandover(ctx)
@@ -124,6 +135,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !s.stale {
 		err = errors.Join(err, s.Written(c.write(ctx, s)))
 	}
+	c.settled.set(request.NamespacedName, s.settledVersion())
 	if err != nil {
 		return reconcile.Result{}, err
 	}

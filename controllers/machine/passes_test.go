@@ -117,6 +117,60 @@ var _ = Describe("A pass", func() {
 		Expect(wrote).To(BeEmpty())
 	})
 
+	Context("of a Machine that is settled", func() {
+		var (
+			checker *checking
+			p       *passes
+		)
+		BeforeEach(func(ctx SpecContext) {
+			checker = &checking{Actuator: actuator, unchanged: true}
+			p = byHand(subject, checker, plane.Client)
+			for range 3 {
+				p.next(ctx)
+			}
+			link(ctx, subject)
+			expect(ctx, p, []fake.Verb{fake.Exists, fake.Update}, []string{patchedStatus}, "Running")
+			Expect(checker.asked).To(BeZero(), "while there was something to do")
+		})
+
+		It("asks whether anything has changed, and no more", func(ctx SpecContext) {
+			expect(ctx, p, []fake.Verb{fake.Exists, fake.Update}, nil, "Running")
+			Expect(expect(ctx, p, nil, nil, "Running")).To(Equal(time.Hour))
+			checker.unchanged = false
+			expect(ctx, p, []fake.Verb{fake.Exists, fake.Update}, nil, "Running")
+			Expect(checker.asked).To(Equal(2))
+		})
+
+		It("is whole after any change of the Machine", func(ctx SpecContext) {
+			p.next(ctx)
+			touch(ctx, subject)
+			expect(ctx, p, []fake.Verb{fake.Exists, fake.Update}, nil, "Running")
+			Expect(checker.asked).To(BeZero())
+		})
+
+		It("is whole after one that failed, or whose write did", func(ctx SpecContext) {
+			p.next(ctx)
+			checker.unchanged = false
+			actuator.Fail(fake.Exists, errors.New("connection refused"))
+			_, _, err := p.try(ctx)
+			Expect(err).To(HaveOccurred())
+			checker.unchanged, checker.asked = true, 0
+			p.client.failStatus = errors.New("connection refused")
+			_, _, err = p.try(ctx)
+			Expect(err).To(HaveOccurred())
+			p.client.failStatus = nil
+			expect(ctx, p, []fake.Verb{fake.Exists, fake.Update}, []string{patchedStatus}, "Running")
+			Expect(checker.asked).To(BeZero())
+		})
+
+		It("is whole when it is deleted", func(ctx SpecContext) {
+			p.next(ctx)
+			Expect(plane.Client.Delete(ctx, subject)).To(Succeed())
+			expect(ctx, p, []fake.Verb{fake.Exists}, []string{patchedStatus}, "Deleting")
+			Expect(checker.asked).To(BeZero())
+		})
+	})
+
 	Context("on a cache that has fallen behind", func() {
 		var (
 			cache *staleClient
@@ -276,3 +330,16 @@ var _ = Describe("A pass", func() {
 	})
 
 })
+
+// checking is an actuator that can say whether anything has changed.
+type checking struct {
+	*fake.Actuator
+	unchanged bool
+	asked     int
+}
+
+// Unchanged implements actuators.UnchangedChecker.
+func (c *checking) Unchanged(context.Context, *machinev1beta1.Machine) (time.Duration, bool) {
+	c.asked++
+	return time.Hour, c.unchanged
+}

@@ -144,6 +144,7 @@ func (c *Controller) write(ctx context.Context, s *scope) error {
 	if reflect.DeepEqual(s.original, s.machine) {
 		return nil // as nearly always; to compare as below takes longer than most of a reconcile
 	}
+	s.changed = true
 	base, object := s.original.DeepCopy(), s.machine.DeepCopy()
 	base.Status.DeepCopyInto(&object.Status)
 	differs, err := differ(base, object)

@@ -79,6 +79,8 @@ type notingClient struct {
 	client.Client
 	// beforeStatus is called before each patch of a status; nil for nothing.
 	beforeStatus func()
+	// failStatus is what patches of a status fail with; nil for none.
+	failStatus error
 
 	mu     sync.Mutex
 	writes []string
@@ -137,6 +139,9 @@ func (s *notingStatus) Patch(ctx context.Context, object client.Object, patch cl
 	s.client.note("patch status of", object)
 	if s.client.beforeStatus != nil {
 		s.client.beforeStatus()
+	}
+	if s.client.failStatus != nil {
+		return s.client.failStatus
 	}
 	return s.SubResourceWriter.Patch(ctx, object, patch, options...)
 }

@@ -32,6 +32,7 @@ func (u *updateInstance) Reconcile(ctx context.Context, s *scope) (bool, error) 
 	}
 	setCondition(s.machine, upToDate(corev1.ConditionTrue, "", ""), u.clock.Now())
 	s.updatePhase()
+	s.settled = machineapi.Phase(s.machine) == machinev1beta1.PhaseRunning
 	if rechecker, ok := u.actuator.(actuators.Rechecker); ok {
 		s.RequeueAfter(rechecker.RecheckAfter(s.machine))
 	}

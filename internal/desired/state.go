@@ -33,6 +33,9 @@ type State struct {
 	keys              []v1alpha1.CredentialKey
 	// userDataSecret is the name of the Secret with the user data.
 	userDataSecret string
+	// secrets are the versions of both, cluster what the module is given of the cluster; nil for nothing.
+	secrets [2]version
+	cluster *platform.Cluster
 	// Place is where the instance is to be, as the module declares it; PlaceErr says why that is not known.
 	Place    instance.Place
 	PlaceErr error
@@ -97,6 +100,7 @@ func (r *Reader) rendered(ctx context.Context, machine *machinev1beta1.Machine, 
 	s = &State{
 		Module: used, Inputs: inputs, Fingerprint: fingerprintOf(inputs.Hash, used.Digest()),
 		CredentialsSecret: credentialsRef.Name, keys: keys, userDataSecret: userDataRef.Name,
+		secrets: versionsOf(read.credentials, read.userData), cluster: cluster,
 	}
 	r.locate(ctx, s, data(read.credentials))
 	return s, read.refused, nil

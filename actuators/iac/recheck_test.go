@@ -1,0 +1,96 @@
+package iac
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+)
+
+// listsAnew has the versions of states listed anew.
+func (b *bench) listsAnew() {
+	preload := b.store.Preload(b.namespace)
+	go func() { _ = preload.Start(b.t.Context()) }()
+}
+
+// touch changes nothing but the resource version of a Secret.
+func (b *bench) touch(name string) {
+	b.t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: name}}
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"example.com/touched":"yes"}}}`))
+	if err := b.client.Patch(b.t.Context(), secret, patch); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func TestAMachineIsUnchangedWhileAllIsThatItWasDecidedFrom(t *testing.T) {
+	b := newBench(t)
+	b.listsAnew()
+	machine := b.machine(b.userData("bootstrap", nil))
+	unchanged := func() bool {
+		t.Helper()
+		after, unchanged := b.Unchanged(t.Context(), machine)
+		if unchanged && (after <= 0 || after > time.Hour) {
+			t.Errorf("it is to be reconciled after %s, want an hour at most", after)
+		}
+		return unchanged
+	}
+	settle := func() {
+		t.Helper()
+		if err := b.drive(b.Update, machine); err != nil {
+			t.Fatal(err)
+		}
+		if !unchanged() {
+			t.Fatal("it has changed right after an update that found nothing to do")
+		}
+	}
+	if unchanged() {
+		t.Error("a Machine without an instance is unchanged")
+	}
+	b.bring(machine)
+	if before := b.starts(); !unchanged() || b.starts() != before {
+		t.Error("it has changed right after its update, or an engine was started to find out")
+	}
+	for _, one := range []struct {
+		what   string
+		change func()
+	}{
+		{"its credentials", func() { b.touch("kubemark-credentials") }},
+		{"its user data", func() { b.touch("bootstrap") }},
+		{"its state", func() {
+			b.touch(state.KeyFor(machine.Namespace, machine.UID).Name)
+			b.listsAnew() // as after a while
+		}},
+		{"the time, by which a drift check is due", func() { b.later(2 * time.Hour) }},
+	} {
+		settle()
+		one.change()
+		if unchanged() {
+			t.Errorf("it is unchanged after a change of %s", one.what)
+		}
+	}
+}
+
+func TestAMachineIsNotUnchangedWhileSomethingIsDoneAboutIt(t *testing.T) {
+	b := newBench(t)
+	b.listsAnew()
+	machine := b.machine()
+	b.bring(machine)
+	b.later(2 * time.Hour)
+	if err := b.Update(t.Context(), machine); err != nil { // which has its drift checked
+		t.Fatal(err)
+	}
+	if _, unchanged := b.Unchanged(t.Context(), machine); unchanged {
+		t.Error("it is unchanged while its drift is checked")
+	}
+	if err := b.Delete(t.Context(), machine); err == nil {
+		t.Error("it was deleted at once")
+	}
+	if _, unchanged := b.Unchanged(t.Context(), machine); unchanged {
+		t.Error("it is unchanged while it is being deleted")
+	}
+}
