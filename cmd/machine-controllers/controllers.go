@@ -28,6 +28,7 @@ import (
 type dependencies struct {
 	actuator *iac.Actuator
 	pool     *runs.Pool
+	nodes    *pipeline.Nodes
 	options  options
 }
 
@@ -83,21 +84,21 @@ func addMachineClass(_ context.Context, mgr manager.Manager, p dependencies) err
 	return machineclass.SetupWithManager(mgr, machineclass.Options{Estimator: p.actuator})
 }
 
-func addMachineHealthCheck(ctx context.Context, mgr manager.Manager, _ dependencies) error {
+func addMachineHealthCheck(ctx context.Context, mgr manager.Manager, p dependencies) error {
 	series := machinehealthcheck.NewMetrics()
 	metrics.Registry.MustRegister(series.Collectors()...)
-	return machinehealthcheck.SetupWithManager(ctx, mgr, machinehealthcheck.Options{Metrics: series})
+	return machinehealthcheck.SetupWithManager(ctx, mgr, machinehealthcheck.Options{Common: pipeline.Common{Nodes: p.nodes}, Metrics: series})
 }
 
-func addMachineSet(ctx context.Context, mgr manager.Manager, _ dependencies) error {
+func addMachineSet(ctx context.Context, mgr manager.Manager, p dependencies) error {
 	if err := registerWhenLeading(mgr, machineset.NewCollector(ctx, mgr.GetClient())); err != nil {
 		return err
 	}
-	return machineset.SetupWithManager(ctx, mgr, machineset.Options{})
+	return machineset.SetupWithManager(ctx, mgr, machineset.Options{Common: pipeline.Common{Nodes: p.nodes}})
 }
 
-func addNodeLink(ctx context.Context, mgr manager.Manager, _ dependencies) error {
-	return nodelink.SetupWithManager(ctx, mgr, nodelink.Options{})
+func addNodeLink(ctx context.Context, mgr manager.Manager, p dependencies) error {
+	return nodelink.SetupWithManager(ctx, mgr, nodelink.Options{Common: pipeline.Common{Nodes: p.nodes}})
 }
 
 // registerWhenLeading registers metrics of objects once this process leads: with two replicas each object would be counted twice.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,6 +33,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/config"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/memory"
@@ -100,7 +103,7 @@ func run(ctx context.Context, o options) error {
 	if err := add(mgr, append(newOrphans(mgr, given, actuator, leader.Epoch().Holder, o), given.Store.Preload(o.namespace), newGarbage(readingTime), engines, budget)); err != nil {
 		return err
 	}
-	if err := addControllers(ctx, mgr, dependencies{actuator: actuator, pool: pool, options: o}); err != nil {
+	if err := addControllers(ctx, mgr, dependencies{actuator: actuator, pool: pool, nodes: pipeline.NewNodes(mgr.GetCache()), options: o}); err != nil {
 		return err
 	}
 	ctrl.Log.Info("Starting", "version", version, "namespace", o.namespace)
@@ -178,6 +181,9 @@ func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Le
 	return mgr, nil
 }
 
+// nodeSyncPeriod is in place of --sync-period for Nodes, which no controller does anything about unless they change.
+const nodeSyncPeriod = 24 * time.Hour
+
 // cacheOptions returns what the manager caches. Nodes are in a cache of their own: that of a namespace looks up the scope of an object at each Get, and drops the
 // options of a Get of one without a namespace, client.UnsafeDisableDeepCopy among them.
 func cacheOptions(o options) cache.Options {
@@ -185,7 +191,7 @@ func cacheOptions(o options) cache.Options {
 		SyncPeriod:        &o.syncPeriod,
 		DefaultNamespaces: map[string]cache.Config{o.namespace: {}},
 		DefaultTransform:  withoutBulk,
-		ByObject:          map[client.Object]cache.ByObject{&corev1.Node{}: {}},
+		ByObject:          map[client.Object]cache.ByObject{&corev1.Node{}: {SyncPeriod: ptr.To(nodeSyncPeriod)}},
 	}
 }
 

@@ -45,8 +45,8 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 	return options.Register(mgr, Name, c, func(build *builder.Builder) {
 		build.For(newUnstructured(), builder.WithPredicates(updates(checkChanged))).
 			Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.checksForMachine),
-				builder.WithPredicates(pipeline.Changes(), updates(machineChanged))).
-			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.checksForNode), builder.WithPredicates(pipeline.Changes(), updates(nodeChanged)))
+				builder.WithPredicates(pipeline.Changes(), updates(machineChanged)))
+		options.WatchNodes(build, handler.EnqueueRequestsFromMapFunc(c.checksForNode), pipeline.Changes(), updates(nodeChanged))
 	})
 }
 

@@ -41,8 +41,8 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 	return options.Register(mgr, Name, c, func(build *builder.Builder) {
 		build.For(&machinev1beta1.MachineSet{}).
 			Owns(&machinev1beta1.Machine{}, builder.WithPredicates(pipeline.Changes(), replicaChanged())).
-			Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.setsForOrphan), builder.WithPredicates(pipeline.Changes(), replicaChanged())).
-			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.setsForNode), builder.WithPredicates(pipeline.Changes(), readinessChanged()))
+			Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.setsForOrphan), builder.WithPredicates(pipeline.Changes(), replicaChanged()))
+		options.WatchNodes(build, handler.EnqueueRequestsFromMapFunc(c.setsForNode), pipeline.Changes(), readinessChanged())
 	})
 }
 

@@ -42,9 +42,9 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 	}
 	toNodes := handler.EnqueueRequestsFromMapFunc(c.nodesForMachine)
 	return options.Register(mgr, Name, c, func(build *builder.Builder) {
-		build.For(&corev1.Node{}, builder.WithPredicates(updates(nodeChanged))).
-			Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(c.competingNodes), builder.WithPredicates(deletions())).
-			Watches(&machinev1beta1.Machine{}, toNodes, builder.WithPredicates(pipeline.Changes(), predicate.Or(updates(machineChanged), deletions())))
+		options.WatchNodes(build, &handler.EnqueueRequestForObject{}, updates(nodeChanged))
+		options.WatchNodes(build, handler.EnqueueRequestsFromMapFunc(c.competingNodes), deletions())
+		build.Watches(&machinev1beta1.Machine{}, toNodes, builder.WithPredicates(pipeline.Changes(), predicate.Or(updates(machineChanged), deletions())))
 	})
 }
 

@@ -18,6 +18,8 @@ type Common struct {
 	Client client.Client
 	// Reader reads from the API server.
 	Reader client.Reader
+	// Nodes are what controllers watch Nodes with, one for all; those of the manager's cache when nil.
+	Nodes *Nodes
 	// Recorder sends events.
 	Recorder events.EventRecorder
 	// Clock is the real one when nil.
@@ -41,6 +43,9 @@ func (c *Common) Complete(mgr manager.Manager, name string, concurrency int) {
 	}
 	if c.Reader == nil {
 		c.Reader = mgr.GetAPIReader()
+	}
+	if c.Nodes == nil {
+		c.Nodes = NewNodes(mgr.GetCache())
 	}
 	if c.Recorder == nil {
 		c.Recorder = mgr.GetEventRecorder(name)
