@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -113,7 +112,6 @@ func (t *lookTask) Settle(_ context.Context, outcome error) error {
 		a.logger.V(1).Info("A look at the instance of a Machine failed", "Machine", t.key.String(), "error", outcome.Error())
 	case t.gone:
 		a.looks.Missed(t.uid, a.clock.Now())
-		a.bases.Keep(t.uid, nil, time.Time{})
 		a.logger.Info("A look did not find the instance of a Machine; its drift is checked now", "Machine", t.key.String())
 	}
 	return nil

@@ -52,7 +52,8 @@ func (a *Actuator) remember(o *observation, d lifecycle.Decision, outcome error)
 // Unchanged implements actuators.UnchangedChecker.
 func (a *Actuator) Unchanged(ctx context.Context, machine *machinev1beta1.Machine) (after time.Duration, unchanged bool) {
 	basis, until := a.bases.Kept(machine.UID)
-	if _, run := a.pool.Status(machine.UID); basis == nil || run || !a.desired.Unchanged(ctx, machine, basis) {
+	_, run := a.pool.Status(machine.UID)
+	if basis == nil || run || a.looks.Known(machine.UID).Missed() || !a.desired.Unchanged(ctx, machine, basis) {
 		return 0, false
 	}
 	after = until.Sub(a.clock.Now())

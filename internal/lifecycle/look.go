@@ -24,6 +24,9 @@ type Look struct {
 	Gone time.Time
 }
 
+// Missed reports whether the last look did not find the instance.
+func (l Look) Missed() bool { return !l.Gone.IsZero() && !l.Gone.Before(l.Since) }
+
 // WithLook returns the schedule with looks at the instance between drift checks.
 func (s Schedule) WithLook(look Look) Schedule {
 	s.look = look

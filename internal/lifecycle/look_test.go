@@ -71,3 +71,21 @@ func TestLooksAreSpreadAndRequeued(t *testing.T) {
 		t.Errorf("looks are at %v: they are not spread", at)
 	}
 }
+
+func TestALookHasMissedUntilTheNextIsMade(t *testing.T) {
+	at := time.Unix(1000, 0)
+	for name, tc := range map[string]struct {
+		look Look
+		want bool
+	}{
+		"none was made":             {Look{}, false},
+		"it has found the instance": {Look{Since: at, Made: true}, false},
+		"it has not":                {Look{Since: at, Made: true, Gone: at.Add(time.Second)}, true},
+		"not even at once":          {Look{Since: at, Made: true, Gone: at}, true},
+		"another was made since":    {Look{Since: at.Add(time.Minute), Made: true, Gone: at}, false},
+	} {
+		if got := tc.look.Missed(); got != tc.want {
+			t.Errorf("%s: missed is %t, want %t", name, got, tc.want)
+		}
+	}
+}
