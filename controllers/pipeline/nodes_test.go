@@ -138,4 +138,3 @@ func TestAHandlerIsNotAddedWithoutTheNodesThatAreThere(t *testing.T) {
 		t.Error("it was added all the same")
 	}
 }
-
