@@ -21,7 +21,8 @@ var fleets = flag.String("fleets", "100,1000", "numbers of Machines that fleets 
 
 var fleetText = template.Must(template.New("fleet").Parse(`A MachineSet of the kubemark module goes from 0 to so many Machines with OpenTofu, 4 runs at a time, its manager is restarted twice, first to reconcile all Machines every {{.Often}} for a while, idles, and the MachineSet goes back to 0 ({{.Machine}}).
 CPU seconds are the manager's with all their children; the API server's are not in them. The simulated kubelets renew their leases every {{.Renewal}}, and not every 10 s as real ones do, since that would take a control plane on the same cores more than all else. A restarted manager is quiet when it leads, has reconciled every
-Machine, and no queue has anything left. It idles from a minute after its start, for as long as it takes until it has looked at all states once more, in which no drift check, inventory or regular reconcile of all (` + "`--sync-period`" + `) falls due. "idle: % of a core" is that and a reconcile of all each 10 minutes, the default, together.
+Machine, and no queue has anything left. Both are when the Nodes are at rest: the control plane annotates each once more, with its next heartbeat, while a cluster grows. The manager idles from a minute after its start, for as long as it takes until it has looked at all states once more, in which
+each Node has heartbeats about every nine minutes, and no drift check, inventory or regular reconcile of all (` + "`--sync-period`" + `) falls due. "idle: % of a core" is that and a reconcile of all each 10 minutes, the default, together.
 
 | Machines | up, s | down, s | CPU s a Machine, up | down | idle: CPU s a minute | started | all reconciled again: CPU s | idle: % of a core | restart: quiet after, s | CPU s | started | MiB by then | memory at the peak, MiB |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|
@@ -36,6 +37,9 @@ const (
 	often         = 30 * time.Second
 	never         = 24 * time.Hour
 )
+
+// restful is how long nothing has happened to Nodes that are at rest.
+const restful = 45 * time.Second
 
 // fleetLease is how long the leases of Nodes last.
 const fleetLease = 20 * time.Minute
@@ -93,6 +97,7 @@ func measureFleet(t *testing.T, l *lab.Lab, number int) fleet {
 	f.MiB = peakOf(b.manager.PID())
 	b.restart(t, "--sync-period="+often.String())
 	b.untilQuiet(t, number)
+	b.untilNodesRest(t)
 	again := b.watchResync(t, number)
 	began := b.restart(t, "--sync-period="+never.String())
 	b.untilQuiet(t, number)
@@ -151,23 +156,36 @@ func (r repeated) each(idle spending, number int) time.Duration {
 func (b *bench) watchResync(t *testing.T, number int) repeated {
 	t.Helper()
 	watched := 5 * often / 2
-	before, cpu := b.reconciled(t), cpuOf(b.manager.PID())
+	before, cpu := b.reconciled(t, "machine"), cpuOf(b.manager.PID())
 	pause(t, watched)
-	r := repeated{wall: watched, cpu: cpuOf(b.manager.PID()) - cpu, reconciled: b.reconciled(t) - before}
+	r := repeated{wall: watched, cpu: cpuOf(b.manager.PID()) - cpu, reconciled: b.reconciled(t, "machine") - before}
 	if r.reconciled < float64(number) {
 		t.Fatalf("%v reconciles of %d Machines in %s with --sync-period=%s", r.reconciled, number, watched, often)
 	}
 	return r
 }
 
-// reconciled returns how often Machines were reconciled.
-func (b *bench) reconciled(t *testing.T) float64 {
+// reconciled returns how often a controller has reconciled.
+func (b *bench) reconciled(t *testing.T, controller string) float64 {
 	t.Helper()
-	_, text, err := b.manager.Scrape(contextOf(t), b.token)
+	return series(b.metrics(t), "controller_runtime_reconcile_total", map[string]string{"controller": controller})
+}
+
+// untilNodesRest waits until no Node has changed for a while in what nodelink is concerned with: the control plane's ttl controller annotates Nodes for the size
+// of the cluster, each at its next heartbeat.
+func (b *bench) untilNodesRest(t *testing.T) {
+	t.Helper()
+	linked, since := b.reconciled(t, "nodelink"), time.Now()
+	err := b.Until(contextOf(t), patience, "no Node changes", func(context.Context) (bool, error) {
+		time.Sleep(5 * time.Second)
+		if now := b.reconciled(t, "nodelink"); now != linked {
+			linked, since = now, time.Now()
+		}
+		return time.Since(since) > restful, nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return series(text, "controller_runtime_reconcile_total", map[string]string{"controller": "machine"})
 }
 
 // untilQuiet waits until the manager has reconciled so many Machines, and nothing is left to do.
