@@ -35,7 +35,8 @@ func (a *Actuator) recheckAfter(machine *machinev1beta1.Machine, status *v1alpha
 // maxUnchanged is for how long a Machine is said to be unchanged at most: a reconcile reads more than what is compared, such as the content of a stored module.
 const maxUnchanged = time.Hour
 
-// remember keeps what it was decided from that nothing is to be done about a Machine for now, for Unchanged.
+// remember keeps the basis of the decision that nothing is to be done about a Machine, for Unchanged. After any other decision, and where a decision depends on
+// more than the basis has, it drops what it kept.
 func (a *Actuator) remember(o *observation, d lifecycle.Decision, outcome error) {
 	check := o.facts.Record.Check
 	if outcome != nil || o.asked != runs.Update || d.Action != lifecycle.ActionDone || o.facts.Run != nil || o.claims || check != nil && check.Result != record.DriftNone {
@@ -53,9 +54,10 @@ func (a *Actuator) remember(o *observation, d lifecycle.Decision, outcome error)
 func (a *Actuator) Unchanged(ctx context.Context, machine *machinev1beta1.Machine) (after time.Duration, unchanged bool) {
 	basis, until := a.bases.Kept(machine.UID)
 	_, run := a.pool.Status(machine.UID)
-	if basis == nil || run || a.looks.Known(machine.UID).Missed() || !a.desired.Unchanged(ctx, machine, basis) {
+	after = until.Sub(a.clock.Now())
+	// Nothing is read where something is due: it falls due on each of many Machines at another time, and a list of all states serves those only that ask together.
+	if basis == nil || after <= 0 || run || a.looks.Known(machine.UID).Missed() || !a.desired.Unchanged(ctx, machine, basis) {
 		return 0, false
 	}
-	after = until.Sub(a.clock.Now())
-	return after, after > 0
+	return after, true
 }

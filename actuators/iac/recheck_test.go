@@ -1,12 +1,15 @@
 package iac
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -72,6 +75,38 @@ func TestAMachineIsUnchangedWhileAllIsThatItWasDecidedFrom(t *testing.T) {
 		if unchanged() {
 			t.Errorf("it is unchanged after a change of %s", one.what)
 		}
+	}
+}
+
+// A drift check falls due on thousands of Machines, each at its time: none of them may have all states listed.
+func TestNothingIsReadOfAMachineForWhichSomethingIsDue(t *testing.T) {
+	b := newBench(t)
+	live, err := client.NewWithWatch(plane.Config, client.Options{Scheme: plane.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reads atomic.Int64
+	b.client = interceptor.NewClient(live, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			reads.Add(1)
+			return c.Get(ctx, key, object, options...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			reads.Add(1)
+			return c.List(ctx, list, options...)
+		},
+	})
+	b.start(t.TempDir(), "owner-2")
+	b.listsAnew()
+	machine := b.machine()
+	b.bring(machine)
+	b.later(2 * time.Hour)
+	before := reads.Load()
+	if _, unchanged := b.Unchanged(t.Context(), machine); unchanged {
+		t.Error("it is unchanged although a drift check is due")
+	}
+	if got := reads.Load() - before; got > 0 {
+		t.Errorf("%d reads were made to find that out", got)
 	}
 }
 

@@ -39,7 +39,7 @@ func (l *settledMachines) has(name types.NamespacedName, version string) bool {
 	return version != "" && l.versions[name] == version
 }
 
-// settledVersion returns the version of a Machine that is settled once it was written; empty for one that is not, or where there was something to write.
+// settledVersion returns the resource version of a Machine that is settled; empty for one that is not, or to which there was something to write.
 func (s *scope) settledVersion() string {
 	if !s.settled || s.changed {
 		return ""

@@ -21,7 +21,7 @@ var fleets = flag.String("fleets", "100,1000", "numbers of Machines that fleets 
 
 var fleetText = template.Must(template.New("fleet").Parse(`A MachineSet of the kubemark module goes from 0 to so many Machines with OpenTofu, 4 runs at a time, its manager is restarted twice, first to reconcile all Machines every {{.Often}} for a while, idles, and the MachineSet goes back to 0 ({{.Machine}}).
 CPU seconds are the manager's with all their children; the API server's are not in them. The simulated kubelets renew their leases every {{.Renewal}}, and not every 10 s as real ones do, since that would take a control plane on the same cores more than all else. A restarted manager is quiet when it leads, has reconciled every
-Machine, and no queue has anything left. Both are when the Nodes are at rest: the control plane annotates each once more, with its next heartbeat, while a cluster grows. The manager idles from a minute after its start, for as long as it takes until it has looked at all states once more, in which
+Machine, and no queue has anything left. Both are when the Nodes are at rest: kube-controller-manager labels and annotates each new one, and in a fleet that grew fast goes on for minutes after the last. The manager idles from a minute after its start, for as long as it takes until it has looked at all states once more, in which
 each Node has heartbeats about every nine minutes, and no drift check, inventory or regular reconcile of all (` + "`--sync-period`" + `) falls due. "idle: % of a core" is that and a reconcile of all each 10 minutes, the default, together.
 
 | Machines | up, s | down, s | CPU s a Machine, up | down | idle: CPU s a minute | started | all reconciled again: CPU s | idle: % of a core | restart: quiet after, s | CPU s | started | MiB by then | memory at the peak, MiB |
@@ -171,8 +171,8 @@ func (b *bench) reconciled(t *testing.T, controller string) float64 {
 	return series(b.metrics(t), "controller_runtime_reconcile_total", map[string]string{"controller": controller})
 }
 
-// untilNodesRest waits until no Node has changed for a while in what nodelink is concerned with: the control plane's ttl controller annotates Nodes for the size
-// of the cluster, each at its next heartbeat.
+// untilNodesRest waits until no Node has changed for a while in what nodelink is concerned with: kube-controller-manager labels and
+// annotates each new Node, as fast as the limit of its client allows, which is slower than Machines come.
 func (b *bench) untilNodesRest(t *testing.T) {
 	t.Helper()
 	linked, since := b.reconciled(t, "nodelink"), time.Now()
