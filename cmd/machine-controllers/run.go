@@ -191,6 +191,7 @@ func cacheOptions(o options) cache.Options {
 		SyncPeriod:        &o.syncPeriod,
 		DefaultNamespaces: map[string]cache.Config{o.namespace: {}},
 		DefaultTransform:  withoutBulk,
+		NewInformer:       pipeline.NewInformer,
 		ByObject:          map[client.Object]cache.ByObject{&corev1.Node{}: {SyncPeriod: ptr.To(nodeSyncPeriod)}},
 	}
 }
