@@ -33,8 +33,8 @@ const (
 	// for a lock, or failed.
 	destroyInterval = 15 * time.Second
 	// firstPassEach is how long the first pass is put off for each Machine: when a manager begins to lead it reconciles all of them, and is done with
-	// one in that time.
-	firstPassEach = 2 * time.Millisecond
+	// one in half of that time (docs/benchmarks.md).
+	firstPassEach = 5 * time.Millisecond
 	// secondPass is how long after the first pass the second is made.
 	secondPass = 30 * time.Second
 )

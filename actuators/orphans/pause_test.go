@@ -75,7 +75,7 @@ func TestTheFirstPassLeavesManyMachinesTime(t *testing.T) {
 		want  time.Duration
 	}{
 		{listed{}, 0},
-		{listed{machines: 5000}, 10 * time.Second},
+		{listed{machines: 5000}, 25 * time.Second},
 		{listed{machines: 5000, fails: errors.New("not now")}, 0},
 	} {
 		if got := New(Options{Cache: tc.cache}).firstPass(t.Context()); got != tc.want {

@@ -129,6 +129,7 @@ func restConfig(o options) (*rest.Config, error) {
 	config.QPS, config.Burst = float32(o.qps), o.burst
 	config.WarningHandlerWithContext = newWarnings(ctrl.Log.WithName("api-server"), clock.RealClock{})
 	config.UserAgent = "machine-iac-operator/" + version
+	config.DisableCompression = true // of thousands of states it takes longer than the transfer
 	return config, nil
 }
 
