@@ -114,7 +114,7 @@ func New(options Options) (*Actuator, error) {
 	reader, err := desired.NewReader(desired.Options{
 		Client: options.Client, Catalog: options.Catalog, Modules: options.Modules, States: options.Store, ClusterValues: options.ClusterValues,
 		ModuleUpdates: options.ModuleUpdates, Environment: options.Environment, Cluster: options.Cluster, Rights: options.Rights, Adoption: options.Adoption,
-		References: options.References,
+		References: options.References, Clock: options.Clock,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making the actuator: %w", err)

@@ -62,8 +62,8 @@ func TestAMachineIsUnchangedWhileAllIsThatItWasDecidedFrom(t *testing.T) {
 		what   string
 		change func()
 	}{
-		{"its credentials", func() { b.touch("kubemark-credentials") }},
-		{"its user data", func() { b.touch("bootstrap") }},
+		{"its credentials", func() { b.touch("kubemark-credentials"); b.later(10 * time.Second) }},
+		{"its user data", func() { b.touch("bootstrap"); b.later(10 * time.Second) }},
 		{"its state", func() {
 			b.touch(state.KeyFor(machine.Namespace, machine.UID).Name)
 			b.listsAnew() // as after a while

@@ -44,17 +44,13 @@ func (c Choice) Basis(f *lifecycle.Facts) *Basis {
 }
 
 // Unchanged reports whether a choice for the Machine as it was would be made from the same. It costs a small part of making it where many Machines are asked
-// about together, and is false where it cannot be found out.
+// about together, and is false where it cannot be found out. Changes of the last ten seconds may not be noticed.
 func (r *Reader) Unchanged(ctx context.Context, machine *machinev1beta1.Machine, b *Basis) bool {
 	if !r.states.Unchanged(ctx, state.KeyFor(machine.Namespace, machine.UID), b.state) {
 		return false
 	}
 	for _, read := range b.secrets {
-		if read.name == "" {
-			continue
-		}
-		secret, err := r.shared.get(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: read.name}, r.readSecret)
-		if err != nil || secret.ResourceVersion != read.version {
+		if read.name != "" && !r.stillHas(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: read.name}, read.version) {
 			return false
 		}
 	}

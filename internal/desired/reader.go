@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
@@ -46,6 +47,8 @@ type Options struct {
 	Adoption lifecycle.Adoption
 	// WithoutCredentials says that Secrets with credentials are not read.
 	WithoutCredentials bool
+	// Clock is the system's when nil.
+	Clock clock.PassiveClock
 }
 
 // Reader reads what Machines ask for, and what decisions about them are made from. It writes nothing.
@@ -64,6 +67,8 @@ type Reader struct {
 	// withoutCredentials says that Secrets with credentials are not read.
 	withoutCredentials bool
 	shared             sharedReads
+	recent             recentVersions
+	clock              clock.PassiveClock
 	held               render.Held
 }
 
@@ -75,10 +80,13 @@ func NewReader(options Options) (*Reader, error) {
 	if err := options.ModuleUpdates.check(); err != nil {
 		return nil, err
 	}
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
 	return &Reader{
 		client: options.Client, catalog: options.Catalog, modules: options.Modules, states: options.States, values: options.ClusterValues,
 		updates: options.ModuleUpdates, environment: options.Environment, cluster: options.Cluster, rights: options.Rights,
-		references: options.References, adoption: options.Adoption, withoutCredentials: options.WithoutCredentials,
+		references: options.References, adoption: options.Adoption, withoutCredentials: options.WithoutCredentials, clock: options.Clock,
 	}, nil
 }
 
