@@ -14,10 +14,11 @@ import (
 )
 
 const (
-	// batchPause is how long changes of Nodes wait for others, and the most by which they are late.
+	// batchPause is how long changes of Nodes wait for others, and about the most by which they are late.
 	batchPause = time.Second
-	// batchGap is how long no event has come when all that had waited are taken.
-	batchGap = 10 * time.Millisecond
+	// batchGap is how long no event has come when a batch is complete, and batchSize how many changes are.
+	batchGap  = 10 * time.Millisecond
+	batchSize = 100
 )
 
 // NewInformer returns an informer, as cache.Options.NewInformer does. One of Nodes takes their changes in batches: thousands of Nodes have several heartbeats
@@ -37,14 +38,14 @@ func inBatches(from toolscache.ListerWatcherWithContext) toolscache.ListerWatche
 			if err != nil {
 				return nil, fmt.Errorf("watching Nodes: %w", err)
 			}
-			b := &batches{from: watched, events: make(chan watch.Event), stopped: make(chan struct{})}
+			b := &batches{from: watched, events: make(chan watch.Event, batchSize), stopped: make(chan struct{})}
 			go b.run()
 			return b, nil
 		},
 	}
 }
 
-// batches is a watch that pauses after changes. What comes meanwhile stays in the connection, where it wakes nobody.
+// batches is a watch that passes changes on together, and then pauses. What comes meanwhile stays in the connection, where it wakes nobody.
 type batches struct {
 	from    watch.Interface
 	events  chan watch.Event
@@ -61,40 +62,50 @@ func (b *batches) Stop() {
 	b.from.Stop()
 }
 
-// run passes events on until there are no more, or nobody wants them. Only changes are followed by a pause: the Nodes that are there first may come
+// run passes events on until there are no more, or nobody wants them. Only changes wait, and are followed by a pause: the Nodes that are there first may come
 // as events too (WatchList), which the start of a manager waits for.
 func (b *batches) run() {
 	defer close(b.events)
-	gap := time.NewTimer(0)
+	gap := time.NewTimer(batchGap)
 	defer gap.Stop()
-	changed := false
+	var batch []watch.Event
 	for {
 		select {
 		case event, ok := <-b.from.ResultChan():
-			if !ok || !b.send(event) {
+			if !ok {
+				b.send(batch)
 				return
 			}
-			changed = event.Type == watch.Modified
-			gap.Reset(batchGap)
+			batch = append(batch, event)
+			if event.Type == watch.Modified && len(batch) < batchSize {
+				gap.Reset(batchGap)
+				continue
+			}
+			if !b.send(batch) {
+				return
+			}
 		case <-gap.C:
-			if changed && !b.pause() {
+			if len(batch) > 0 && (!b.send(batch) || !b.pause()) {
 				return
 			}
-			changed = false
 		case <-b.stopped:
 			return
 		}
+		clear(batch)
+		batch = batch[:0]
 	}
 }
 
-// send reports whether someone has taken the event.
-func (b *batches) send(event watch.Event) bool {
-	select {
-	case b.events <- event:
-		return true
-	case <-b.stopped:
-		return false
+// send reports whether someone has taken the events, or will.
+func (b *batches) send(events []watch.Event) bool {
+	for _, event := range events {
+		select {
+		case b.events <- event:
+		case <-b.stopped:
+			return false
+		}
 	}
+	return true
 }
 
 // pause reports whether it is still wanted that it ends.

@@ -74,10 +74,10 @@ func TestChangesOfNodesAreTakenInBatches(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		w.send(watch.Modified, time.Hour, "i")
 		w.want(t, map[time.Duration]string{
-			0:                         "a", // at once, since nothing had come for a while
-			batchPause + batchGap:     "bcdef",
-			2*batchPause + 2*batchGap: "gh",
-			11600 * time.Millisecond:  "i",
+			batchGap:                  "a", // nothing had come for a while
+			batchPause + 2*batchGap:   "bcdef",
+			2*batchPause + 3*batchGap: "gh",
+			8*200*time.Millisecond + 10*time.Second + batchGap: "i",
 		})
 		w.of.Stop()
 	})
@@ -93,6 +93,29 @@ func TestTheFirstNodesAreNotWaitedFor(t *testing.T) {
 			0: "a", 300 * time.Millisecond: "b", 600 * time.Millisecond: "c", 900 * time.Millisecond: "d", 1200 * time.Millisecond: "e",
 		})
 		w.of.Stop()
+	})
+}
+
+func TestManyChangesAreTakenWithoutAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watchInBatches(t)
+		for range 2*batchSize + 1 {
+			w.from.Modify(named("a"))
+		}
+		w.from.Add(named("b"))
+		time.Sleep(batchGap / 2)
+		w.want(t, map[time.Duration]string{0: strings.Repeat("a", 2*batchSize+1) + "b"})
+		w.of.Stop()
+	})
+}
+
+func TestChangesBeforeTheEndAreTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watchInBatches(t)
+		w.from.Modify(named("a"))
+		w.from.Modify(named("b"))
+		w.from.Stop()
+		w.want(t, map[time.Duration]string{0: "ab"})
 	})
 }
 
