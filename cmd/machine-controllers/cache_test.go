@@ -88,6 +88,9 @@ func TestChangesOfNodesAreCachedInBatches(t *testing.T) {
 			if err := cached.Get(t.Context(), client.ObjectKeyFromObject(node), got); client.IgnoreNotFound(err) != nil {
 				t.Fatal(err)
 			}
+			if time.Since(began) > time.Minute {
+				t.Fatalf("the change %q is not in the cache after a minute", value)
+			}
 		}
 		return time.Since(began)
 	}

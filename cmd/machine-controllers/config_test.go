@@ -38,10 +38,13 @@ func TestTheAPIServerDoesNotCompressForTheManager(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := clients.CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{}); err == nil {
-		t.Fatal("the list succeeded")
-	}
-	if got := <-accepted; got != "" {
-		t.Errorf("a request accepts %q", got)
+	_, err = clients.CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{})
+	select {
+	case got := <-accepted:
+		if got != "" {
+			t.Errorf("a request accepts %q", got)
+		}
+	default:
+		t.Fatalf("no request came: %v", err)
 	}
 }

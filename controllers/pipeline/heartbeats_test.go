@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -57,8 +56,7 @@ func (w *watched) want(t *testing.T, want map[time.Duration]string) {
 	t.Helper()
 	synctest.Wait()
 	for at, names := range want {
-		got := slices.Sorted(slices.Values(w.taken[at]))
-		if strings.Join(got, "") != names {
+		if got := strings.Join(w.taken[at], ""); got != names {
 			t.Errorf("after %s: %q, want %q", at, got, names)
 		}
 	}
@@ -102,9 +100,19 @@ func TestManyChangesAreTakenWithoutAPause(t *testing.T) {
 		for range 2*batchSize + 1 {
 			w.from.Modify(named("a"))
 		}
-		w.from.Add(named("b"))
-		time.Sleep(batchGap / 2)
-		w.want(t, map[time.Duration]string{0: strings.Repeat("a", 2*batchSize+1) + "b"})
+		time.Sleep(batchPause)
+		w.want(t, map[time.Duration]string{0: strings.Repeat("a", 2*batchSize), batchGap: "a"})
+		w.of.Stop()
+	})
+}
+
+func TestChangesThatWaitAreTakenBeforeWhatDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watchInBatches(t)
+		w.from.Modify(named("b"))
+		w.from.Modify(named("a"))
+		w.from.Delete(named("b"))
+		w.want(t, map[time.Duration]string{0: "bab"})
 		w.of.Stop()
 	})
 }
