@@ -46,8 +46,10 @@ func TestNodesAreReadWithoutCopies(t *testing.T) {
 func cacheOf(t *testing.T, p *fixture, httpClient *http.Client) cache.Cache {
 	t.Helper()
 	p.o.namespace = metav1.NamespaceDefault
-	o := cacheOptions(p.o)
-	var err error
+	o, err := cacheOptions(p.config, p.o)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if o.Scheme, err = newScheme(); err != nil {
 		t.Fatal(err)
 	}

@@ -148,11 +148,15 @@ func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Le
 	if err != nil {
 		return nil, err
 	}
+	cached, err := cacheOptions(config, o)
+	if err != nil {
+		return nil, err
+	}
 	stop := o.stopTimeout()
 	mgr, err := ctrl.NewManager(config, manager.Options{
 		Scheme:         scheme,
 		MapperProvider: newMapper,
-		Cache:          cacheOptions(o),
+		Cache:          cached,
 		Metrics: metricsserver.Options{
 			BindAddress: o.metricsAddress, SecureServing: true, CertDir: o.metricsCertDir,
 			TLSOpts:        []func(*tls.Config){o.tls},
@@ -187,14 +191,15 @@ const nodeSyncPeriod = 24 * time.Hour
 
 // cacheOptions returns what the manager caches. Nodes are in a cache of their own: that of a namespace looks up the scope of an object at each Get, and drops the
 // options of a Get of one without a namespace, client.UnsafeDisableDeepCopy among them.
-func cacheOptions(o options) cache.Options {
+func cacheOptions(config *rest.Config, o options) (cache.Options, error) {
+	newInformer, err := pipeline.NewInformer(config)
 	return cache.Options{
 		SyncPeriod:        &o.syncPeriod,
 		DefaultNamespaces: map[string]cache.Config{o.namespace: {}},
 		DefaultTransform:  withoutBulk,
-		NewInformer:       pipeline.NewInformer,
+		NewInformer:       newInformer,
 		ByObject:          map[client.Object]cache.ByObject{&corev1.Node{}: {SyncPeriod: ptr.To(nodeSyncPeriod)}},
-	}
+	}, err
 }
 
 // withoutBulk takes from an object what no controller reads: its managed fields, and of a Node most of its status.

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
@@ -10,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
@@ -21,20 +24,48 @@ const (
 	batchSize = 100
 )
 
-// NewInformer returns an informer, as cache.Options.NewInformer does. One of Nodes takes their changes in batches: thousands of Nodes have several heartbeats
-// each second, and to wake all that each of them passes through costs more than what is done about it.
-func NewInformer(from toolscache.ListerWatcher, object runtime.Object, resync time.Duration, by toolscache.Indexers) toolscache.SharedIndexInformer {
-	if _, ok := object.(*corev1.Node); ok {
-		from = inBatches(toolscache.ToListerWatcherWithContext(from))
-	}
-	return toolscache.NewSharedIndexInformer(from, object, resync, by)
+// dialer has TCP find out within 30 s that the other end is gone. client-go does so for HTTP/2, by pings, and leaves HTTP/1.1 to TCP's five minutes.
+var dialer = &net.Dialer{
+	Timeout:         30 * time.Second,
+	KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},
 }
 
-func inBatches(from toolscache.ListerWatcherWithContext) toolscache.ListerWatcher {
+// NewInformer returns what makes an informer for each kind of object, as cache.Options.NewInformer does. That of Nodes takes their changes in batches: thousands
+// of Nodes have several heartbeats each second, and to wake all that each of them passes through costs more than what is done about it. It has a connection to
+// the API server of its own, with the given configuration, over which it watches all Nodes.
+func NewInformer(config *rest.Config) (func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer, error) {
+	nodes, err := newNodesClient(config)
+	if err != nil {
+		return nil, err
+	}
+	return func(from toolscache.ListerWatcher, object runtime.Object, resync time.Duration, by toolscache.Indexers) toolscache.SharedIndexInformer {
+		if _, ok := object.(*corev1.Node); ok {
+			from = inBatches(nodes)
+		}
+		return toolscache.NewSharedIndexInformer(from, object, resync, by)
+	}, nil
+}
+
+// newNodesClient returns a client whose watches have a connection each. One of HTTP/2, which a manager shares, is read whenever something comes; one of HTTP/1.1
+// only when whoever watches reads.
+func newNodesClient(config *rest.Config) (typedcorev1.NodeInterface, error) {
+	own := rest.CopyConfig(config)
+	own.NextProtos = []string{"http/1.1"}
+	if own.Dial == nil {
+		own.Dial = dialer.DialContext
+	}
+	core, err := typedcorev1.NewForConfig(own)
+	if err != nil {
+		return nil, fmt.Errorf("creating a client for Nodes: %w", err)
+	}
+	return core.Nodes(), nil
+}
+
+func inBatches(nodes typedcorev1.NodeInterface) toolscache.ListerWatcher {
 	return &toolscache.ListWatch{
-		ListWithContextFunc: from.ListWithContext,
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return nodes.List(ctx, o) },
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			watched, err := from.WatchWithContext(ctx, o)
+			watched, err := nodes.Watch(ctx, o)
 			if err != nil {
 				return nil, fmt.Errorf("watching Nodes: %w", err)
 			}

@@ -10,8 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
@@ -24,14 +24,33 @@ type watched struct {
 	ended bool
 }
 
+// nodes has a watch, or an error for all.
+type nodes struct {
+	typedcorev1.NodeInterface
+
+	watched watch.Interface
+	err     error
+}
+
+func (n nodes) List(context.Context, metav1.ListOptions) (*corev1.NodeList, error) { return nil, n.err }
+
+func (n nodes) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
+	return n.watched, n.err
+}
+
+func watchOf(t *testing.T, of nodes) watch.Interface {
+	t.Helper()
+	w, err := toolscache.ToListerWatcherWithContext(inBatches(of)).WatchWithContext(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
 func watchInBatches(t *testing.T) *watched {
 	t.Helper()
 	w := &watched{from: watch.NewFake(), taken: map[time.Duration][]string{}}
-	from := &toolscache.ListWatch{WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return w.from, nil }}
-	var err error
-	if w.of, err = toolscache.ToListerWatcherWithContext(inBatches(from)).WatchWithContext(t.Context(), metav1.ListOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	w.of = watchOf(t, nodes{watched: w.from})
 	began := time.Now()
 	go func() {
 		for event := range w.of.ResultChan() {
@@ -157,11 +176,7 @@ func TestAWatchInBatchesEnds(t *testing.T) {
 func TestAWatchInBatchesThatNobodyReadsEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // a goroutine that stays fails it
 		from := watch.NewFake()
-		of := inBatches(&toolscache.ListWatch{WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return from, nil }})
-		w, err := toolscache.ToListerWatcherWithContext(of).WatchWithContext(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := watchOf(t, nodes{watched: from})
 		from.Modify(&corev1.Node{})
 		w.Stop()
 	})
@@ -169,11 +184,7 @@ func TestAWatchInBatchesThatNobodyReadsEnds(t *testing.T) {
 
 func TestAWatchOfNodesThatFailsIsReported(t *testing.T) {
 	refused := errors.New("refused")
-	of := inBatches(&toolscache.ListWatch{
-		ListWithContextFunc:  func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, refused },
-		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, refused },
-	})
-	from := toolscache.ToListerWatcherWithContext(of)
+	from := toolscache.ToListerWatcherWithContext(inBatches(nodes{err: refused}))
 	if _, err := from.WatchWithContext(t.Context(), metav1.ListOptions{}); !errors.Is(err, refused) {
 		t.Errorf("a watch: %v", err)
 	}
