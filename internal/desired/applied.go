@@ -122,7 +122,7 @@ func (r *Reader) ofAbandonedRun(ctx context.Context, machine *machinev1beta1.Mac
 	if sameJSON(kept.Inputs.Variables, own.Inputs.Variables) {
 		return own, nil
 	}
-	secret, err := r.secret(ctx, machine, own.CredentialsSecret, references.Credentials)
+	secret, err := r.secret(ctx, machine, own.CredentialsSecret, references.Credentials, false)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (r *Reader) stored(ctx context.Context, machine *machinev1beta1.Machine, f 
 		return nil, err
 	}
 	used := cmp.Or(m.Pinned, m.Current)
-	credentials, err := r.secret(ctx, machine, kept.CredentialsSecret, references.Credentials)
+	credentials, err := r.secret(ctx, machine, kept.CredentialsSecret, references.Credentials, false)
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ type Reader struct {
 	// withoutCredentials says that Secrets with credentials are not read.
 	withoutCredentials bool
 	shared             sharedReads
-	recent             recentVersions
+	recent             recentReads
 	clock              clock.PassiveClock
 	held               render.Held
 }
@@ -155,12 +155,12 @@ func (r *Reader) current(machine *machinev1beta1.Machine) (*module.Module, error
 	return served, nil
 }
 
-// secret reads a Secret in the Machine's namespace, which is not to be changed; nil when name is empty.
-func (r *Reader) secret(ctx context.Context, machine *machinev1beta1.Machine, name string, use references.Use) (*corev1.Secret, error) {
+// secret reads a Secret in the Machine's namespace, as read does; nil when name is empty.
+func (r *Reader) secret(ctx context.Context, machine *machinev1beta1.Machine, name string, use references.Use, recent bool) (*corev1.Secret, error) {
 	if name == "" {
 		return nil, nil
 	}
-	secret, err := r.shared.get(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: name}, r.readSecret)
+	secret, err := r.read(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: name}, recent)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, ofSecret(fmt.Errorf("the Secret %s/%s with the %s, which spec.providerSpec.value names, does not exist; create it, or name another",

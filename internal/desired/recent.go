@@ -5,50 +5,84 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// recently is how long the version of a Secret that was read counts where Machines are only asked whether anything has changed.
-const recently = 10 * time.Second
+const (
+	// recently is how long a read of a Secret counts where Machines are only asked whether anything has changed.
+	recently = 10 * time.Second
+	// maxRecentSecrets bounds the Secrets of which more than the version is kept. Those that many Machines name are few.
+	maxRecentSecrets = 50
+)
 
-// recentVersions are the resource versions of Secrets that were read a moment ago: a regular reconcile of all asks about the same few Secrets for
-// thousands of Machines. The zero value has none.
-type recentVersions struct {
+// recentReads are Secrets that were read a moment ago: a regular reconcile of all, and the first, ask about the same few for thousands of Machines. The zero
+// value has none.
+type recentReads struct {
 	mu sync.Mutex
 	// since is when the first of these was read. All are forgotten together.
 	since time.Time
-	of    map[types.NamespacedName]string
+	of    map[types.NamespacedName]recentRead
+	whole int
 }
 
-// has reports whether a Secret was recently found with that version.
-func (v *recentVersions) has(name types.NamespacedName, version string, now time.Time) bool {
+// recentRead is a Secret, or only its version.
+type recentRead struct {
+	version string
+	secret  *corev1.Secret
+}
+
+// get returns what was recently read of a Secret; zero for nothing.
+func (v *recentReads) get(name types.NamespacedName, now time.Time) recentRead {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return now.Sub(v.since) < recently && v.of[name] == version
+	if now.Sub(v.since) >= recently {
+		return recentRead{}
+	}
+	return v.of[name]
 }
 
-// keep keeps the version that a read found which began at that time.
-func (v *recentVersions) keep(name types.NamespacedName, version string, began time.Time) {
+// keep keeps what a read found which began at that time.
+func (v *recentReads) keep(name types.NamespacedName, secret *corev1.Secret, began time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.of == nil || began.Sub(v.since) >= recently {
-		v.since, v.of = began, map[types.NamespacedName]string{}
+		v.since, v.of, v.whole = began, map[types.NamespacedName]recentRead{}, 0
 	}
-	if !began.Before(v.since) {
-		v.of[name] = version
+	if began.Before(v.since) {
+		return
 	}
+	read := recentRead{version: secret.ResourceVersion}
+	if before := v.of[name]; before.secret != nil {
+		read.secret = secret
+	} else if v.whole < maxRecentSecrets {
+		read.secret = secret
+		v.whole++
+	}
+	v.of[name] = read
+}
+
+// read reads a Secret, which is shared: read it, never change it. Where recent is set, it may be as it was ten seconds ago.
+func (r *Reader) read(ctx context.Context, name types.NamespacedName, recent bool) (*corev1.Secret, error) {
+	now := r.clock.Now()
+	if recent {
+		if read := r.recent.get(name, now); read.secret != nil {
+			return read.secret, nil
+		}
+	}
+	secret, err := r.shared.get(ctx, name, r.readSecret)
+	if err != nil {
+		return nil, err
+	}
+	r.recent.keep(name, secret, now)
+	return secret, nil
 }
 
 // stillHas reports whether a Secret has that version, or had it a moment ago.
 func (r *Reader) stillHas(ctx context.Context, name types.NamespacedName, version string) bool {
-	now := r.clock.Now()
-	if r.recent.has(name, version, now) {
+	if r.recent.get(name, r.clock.Now()).version == version {
 		return true
 	}
-	secret, err := r.shared.get(ctx, name, r.readSecret)
-	if err != nil {
-		return false
-	}
-	r.recent.keep(name, secret.ResourceVersion, now)
-	return secret.ResourceVersion == version
+	secret, err := r.read(ctx, name, false)
+	return err == nil && secret.ResourceVersion == version
 }

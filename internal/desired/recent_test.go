@@ -2,6 +2,8 @@ package desired
 
 import (
 	"context"
+	"io/fs"
+	"strconv"
 	"testing"
 	"time"
 
@@ -12,6 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/yaml"
+
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
+	"github.com/machine-iac/machine-iac-operator/internal/render"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/modules"
 )
 
 func TestASecretOfManyMachinesIsReadOnceInAWhile(t *testing.T) {
@@ -64,21 +73,124 @@ func TestASecretOfManyMachinesIsReadOnceInAWhile(t *testing.T) {
 }
 
 // A read may take as long as it likes: what it found is not newer than its beginning.
-func TestAVersionCountsFromWhenItsReadBegan(t *testing.T) {
-	var v recentVersions
+func TestAReadCountsFromWhenItBegan(t *testing.T) {
+	var v recentReads
 	began := time.Unix(1700000000, 0)
 	one, other := key("one"), key("other")
-	v.keep(one, "1", began.Add(5*time.Second))
-	v.keep(other, "1", began)
-	if v.has(other, "1", began.Add(6*time.Second)) {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}
+	has := func(name client.ObjectKey, at time.Time) bool { return v.get(name, at).version == "1" }
+	v.keep(one, secret, began.Add(5*time.Second))
+	v.keep(other, secret, began)
+	if has(other, began.Add(6*time.Second)) {
 		t.Error("a read that began before the first of those that are kept is kept with them")
 	}
-	if !v.has(one, "1", began.Add(14*time.Second)) || v.has(one, "1", began.Add(15*time.Second)) {
-		t.Error("a version does not count for ten seconds from when its read began")
+	if !has(one, began.Add(14*time.Second)) || has(one, began.Add(15*time.Second)) {
+		t.Error("a read does not count for ten seconds from when it began")
 	}
-	v.keep(other, "1", began.Add(15*time.Second))
-	if v.has(one, "1", began.Add(16*time.Second)) {
+	v.keep(other, secret, began.Add(15*time.Second))
+	if has(one, began.Add(16*time.Second)) {
 		t.Error("it counts again with the next")
+	}
+}
+
+func TestOfManySecretsOnlyTheVersionsAreKept(t *testing.T) {
+	var v recentReads
+	now := time.Unix(1700000000, 0)
+	whole := func() (number int) {
+		for _, read := range v.of {
+			if read.secret != nil {
+				number++
+			}
+		}
+		return number
+	}
+	for _, version := range []string{"1", "2"} {
+		for i := range maxRecentSecrets + 10 {
+			name := key(strconv.Itoa(i))
+			v.keep(name, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version}}, now)
+			if read := v.get(name, now); read.version != version || read.secret != nil && read.secret.ResourceVersion != version {
+				t.Fatalf("of %s %v is kept, want version %s", name, read, version)
+			}
+		}
+		if got := whole(); got != maxRecentSecrets {
+			t.Errorf("%d Secrets are kept, want %d", got, maxRecentSecrets)
+		}
+	}
+	if v.keep(key("0"), &corev1.Secret{}, now.Add(recently)); whole() != 1 {
+		t.Error("a while later, they are not forgotten")
+	}
+}
+
+// awsMachine returns a Machine of the example of AWS.
+func awsMachine(t *testing.T) *machinev1beta1.Machine {
+	t.Helper()
+	content, err := fs.ReadFile(modules.FS, "aws/examples/machineset.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := &machinev1beta1.MachineSet{}
+	if err := yaml.Unmarshal(content, set); err != nil {
+		t.Fatal(err)
+	}
+	machine := render.MachineOf(set)
+	machine.Name, machine.UID, machine.Namespace = "worker-1", "uid-1", "openshift-machine-api"
+	return machine
+}
+
+// TestWhatTheFirstReconcilesReadOfSecrets: with thousands of Machines that name the same, to read them for each takes a third of the time.
+func TestWhatTheFirstReconcilesReadOfSecrets(t *testing.T) {
+	machine, used := awsMachine(t), shipped(t, "aws")
+	now := clocktesting.NewFakePassiveClock(time.Unix(1700000000, 0))
+	reads, from := 0, account{}
+	api := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+		Get: func(ctx context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			reads++
+			return from.Get(ctx, key, object, options...)
+		},
+	})
+	r := &Reader{client: api, clock: now}
+	render := func(f *lifecycle.Facts, operation runs.Operation) string {
+		t.Helper()
+		reads = 0
+		s, err := r.render(t.Context(), machine, f, used, operation)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Fingerprint
+	}
+	before := render(&lifecycle.Facts{}, runs.Update)
+	if reads != 2 {
+		t.Fatalf("two Secrets are read %d times", reads)
+	}
+	from.userData = "changed"
+	settled := lifecycle.Facts{ReadAhead: true}
+	settled.Record.Fingerprint = before
+	if got := render(&settled, runs.Update); got != before || reads != 0 {
+		t.Errorf("first, it has Secrets read %d times: %s, want %s", reads, got, before)
+	}
+	unsettled, other, later := settled, settled, settled
+	unsettled.Record.Intent, other.Record.Fingerprint, later.ReadAhead = &record.Intent{}, "sha256:other", false
+	for name, c := range map[string]struct {
+		facts     lifecycle.Facts
+		operation runs.Operation
+	}{
+		"it is read again":           {later, runs.Update},
+		"something else was applied": {other, runs.Update},
+		"a run has not settled":      {unsettled, runs.Update},
+		"it is created":              {settled, runs.Create},
+		"it is destroyed":            {settled, runs.Destroy},
+	} {
+		if got := render(&c.facts, c.operation); got == before || reads != 2 {
+			t.Errorf("where %s, it has Secrets of before: read %d times", name, reads)
+		}
+		now.SetTime(now.Now().Add(recently)) // so that what was read is forgotten
+		from.userData = ""
+		_ = render(&lifecycle.Facts{}, runs.Update)
+		from.userData = "changed"
+	}
+	now.SetTime(now.Now().Add(recently))
+	if got := render(&settled, runs.Update); got == before {
+		t.Error("a while later, it has Secrets of before")
 	}
 }
 

@@ -22,15 +22,15 @@ type secrets struct {
 }
 
 // secrets reads the Secrets that a Machine names. A destroy does without user data that is gone or that the Machine may not use, and with any
-// credentials but the operator's own.
-func (r *Reader) secrets(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, credentials, userData render.Ref, operation runs.Operation) (secrets, error) {
+// credentials but the operator's own. Where recent is set, they may be as they were ten seconds ago.
+func (r *Reader) secrets(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, credentials, userData render.Ref, operation runs.Operation, recent bool) (secrets, error) {
 	destroys := operation == runs.Destroy
 	var read secrets
 	var err error
-	if read.credentials, err = r.secret(ctx, machine, credentials.Name, references.Credentials); err != nil {
+	if read.credentials, err = r.secret(ctx, machine, credentials.Name, references.Credentials, recent); err != nil {
 		return secrets{}, err
 	}
-	if read.userData, err = r.secret(ctx, machine, userData.Name, references.UserData); err != nil && !destroys {
+	if read.userData, err = r.secret(ctx, machine, userData.Name, references.UserData, recent); err != nil && !destroys {
 		return secrets{}, err
 	}
 	made := sync.OnceValue(func() *AppliedInputs { return madeWith(f) }) // which is rarely asked for

@@ -3,34 +3,32 @@ package desired
 import (
 	"context"
 	"encoding/json"
-	"io/fs"
 	"strings"
 	"testing"
 
-	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
-	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
-	"github.com/machine-iac/machine-iac-operator/modules"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
 // account has one Secret, whatever it is asked for, and one CredentialsRequest for it.
 type account struct {
 	client.Reader
-	granted string
+	granted  string
+	userData string
 }
 
-func (account) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+func (a account) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
 	secret := object.(*corev1.Secret)
 	secret.Namespace, secret.Name = key.Namespace, key.Name
-	secret.Data = map[string][]byte{"aws_access_key_id": []byte("AKIAIOSFODNN7EXAMPLE"), "aws_secret_access_key": []byte("s"), "userData": []byte("{}")}
+	secret.Data = map[string][]byte{"aws_access_key_id": []byte("AKIAIOSFODNN7EXAMPLE"), "aws_secret_access_key": []byte("s"), "userData": []byte("{}" + a.userData)}
 	return nil
 }
 
@@ -43,19 +41,11 @@ func (a account) List(_ context.Context, list client.ObjectList, _ ...client.Lis
 
 // TestRightsThatAMachineLacksAreAmongItsWarnings has two Machines, one of which asks for tags. Its warnings become events.
 func TestRightsThatAMachineLacksAreAmongItsWarnings(t *testing.T) {
-	content, err := fs.ReadFile(modules.FS, "aws/examples/machineset.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	set := &machinev1beta1.MachineSet{}
-	if err := yaml.Unmarshal(content, set); err != nil {
-		t.Fatal(err)
-	}
-	machine := render.MachineOf(set)
-	machine.Name, machine.UID, machine.Namespace = "worker-1", "uid-1", "openshift-machine-api"
+	machine := awsMachine(t)
+	asked := machine.Spec.ProviderSpec.Value.Raw
 	of := account{granted: "metadata: {name: one}\nspec:\n  secretRef: {namespace: openshift-machine-api, name: aws-cloud-credentials}\n" +
 		"  providerSpec: {kind: AWSProviderSpec, statementEntries: [{effect: Allow, resource: '*', action: ['ec2:*', 'iam:*']}, {effect: Deny, resource: '*', action: ['ec2:DeleteTags']}]}"}
-	reader := &Reader{client: of, rights: rights.New(of, nil)}
+	reader := &Reader{client: of, rights: rights.New(of, nil), clock: clock.RealClock{}}
 	for name, tc := range map[string]struct {
 		tags []any
 		want string
@@ -65,7 +55,7 @@ func TestRightsThatAMachineLacksAreAmongItsWarnings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fields := map[string]any{}
-			if err := json.Unmarshal(set.Spec.Template.Spec.ProviderSpec.Value.Raw, &fields); err != nil {
+			if err := json.Unmarshal(asked, &fields); err != nil {
 				t.Fatal(err)
 			}
 			fields["tags"] = tc.tags

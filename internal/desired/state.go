@@ -47,17 +47,24 @@ type State struct {
 }
 
 // render renders a Machine for an operation with a module. Where the Machine names a Secret that it may not use, nothing but what its instance was
-// brought to already is rendered, and no error shows what is in the Secret.
+// brought to already is rendered, and no error shows what is in the Secret. Where its state was read ahead, Secrets of a moment ago do as long as that leaves
+// nothing to do.
 func (r *Reader) render(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, used *module.Module, operation runs.Operation) (*State, error) {
-	s, refused, err := r.rendered(ctx, machine, f, used, operation)
+	if f.ReadAhead && operation == runs.Update && f.Record.Intent == nil {
+		s, refused, err := r.rendered(ctx, machine, f, used, operation, true)
+		if refused == nil && err == nil && s.Fingerprint == f.Record.Fingerprint {
+			return s, nil
+		}
+	}
+	s, refused, err := r.rendered(ctx, machine, f, used, operation, false)
 	if refused != nil && (err != nil || s.Fingerprint != f.Record.Fingerprint) {
 		return nil, refused
 	}
 	return s, err
 }
 
-// rendered renders a Machine; refused says that it may not use what it names.
-func (r *Reader) rendered(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, used *module.Module, operation runs.Operation) (s *State, refused, err error) {
+// rendered renders a Machine, with Secrets of a moment ago where recent is set; refused says that it may not use what it names.
+func (r *Reader) rendered(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, used *module.Module, operation runs.Operation, recent bool) (s *State, refused, err error) {
 	machine, _ = render.Complete(machine, used, r.values)
 	credentialsRef, userDataRef, err := render.Refs(machine, used)
 	if err != nil {
@@ -71,7 +78,7 @@ func (r *Reader) rendered(ctx context.Context, machine *machinev1beta1.Machine, 
 		s, err = r.renderWithoutCredentials(ctx, machine, used, cluster, userDataRef)
 		return s, nil, err
 	}
-	read, err := r.secrets(ctx, machine, f, credentialsRef, userDataRef, operation)
+	read, err := r.secrets(ctx, machine, f, credentialsRef, userDataRef, operation, recent)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -118,7 +125,7 @@ func (r *Reader) missingRights(ctx context.Context, input render.Input, credenti
 
 // renderWithoutCredentials is render where the credentials are not read: the state has no fingerprint and no place.
 func (r *Reader) renderWithoutCredentials(ctx context.Context, machine *machinev1beta1.Machine, used *module.Module, cluster *platform.Cluster, ref render.Ref) (*State, error) {
-	userData, err := r.secret(ctx, machine, ref.Name, references.UserData)
+	userData, err := r.secret(ctx, machine, ref.Name, references.UserData, false)
 	if err != nil {
 		return nil, err
 	}

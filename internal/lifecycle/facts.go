@@ -26,10 +26,11 @@ type Facts struct {
 	Gone, Deleting bool
 	// Stored says that there is a state Secret. Without one, Version, Record, State, Raw, Lock and Inputs are zero.
 	Stored bool
-	// Version is the resource version of that Secret.
-	Version string
-	Record  record.Record
-	State   *statefile.State
+	// Version is the resource version of that Secret. ReadAhead says that it was read with all others when this process began to lead.
+	Version   string
+	ReadAhead bool
+	Record    record.Record
+	State     *statefile.State
 	// Raw is the state as it is stored, Lock its lock; nil for none.
 	Raw  []byte
 	Lock *state.Lock
@@ -65,7 +66,7 @@ func NewFacts(machine *machinev1beta1.Machine, snapshot *state.Snapshot) (*Facts
 	if snapshot == nil {
 		return f, nil
 	}
-	f.Stored, f.Version = true, snapshot.ResourceVersion
+	f.Stored, f.Version, f.ReadAhead = true, snapshot.ResourceVersion, snapshot.ReadAhead
 	f.Inputs, f.Raw, f.Lock = snapshot.Attachments[InputsAttachment], snapshot.Raw, snapshot.Lock
 	var err error
 	if f.Record, err = record.Read(snapshot.Meta); err != nil {

@@ -128,6 +128,8 @@ func (s *Store) preloaded(ctx context.Context, key Key) *view {
 type Snapshot struct {
 	// Key of the state.
 	Key Key
+	// ReadAhead says that it was read with all others when this process began to lead (Preload).
+	ReadAhead bool
 	// Raw is the state as JSON, nil before the first was stored.
 	Raw []byte
 	// Serial of the state, 0 before the first.
@@ -196,12 +198,17 @@ type Head struct {
 func (s *Store) Get(ctx context.Context, key Key) (*Snapshot, error) {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	seen := s.preloaded(ctx, key)
-	if seen == nil {
-		var err error
-		if seen, err = s.read(ctx, key); err != nil {
-			return nil, fmt.Errorf("getting state %s: %w", key, err)
+	if seen := s.preloaded(ctx, key); seen != nil {
+		snapshot, err := s.snapshot(key, seen)
+		if err != nil {
+			return nil, err
 		}
+		snapshot.ReadAhead = true
+		return snapshot, nil
+	}
+	seen, err := s.read(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("getting state %s: %w", key, err)
 	}
 	return s.snapshot(key, seen)
 }
