@@ -11,8 +11,9 @@ import (
 const (
 	// largeHeap is from how many bytes in use on garbage is collected earlier: with thousands of Machines nearly all of it is what the manager watches, and stays.
 	largeHeap = 64 << 20
-	// usualGarbage and littleGarbage are how much may come together before it is collected, in percent of what is in use.
-	usualGarbage, littleGarbage = 100, 50
+	// usualGarbage, littleGarbage and leastGarbage are how much may come together before it is collected, in percent of what is in use: the last while all is
+	// read, which takes the most memory.
+	usualGarbage, littleGarbage, leastGarbage = 100, 50, 35
 	// heapInterval is how often it is looked how much that is.
 	heapInterval = time.Second
 	// readingTime is how long a manager that starts reads all that it watches.
@@ -21,14 +22,14 @@ const (
 
 // garbage has less of it come together where much is in use. It is a manager.Runnable, and does nothing where GOGC is set.
 type garbage struct {
-	// reading is how long after the start it is as if much were in use: what all is read from is garbage then.
+	// reading is how long after the start the least of it comes together: what all is read from is garbage then.
 	reading time.Duration
 }
 
-// newGarbage has little of it come together from now on: the caches are filled before Start.
+// newGarbage has the least of it come together from now on: the caches are filled before Start.
 func newGarbage(reading time.Duration) garbage {
 	if _, set := os.LookupEnv("GOGC"); !set {
-		debug.SetGCPercent(littleGarbage)
+		debug.SetGCPercent(leastGarbage)
 	}
 	return garbage{reading: reading}
 }
@@ -58,10 +59,14 @@ func (g garbage) Start(ctx context.Context) error {
 }
 
 func garbageFor(reading bool, inUse uint64) int {
-	if reading || inUse >= largeHeap {
+	switch {
+	case reading:
+		return leastGarbage
+	case inUse >= largeHeap:
 		return littleGarbage
+	default:
+		return usualGarbage
 	}
-	return usualGarbage
 }
 
 // heapInUse returns how many bytes the last collection has left.
