@@ -193,13 +193,16 @@ const nodeSyncPeriod = 24 * time.Hour
 // options of a Get of one without a namespace, client.UnsafeDisableDeepCopy among them.
 func cacheOptions(config *rest.Config, o options) (cache.Options, error) {
 	newInformer, err := pipeline.NewInformer(config)
+	if err != nil {
+		return cache.Options{}, err
+	}
 	return cache.Options{
 		SyncPeriod:        &o.syncPeriod,
 		DefaultNamespaces: map[string]cache.Config{o.namespace: {}},
 		DefaultTransform:  withoutBulk,
 		NewInformer:       newInformer,
 		ByObject:          map[client.Object]cache.ByObject{&corev1.Node{}: {SyncPeriod: ptr.To(nodeSyncPeriod)}},
-	}, err
+	}, nil
 }
 
 // withoutBulk takes from an object what no controller reads: its managed fields, and of a Node most of its status.

@@ -137,7 +137,7 @@ func awsMachine(t *testing.T) *machinev1beta1.Machine {
 	return machine
 }
 
-// TestWhatTheFirstReconcilesReadOfSecrets: with thousands of Machines that name the same, to read them for each takes a third of the time.
+// TestWhatTheFirstReconcilesReadOfSecrets: thousands of Machines name the same few, and a request for each would hold up all of them.
 func TestWhatTheFirstReconcilesReadOfSecrets(t *testing.T) {
 	machine, used := awsMachine(t), shipped(t, "aws")
 	now := clocktesting.NewFakePassiveClock(time.Unix(1700000000, 0))

@@ -47,8 +47,8 @@ type State struct {
 }
 
 // render renders a Machine for an operation with a module. Where the Machine names a Secret that it may not use, nothing but what its instance was
-// brought to already is rendered, and no error shows what is in the Secret. Where its state was read ahead, Secrets of a moment ago do as long as that leaves
-// nothing to do.
+// brought to already is rendered, and no error shows what is in the Secret. Where its state was read ahead, Secrets of a moment ago do as long as what is
+// rendered with them is what was applied.
 func (r *Reader) render(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, used *module.Module, operation runs.Operation) (*State, error) {
 	if f.ReadAhead && operation == runs.Update && f.Record.Intent == nil {
 		s, refused, err := r.rendered(ctx, machine, f, used, operation, true)
