@@ -15,7 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine/bridge"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/plugin"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
@@ -93,7 +93,7 @@ type Engine struct {
 	slots   chan int // their numbers
 	starts  atomic.Int64
 	closed  chan struct{}
-	bridges *bridge.Bridges // nil where none are kept
+	bridges *plugin.Bridges // nil where none are kept
 	// readable is what every CLI may read, beside its run: itself with the hosts of languages, plugins, the mirror.
 	readable []string
 
@@ -166,13 +166,13 @@ func (e *Engine) setUp() error {
 
 // keepBridges has bridges kept running where that is wanted, and there is one.
 func (e *Engine) keepBridges() (err error) {
-	file := bridge.Find(e.options.Plugins)
+	file := plugin.Find(e.options.Plugins)
 	if e.options.Warm.Max <= 0 || file == "" {
 		return nil
 	}
 	options := e.options.Warm
 	options.Logger, options.Sandbox = e.options.Logger, e.options.Sandbox
-	e.bridges, err = bridge.New(filepath.Join(e.dir, "b"), file, sandbox.Tree(e.options.ProviderMirror), options)
+	e.bridges, err = plugin.New(filepath.Join(e.dir, "b"), file, sandbox.Tree(e.options.ProviderMirror), options)
 	return err
 }
 

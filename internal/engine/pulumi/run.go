@@ -16,8 +16,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
-	"github.com/machine-iac/machine-iac-operator/internal/engine/bridge"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/plugin"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/repeat"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
@@ -124,7 +124,7 @@ type Workspace struct {
 	// begun is the checkpoint that the CLI finds, key its service; nil where the CLI is given the passphrase.
 	begun   []byte
 	key     *keyService
-	relay   *bridge.Relay // nil where the CLI starts bridges itself
+	relay   *plugin.Relay // nil where the CLI starts bridges itself
 	redact  *redact.Redactor
 	command *command
 	stack   auto.Stack

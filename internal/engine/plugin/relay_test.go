@@ -1,4 +1,4 @@
-package bridge
+package plugin
 
 import (
 	"fmt"
