@@ -78,8 +78,7 @@ The same with Pulumi. The CLI has no profile of what it does before its main fun
 |---|---|{{range .Operations}}---|{{end}}
 {{range .Pulumi}}{{.}}
 {{end}}
-What Pulumi takes more is mostly the start of two programs in each operation, and of both twice in an update: the CLI, and the host that reads the stack's program. Go initialises all that is linked into them, whatever they are to do.
-Neither can be kept running. The CLI has no mode that serves several operations, and takes over a host of a language only where that knows a handshake, which the one for YAML does not.
+What Pulumi takes more is mostly the start of its CLI, twice in an update: Go initialises all that is linked into it, whatever it is to do. It has no mode that serves several operations.
 `))
 
 // TestProfile measures where the CPU time of operations goes, from reconcile to settle.

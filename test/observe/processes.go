@@ -36,9 +36,9 @@ func (p Process) Provider() bool {
 	return strings.HasPrefix(p.Name, "terraform-provider-") || strings.HasPrefix(p.Name, "pulumi-resource-")
 }
 
-// Kept reports whether it works where a manager keeps providers, and Pulumi's bridges to them, running for the next run.
+// Kept reports whether it works where a manager keeps providers, Pulumi's bridges to them, and hosts of programs running for the next run.
 func (p Process) Kept() bool {
-	return strings.Contains(p.Dir, "/providers/") || strings.Contains(p.Dir, "/pulumi/b/p/")
+	return strings.Contains(p.Dir, "/providers/") || strings.Contains(p.Dir, "/pulumi/b/p/") || strings.Contains(p.Dir, "/pulumi/h/")
 }
 
 // Supervises returns the work folder whose processes it ends when their manager has died, "" when it is no supervisor.

@@ -33,7 +33,7 @@ const (
 	maxMessage = 400 << 20
 )
 
-// process is a bridge that runs, with the provider that it has started. Its configuration is global to it, so that it serves one connection at a time.
+// process is a plugin that runs, with what it has started. A bridge's configuration is global to it, so that it serves one connection at a time.
 type process struct {
 	dir        string
 	command    *exec.Cmd
@@ -57,13 +57,13 @@ func starter(confined *sandbox.Sandbox, read []string) provider.Starter {
 	}
 }
 
-// start starts a bridge that nobody has attached to.
-func start(dir, file string, environment map[string]string, confined *sandbox.Sandbox, read []string) (*process, error) {
+// start starts a plugin that nobody has attached to. Its folder is there where it has been given something in it.
+func start(dir, file string, environment map[string]string, confined *sandbox.Sandbox, read []string, given ...func(*exec.Cmd)) (*process, error) {
 	if err := confined.Check(); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("starting the bridge %s: %w", filepath.Base(file), err)
+		return nil, fmt.Errorf("starting the plugin %s: %w", filepath.Base(file), err)
 	}
 	p := &process{dir: dir, command: exec.Command(file), exited: make(chan struct{})}
 	p.command.Dir, p.command.SysProcAttr = dir, workdir.ChildAttributes()
@@ -71,9 +71,12 @@ func start(dir, file string, environment map[string]string, confined *sandbox.Sa
 	for name, value := range environment {
 		p.command.Env = append(p.command.Env, name+"="+value)
 	}
+	for _, give := range given {
+		give(p.command)
+	}
 	confined.Wrap(p.command, sandbox.Policy{Read: append([]string{filepath.Dir(file)}, read...), Write: []string{dir}})
 	if err := p.begin(); err != nil {
-		return nil, errors.Join(fmt.Errorf("starting the bridge %s: %w", filepath.Base(file), err), p.End())
+		return nil, errors.Join(fmt.Errorf("starting the plugin %s: %w", filepath.Base(file), err), p.End())
 	}
 	return p, nil
 }
@@ -137,7 +140,7 @@ func (p *process) Responds(ctx context.Context) error {
 	case codes.OK, codes.Unimplemented, codes.NotFound:
 		return nil
 	default:
-		return fmt.Errorf("the bridge does not respond: %w", err)
+		return fmt.Errorf("the plugin does not respond: %w", err)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -24,11 +23,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
-	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
-// Plugin is the plugin that is a bridge to any provider of Terraform's, by the name that programs' packages have for it.
-const Plugin = "terraform-provider"
+// Bridge is the plugin that is a bridge to any provider of Terraform's, by the name that programs' packages have for it.
+const Bridge = "terraform-provider"
 
 // parametersVariable keeps bridges to different providers apart in the pool. Bridges do not read it.
 const parametersVariable = "PULUMI_BRIDGE_PARAMETERS"
@@ -43,28 +41,22 @@ type Bridges struct {
 	alone atomic.Int64
 }
 
-// New returns the bridges that are started from a file, with what else they may read. Their folders are in dir, which is theirs.
-func New(dir, file string, read []string, o provider.Options) (*Bridges, error) {
-	if _, err := workdir.KillProcesses(dir); err != nil {
-		return nil, fmt.Errorf("ending the bridges of a predecessor: %w", err)
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		return nil, fmt.Errorf("cleaning the work folder: %w", err)
-	}
+// NewBridges returns the bridges that are started from a file, with what else they may read. Their folders are in dir, which is theirs and empty.
+func NewBridges(dir, file string, read []string, o provider.Options) *Bridges {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
 	b := &Bridges{dir: dir, file: file, start: starter(o.Sandbox, read), recorded: &recordings{clock: o.Clock, said: map[string]recording{}}}
 	b.pool = provider.NewPoolOf(filepath.Join(dir, "p"), o, b.start)
-	return b, nil
+	return b
 }
 
-// Find returns the file of the bridge in a folder of plugins; "" where there is none, or more than one: programs name the version that they want.
-func Find(plugins string) string {
+// FindBridge returns the file of the bridge in a folder of plugins; "" where there is none, or more than one: programs name the version that they want.
+func FindBridge(plugins string) string {
 	if plugins == "" {
 		return ""
 	}
-	found, err := filepath.Glob(filepath.Join(plugins, "resource-"+Plugin+"-v*", "pulumi-resource-"+Plugin))
+	found, err := filepath.Glob(filepath.Join(plugins, "resource-"+Bridge+"-v*", "pulumi-resource-"+Bridge))
 	if err != nil || len(found) != 1 {
 		return ""
 	}
@@ -323,8 +315,8 @@ func (r *Relay) find(ctx context.Context, parameters []byte) (*held, error) {
 	environment := maps.Clone(r.environment)
 	environment[parametersVariable] = named
 	found := &held{parameters: named}
-	found.lease = r.bridges.pool.Lend(ctx, provider.Use{Files: map[string]string{Plugin: r.bridges.file}, Environment: environment, Owner: r.owner})
-	running := found.lease.Running(Plugin)
+	found.lease = r.bridges.pool.Lend(ctx, provider.Use{Files: map[string]string{Bridge: r.bridges.file}, Environment: environment, Owner: r.owner})
+	running := found.lease.Running(Bridge)
 	if running == nil { // there are as many as there may be between runs
 		var err error
 		found.lease = nil
@@ -344,13 +336,18 @@ func (r *Relay) release(one *held) {
 	one.free = true
 }
 
-// call asks a bridge.
+// call asks a plugin.
 func (p *process) call(ctx context.Context, method string, message []byte) ([]byte, error) {
+	return invoke(ctx, p.connection, method, message)
+}
+
+// invoke passes a call on that another side has made.
+func invoke(ctx context.Context, to *grpc.ClientConn, method string, message []byte) ([]byte, error) {
 	if sent, ok := metadata.FromIncomingContext(ctx); ok {
 		ctx = metadata.NewOutgoingContext(ctx, sent.Copy())
 	}
 	response := &frame{}
-	err := p.connection.Invoke(ctx, method, &frame{content: message}, response, grpc.ForceCodec(codec{}))
+	err := to.Invoke(ctx, method, &frame{content: message}, response, grpc.ForceCodec(codec{}))
 	return response.content, err
 }
 

@@ -27,6 +27,10 @@ func TestMain(m *testing.M) {
 		beBridge()
 		return
 	}
+	if os.Getenv(hosting) != "" {
+		beHost()
+		return
+	}
 	os.Exit(m.Run())
 }
 
@@ -44,12 +48,9 @@ func newWorld(t *testing.T, most int) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bridges, err := New(filepath.Join(dir, "b"), self, nil, provider.Options{
+	bridges := NewBridges(filepath.Join(dir, "b"), self, nil, provider.Options{
 		Max: most, Logger: testr.New(t), Clock: clocktesting.NewFakeClock(time.Now()),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(bridges.Close)
 	return &world{Bridges: bridges, t: t, log: filepath.Join(dir, "log")}
 }
@@ -214,10 +215,7 @@ func TestABridgeThatDoesNotStart(t *testing.T) {
 	if err := os.WriteFile(file, []byte("#!/bin/sh\necho no port\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	bridges, err := New(filepath.Join(t.TempDir(), "b"), file, nil, provider.Options{Max: 1, Logger: testr.New(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bridges := NewBridges(filepath.Join(t.TempDir(), "b"), file, nil, provider.Options{Max: 1, Logger: testr.New(t)})
 	defer bridges.Close()
 	relay, err := bridges.Serve(map[string]string{}, "")
 	if err != nil {
@@ -245,7 +243,7 @@ func TestRecordingsAreBounded(t *testing.T) {
 	}
 }
 
-func TestFind(t *testing.T) {
+func TestFindBridge(t *testing.T) {
 	plugins := t.TempDir()
 	add := func(version string) string {
 		dir := filepath.Join(plugins, "resource-terraform-provider-v"+version)
@@ -258,13 +256,13 @@ func TestFind(t *testing.T) {
 		}
 		return file
 	}
-	if got := Find(plugins) + Find(""); got != "" {
+	if got := FindBridge(plugins) + FindBridge(""); got != "" {
 		t.Errorf("found %s, want nothing", got)
 	}
-	if want := add("3.128.0"); Find(plugins) != want {
-		t.Errorf("found %q, want %s", Find(plugins), want)
+	if want := add("3.128.0"); FindBridge(plugins) != want {
+		t.Errorf("found %q, want %s", FindBridge(plugins), want)
 	}
-	if add("3.129.0"); Find(plugins) != "" {
-		t.Errorf("found %s, want nothing: which one a program wants is its own", Find(plugins))
+	if add("3.129.0"); FindBridge(plugins) != "" {
+		t.Errorf("found %s, want nothing: which one a program wants is its own", FindBridge(plugins))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,7 +39,7 @@ type Options struct {
 	Plugins string
 	// ProviderMirror is a folder in the layout of a filesystem mirror of Terraform's: what pulumi-resource-terraform-provider bridges.
 	ProviderMirror string
-	// Warm are the bridges to Terraform's providers that are kept running between runs; none without a Max.
+	// Warm are the bridges to Terraform's providers, and as many hosts of YAML programs, that are kept running between runs; none without a Max.
 	Warm provider.Options
 	// Attached are packages that this process serves itself, for programs of its own: their names and ports on the loopback interface.
 	Attached map[string]int
@@ -87,6 +88,7 @@ func (o Options) validate() error {
 //	runs/<id>/home      PULUMI_HOME, with a link to the shared plugins
 //	t/<slot>            temporary files of a run, under a short path
 //	b                   bridges that are kept running, under a short path
+//	h                   hosts of YAML programs that are kept running, likewise
 type Engine struct {
 	options Options
 	dir     string
@@ -94,6 +96,7 @@ type Engine struct {
 	starts  atomic.Int64
 	closed  chan struct{}
 	bridges *plugin.Bridges // nil where none are kept
+	hosts   *plugin.Hosts   // likewise
 	// readable is what every CLI may read, beside its run: itself with the hosts of languages, plugins, the mirror.
 	readable []string
 
@@ -142,39 +145,54 @@ func (e *Engine) setUp() error {
 	if err := os.MkdirAll(e.runs(), 0o700); err != nil {
 		return err
 	}
-	ended, err := workdir.KillProcesses(e.runs())
+	ended, err := workdir.KillProcesses(e.dir)
 	if err != nil {
 		return fmt.Errorf("ending the processes of a predecessor: %w", err)
 	}
 	if ended > 0 {
 		e.options.Logger.Info("ended processes that a predecessor left behind", "count", ended)
 	}
-	if err := os.RemoveAll(e.temporary()); err != nil {
-		return err
+	for _, left := range []string{e.temporary(), e.kept(bridges), e.kept(hosts)} {
+		if err := os.RemoveAll(left); err != nil {
+			return err
+		}
 	}
 	if e.abandoned, err = stripRuns(e.runs()); err != nil {
 		return err
 	}
-	if err := e.keepBridges(); err != nil {
-		return err
-	}
+	e.keepPlugins()
 	for n := range e.options.Slots {
 		e.slots <- n
 	}
 	return os.Mkdir(e.temporary(), 0o700)
 }
 
-// keepBridges has bridges kept running where that is wanted, and there is one.
-func (e *Engine) keepBridges() (err error) {
-	file := plugin.Find(e.options.Plugins)
-	if e.options.Warm.Max <= 0 || file == "" {
-		return nil
-	}
+// Folders of what is kept running.
+const (
+	bridges = "b"
+	hosts   = "h"
+)
+
+// keepPlugins has bridges and hosts of programs kept running where that is wanted, and there are any.
+func (e *Engine) keepPlugins() {
 	options := e.options.Warm
+	if options.Max <= 0 {
+		return
+	}
+	if options.Memory == 0 {
+		options.Memory = provider.DefaultMemory
+	}
+	options.Memory /= 2 // each of the two has half
 	options.Logger, options.Sandbox = e.options.Logger, e.options.Sandbox
-	e.bridges, err = plugin.New(filepath.Join(e.dir, "b"), file, sandbox.Tree(e.options.ProviderMirror), options)
-	return err
+	if file := plugin.FindBridge(e.options.Plugins); file != "" {
+		e.bridges = plugin.NewBridges(e.kept(bridges), file, sandbox.Tree(e.options.ProviderMirror), options)
+	}
+	if file := plugin.FindHost(filepath.Dir(e.options.Binary.Path), e.options.Plugins); file != "" {
+		e.hosts = plugin.NewHosts(e.kept(hosts), file, e.options.Binary.files(), options)
+	}
 }
+
+func (e *Engine) kept(what string) string { return filepath.Join(e.dir, what) }
 
 func (e *Engine) runs() string      { return filepath.Join(e.dir, "runs") }
 func (e *Engine) temporary() string { return filepath.Join(e.dir, "t") }
@@ -210,6 +228,9 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 	if e.bridges != nil {
 		e.bridges.Close()
+	}
+	if e.hosts != nil {
+		e.hosts.Close()
 	}
 	lock := e.lock
 	e.lock = nil
@@ -274,6 +295,9 @@ func (e *Engine) environment(f *Workspace) map[string]string {
 	}
 	if attached := e.options.attached(f.relay); attached != "" {
 		environment["PULUMI_DEBUG_PROVIDERS"] = attached
+	}
+	if f.host != nil {
+		environment["PULUMI_DEBUG_LANGUAGES"] = plugin.Language + ":" + strconv.Itoa(f.host.Port())
 	}
 	return environment
 }

@@ -136,10 +136,14 @@ func (f *Workspace) operate(ctx context.Context, o operationCall) (*engine.Repor
 	return report, err
 }
 
-// endProcesses ends the plugins of a CLI that failed. They have process groups of their own, or are kept running.
+// endProcesses ends the plugins of a CLI that failed. They have process groups of their own, or are kept running. The next CLI starts the host of
+// the program itself.
 func (f *Workspace) endProcesses() {
 	_, err := workdir.KillProcesses(f.dir)
-	if err = errors.Join(err, f.relay.Discard()); err != nil {
+	err = errors.Join(err, f.relay.Discard(), f.host.Discard(), f.host.Close())
+	f.host = nil
+	f.command.environment = environmentOf(f.engine.environment(f))
+	if err != nil {
 		f.engine.options.Logger.Error(err, "Ending the plugins of a pulumi that failed", "folder", f.run.ID)
 	}
 }

@@ -95,7 +95,7 @@ func visible(parts ...map[string]any) map[string]any {
 func (o Options) attached(relay *plugin.Relay) string {
 	var all []string
 	if relay != nil {
-		all = append(all, plugin.Plugin+":"+strconv.Itoa(relay.Port()))
+		all = append(all, plugin.Bridge+":"+strconv.Itoa(relay.Port()))
 	}
 	for name, port := range o.Attached {
 		all = append(all, name+":"+strconv.Itoa(port))

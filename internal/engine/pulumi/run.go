@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -125,6 +126,7 @@ type Workspace struct {
 	begun   []byte
 	key     *keyService
 	relay   *plugin.Relay // nil where the CLI starts bridges itself
+	host    *plugin.Host  // nil where it starts the host of the program itself
 	redact  *redact.Redactor
 	command *command
 	stack   auto.Stack
@@ -180,7 +182,7 @@ func (e *Engine) redactor(r RunSpec) *redact.Redactor {
 	if r.Key != nil {
 		sensitive = append([]string{r.Key.passphrase, r.Key.token(r.ID), base64.StdEncoding.EncodeToString(r.Key.derived)}, sensitive...)
 	}
-	return redact.New(sensitive).About(r.Secret).Inside(e.dir, []string{"runs", "t"}, []string{programDir})
+	return redact.New(sensitive).About(r.Secret).Inside(e.dir, []string{"runs", "t", hosts}, []string{programDir})
 }
 
 func (f *Workspace) path(parts ...string) string {
@@ -221,6 +223,9 @@ func (f *Workspace) fill(ctx context.Context) (err error) {
 	if err := writeProgram(f.run, f.path(programDir)); err != nil {
 		return fmt.Errorf("writing the program: %w", err)
 	}
+	if err := f.serveProgram(ctx); err != nil {
+		return err
+	}
 	settings, err := f.run.settings(f.path(programDir), serves)
 	if err != nil {
 		return err
@@ -256,6 +261,22 @@ func (f *Workspace) serve(key bool) (err error) {
 	return err
 }
 
+// inYAML matches the project of a program in YAML, as it is written. Where it is written in another way the CLI starts the host.
+var inYAML = regexp.MustCompile(`(?m)^runtime: *` + plugin.Language + ` *$`)
+
+// serveProgram has a host of programs run this one, where one is kept.
+func (f *Workspace) serveProgram(ctx context.Context) error {
+	if f.engine.hosts == nil || len(f.files) > 0 { // as with bridges
+		return nil
+	}
+	project, err := os.ReadFile(f.path(programDir, projectFile))
+	if err != nil || !inYAML.Match(project) {
+		return nil //nolint:nilerr // what is wrong with the project the CLI reports
+	}
+	f.host, err = f.engine.hosts.Serve(ctx, f.engine.pluginEnvironment(f.run), f.run.owner(), f.path(programDir))
+	return err
+}
+
 func (f *Workspace) writeBackend() error {
 	if err := os.MkdirAll(filepath.Dir(f.stateFile()), 0o700); err != nil {
 		return err
@@ -271,6 +292,9 @@ func (f *Workspace) open(ctx context.Context) error {
 		binary: f.engine.options.Binary, environment: environmentOf(f.engine.environment(f)), waitDelay: f.engine.options.WaitDelay, starts: &f.engine.starts,
 		pipe: f.path(eventsPipe), sandbox: f.engine.options.Sandbox,
 		policy: sandbox.Policy{Read: f.engine.readable, Write: []string{f.dir, f.temporary()}},
+	}
+	if f.host != nil {
+		f.command.policy.Read = append(slices.Clone(f.engine.readable), f.host.Folder())
 	}
 	workspace, err := auto.NewLocalWorkspace(ctx, auto.WorkDir(f.path(programDir)), auto.PulumiHome(f.path("home")), auto.Pulumi(f.command))
 	if err != nil {
@@ -351,7 +375,7 @@ func (f *Workspace) end(tidy func() error) error {
 		return nil
 	}
 	f.closed = true
-	err := errors.Join(f.key.close(), f.relay.Close(), tidy(), os.RemoveAll(f.temporary()))
+	err := errors.Join(f.key.close(), f.relay.Close(), f.host.Close(), tidy(), os.RemoveAll(f.temporary()))
 	f.engine.slots <- f.slot
 	return f.redact.Error(err)
 }
