@@ -167,7 +167,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 // bindRuns adds the flags of how much is done at a time, and how often.
 func (o *options) bindRuns(flags *flag.FlagSet) {
 	flags.IntVar(&o.maxRuns, "max-concurrent-runs", 8, "Number of engine runs at a time.")
-	flags.IntVar(&o.warmProviders, "warm-providers", 8, "Number of provider plugins of each engine that are kept running between runs, each used by one run at a time with one set of credentials. Saves most of a run's CPU time. 0 starts a plugin for each run.")
+	flags.IntVar(&o.warmProviders, "warm-providers", 8, "Number of provider plugins of each engine, and of hosts of Pulumi's programs, that are kept running between runs, each used by one run at a time with one set of credentials. Saves most of a run's CPU time. 0 starts a plugin for each run.")
 	o.warmMemory.Quantity = resource.MustParse("1Gi")
 	flags.Var(&o.warmMemory, "warm-providers-memory", "Memory that the plugins of --warm-providers may take together while no run uses them. Beyond it, or a quarter of --memory-limit, those that were not used for longest are ended.")
 	flags.IntVar(&o.maxDriftRuns, "max-concurrent-drift-checks", 0, "How many of these runs may be drift checks. Default: a quarter, at least one.")
