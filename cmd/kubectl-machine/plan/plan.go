@@ -11,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -185,10 +186,6 @@ func (o *planOptions) run(command *cobra.Command, names []string) error {
 
 // result reads, checks and plans all that there is to plan.
 func (o planOptions) result(ctx context.Context, command *cobra.Command, names []string) (*preview.Preview, error) {
-	catalog, err := o.catalog(ctx)
-	if err != nil {
-		return nil, err
-	}
 	files, err := manifest.ReadFiles(o.files, o.recursive, command.InOrStdin())
 	if err != nil {
 		return nil, err
@@ -196,7 +193,17 @@ func (o planOptions) result(ctx context.Context, command *cobra.Command, names [
 	if err := o.takeInfrastructure(files, command.InOrStdin()); err != nil {
 		return nil, err
 	}
-	if o.live.enabled || len(names) > 0 {
+	live := o.live.enabled || len(names) > 0
+	if !live {
+		if requests := o.quickly(files, command.ErrOrStderr()); len(requests) > 0 {
+			return o.plan(ctx, requests, preview.Plan)
+		}
+	}
+	catalog, err := o.catalog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if live {
 		return o.liveResult(ctx, command, catalog, files, names)
 	}
 	requests, err := o.requests(files, catalog, command.ErrOrStderr())
@@ -204,6 +211,48 @@ func (o planOptions) result(ctx context.Context, command *cobra.Command, names [
 		return nil, err
 	}
 	return o.plan(ctx, requests, preview.Plan)
+}
+
+// Fields by which a providerSpec names what serves it, in YAML and in JSON.
+var (
+	kindField   = field("kind")
+	moduleField = field("module")
+	stackField  = field("stack")
+)
+
+func field(name string) *regexp.Regexp {
+	return regexp.MustCompile(`\b` + name + `["']?[ \t]*:[ \t]*["']?([A-Za-z0-9-]+)`)
+}
+
+// valuesOf returns all that a field may be in files.
+func valuesOf(field *regexp.Regexp, files []manifest.File) []string {
+	var values []string
+	for _, file := range files {
+		for _, found := range field.FindAllSubmatch(file.Content, -1) {
+			values = append(values, string(found[1]))
+		}
+	}
+	return values
+}
+
+// quickly returns the requests of files by the modules alone that serve what they name. It returns none where any of it is not as it should be: what is
+// wrong is said with all modules at hand. Modules of users are loaded together with all others, of which they may be a second one.
+func (o planOptions) quickly(files []manifest.File, errOut io.Writer) []*manifest.Request {
+	if len(o.moduleDirs) > 0 || len(o.moduleSources) > 0 {
+		return nil
+	}
+	kinds := valuesOf(kindField, files)
+	builtin, builtinErr := load.Serving(modules.FS, valuesOf(moduleField, files), kinds)
+	programs, programsErr := load.Serving(stacks.FS, valuesOf(stackField, files), kinds)
+	catalog, err := module.NewCatalog(slices.Concat(builtin, programs)...)
+	if errors.Join(builtinErr, programsErr, err) != nil {
+		return nil
+	}
+	requests, err := o.requests(files, catalog, errOut)
+	if err != nil {
+		return nil
+	}
+	return requests
 }
 
 // liveResult is result where a cluster is read as well.

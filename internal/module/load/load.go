@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -67,14 +68,32 @@ var embedded sync.Map
 func Modules(fsys fs.FS) ([]*module.Module, error) {
 	fixed, ok := fsys.(embed.FS)
 	if !ok {
-		return readModules(fsys)
+		return readModules(fsys, nil)
 	}
-	once, _ := embedded.LoadOrStore(fixed, sync.OnceValues(func() ([]*module.Module, error) { return readModules(fixed) }))
+	once, _ := embedded.LoadOrStore(fixed, sync.OnceValues(func() ([]*module.Module, error) { return readModules(fixed, nil) }))
 	loaded, err := once.(func() ([]*module.Module, error))()
 	return slices.Clone(loaded), err
 }
 
-func readModules(fsys fs.FS) ([]*module.Module, error) {
+// kindLine matches a line of module.yaml with the kind of an object, or of a providerSpec.
+var kindLine = regexp.MustCompile(`(?m)^[ -]*kind: *([A-Za-z0-9]+) *$`)
+
+// Serving is Modules without those modules that have none of these names and serve no providerSpec of these kinds: they are not parsed, which for a
+// short process would be most of its work.
+func Serving(fsys fs.FS, names, kinds []string) ([]*module.Module, error) {
+	return readModules(fsys, func(name string, folder fs.FS) bool {
+		if slices.Contains(names, name) {
+			return true
+		}
+		metadata, err := fs.ReadFile(folder, module.MetadataFile)
+		return err != nil || slices.ContainsFunc(kindLine.FindAllSubmatch(metadata, -1), func(found [][]byte) bool {
+			return slices.Contains(kinds, string(found[1]))
+		})
+	})
+}
+
+// readModules loads the modules in those folders that are wanted, nil for all.
+func readModules(fsys fs.FS, wanted func(name string, folder fs.FS) bool) ([]*module.Module, error) {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
 		return nil, fmt.Errorf("listing modules: %w", err)
@@ -88,6 +107,9 @@ func readModules(fsys fs.FS) ([]*module.Module, error) {
 		folder, err := fs.Sub(fsys, entry.Name())
 		if err != nil {
 			return nil, fmt.Errorf("opening module folder %s: %w", entry.Name(), err)
+		}
+		if wanted != nil && !wanted(entry.Name(), folder) {
+			continue
 		}
 		one, err := named(entry.Name(), folder)
 		if err != nil {
