@@ -83,16 +83,20 @@ func probeClient(l layout) (*http.Client, error) {
 func waitReady(ctx context.Context, client *http.Client, url string, running started) error {
 	tick := time.NewTicker(2 * pollInterval)
 	defer tick.Stop()
+	var said error
 	for {
 		err := probe(ctx, client, url)
 		if err == nil {
 			return nil
 		}
+		if said == nil || ctx.Err() == nil { // a question that the end of the wait has cut off says nothing
+			said = err
+		}
 		select {
 		case status := <-running.exited:
 			return exitError(status)
 		case <-ctx.Done():
-			return fmt.Errorf("waiting until it is ready: %w; it last said: %w", ctx.Err(), err)
+			return fmt.Errorf("waiting until it is ready: %w; it last said: %w", ctx.Err(), said)
 		case <-tick.C:
 			if running.exited == nil && !running.alive() {
 				return exitError(nil)
