@@ -15,7 +15,6 @@ import (
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
@@ -77,8 +76,7 @@ func (h *host) prepare(dir string) (err error) {
 	if err != nil {
 		return fmt.Errorf("serving a host of programs: %w", err)
 	}
-	h.front = grpc.NewServer(grpc.UnknownServiceHandler(h.forward), grpc.ForceServerCodec(codec{}), grpc.MaxRecvMsgSize(maxMessage),
-		grpc.MaxSendMsgSize(maxMessage), grpc.ConnectionTimeout(startTimeout))
+	h.front = newServer(h.forward)
 	go func() {
 		defer close(h.served)
 		_ = h.front.Serve(listener) // it is stopped
@@ -142,23 +140,16 @@ const engineService = "/pulumirpc.Engine/"
 
 // forward passes on what the host has to say to an engine.
 func (h *host) forward(_ any, stream grpc.ServerStream) error {
-	method, _ := grpc.MethodFromServerStream(stream)
-	if !strings.HasPrefix(method, engineService) {
-		return status.Errorf(codes.Unimplemented, "%s is no method of an engine", method)
-	}
-	message := &frame{}
-	if err := stream.RecvMsg(message); err != nil {
-		return err
-	}
-	engine, err := h.attached()
-	if err != nil {
-		return err
-	}
-	response, err := invoke(stream.Context(), engine, method, message.content)
-	if err != nil {
-		return err
-	}
-	return stream.SendMsg(&frame{content: response})
+	return respond(stream, func(ctx context.Context, method string, message []byte) ([]byte, error) {
+		if !strings.HasPrefix(method, engineService) {
+			return nil, status.Errorf(codes.Unimplemented, "%s is no method of an engine", method)
+		}
+		engine, err := h.attached()
+		if err != nil {
+			return nil, err
+		}
+		return invoke(ctx, engine, method, message)
+	})
 }
 
 // say has the CLI show what the host has printed since the last time.
@@ -196,6 +187,5 @@ func dialEngine(address string) (*grpc.ClientConn, error) {
 	if name, _, err := net.SplitHostPort(address); err != nil || !net.ParseIP(name).IsLoopback() {
 		return nil, status.Errorf(codes.InvalidArgument, "the engine's address %.100q is not one of the loopback interface", address)
 	}
-	return grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)))
+	return dial(address)
 }

@@ -90,8 +90,7 @@ func (s *Host) begin() error {
 	if s.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return err
 	}
-	s.server = grpc.NewServer(grpc.UnknownServiceHandler(s.handle), grpc.ForceServerCodec(codec{}),
-		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage), grpc.ConnectionTimeout(startTimeout), grpc.WaitForHandlers(true))
+	s.server = newServer(s.handle, grpc.WaitForHandlers(true))
 	go func() {
 		defer close(s.served)
 		_ = s.server.Serve(s.listener) // it is stopped
@@ -132,16 +131,7 @@ func (s *Host) Close() error {
 
 // handle passes a call on. Those that a run makes have one request and one response.
 func (s *Host) handle(_ any, stream grpc.ServerStream) error {
-	method, _ := grpc.MethodFromServerStream(stream)
-	message := &frame{}
-	if err := stream.RecvMsg(message); err != nil {
-		return err
-	}
-	response, err := s.respond(stream.Context(), method, message.content)
-	if err != nil {
-		return err
-	}
-	return stream.SendMsg(&frame{content: response})
+	return respond(stream, s.respond)
 }
 
 func (s *Host) respond(ctx context.Context, method string, message []byte) ([]byte, error) {

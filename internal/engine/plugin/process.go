@@ -17,7 +17,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
@@ -26,12 +25,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
-const (
-	// startTimeout bounds the wait for a bridge to be ready.
-	startTimeout = 30 * time.Second
-	// maxMessage bounds one message, as Pulumi does: a schema may be large.
-	maxMessage = 400 << 20
-)
+// startTimeout bounds the wait for a plugin to be ready.
+const startTimeout = 30 * time.Second
 
 // process is a plugin that runs, with what it has started. A bridge's configuration is global to it, so that it serves one connection at a time.
 type process struct {
@@ -109,8 +104,7 @@ func (p *process) begin() error {
 		if err != nil {
 			return errors.New("it does not say where it listens")
 		}
-		p.connection, err = grpc.NewClient(fmt.Sprintf("127.0.0.1:%d", port), grpc.WithTransportCredentials(insecure.NewCredentials()),
-			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)))
+		p.connection, err = dial(fmt.Sprintf("127.0.0.1:%d", port))
 		return err
 	case <-time.After(startTimeout):
 		return fmt.Errorf("it is not ready after %s", startTimeout)

@@ -18,7 +18,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"k8s.io/utils/clock"
 
@@ -104,8 +103,7 @@ func (b *Bridges) Serve(environment map[string]string, owner string) (*Relay, er
 		return nil, fmt.Errorf("serving a bridge: %w", err)
 	}
 	r := &Relay{bridges: b, environment: environment, owner: owner, listener: listener, served: make(chan struct{})}
-	r.server = grpc.NewServer(grpc.UnknownServiceHandler(r.handle), grpc.StatsHandler(connections{r}), grpc.ForceServerCodec(codec{}),
-		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage), grpc.ConnectionTimeout(startTimeout), grpc.WaitForHandlers(true))
+	r.server = newServer(r.handle, grpc.StatsHandler(connections{r}), grpc.WaitForHandlers(true))
 	go func() {
 		defer close(r.served)
 		_ = r.server.Serve(listener) // it is stopped
@@ -186,20 +184,13 @@ var (
 
 // handle passes a call on. Those of a provider have one request and one response.
 func (r *Relay) handle(_ any, stream grpc.ServerStream) error {
-	method, _ := grpc.MethodFromServerStream(stream)
 	of, ok := stream.Context().Value(connectionKey{}).(*connection)
-	if !ok || !strings.HasPrefix(method, service) {
-		return status.Errorf(codes.Unimplemented, "%s is no method of a provider", method)
-	}
-	message := &frame{}
-	if err := stream.RecvMsg(message); err != nil {
-		return err
-	}
-	response, err := r.respond(stream.Context(), of, method, message.content)
-	if err != nil {
-		return err
-	}
-	return stream.SendMsg(&frame{content: response})
+	return respond(stream, func(ctx context.Context, method string, message []byte) ([]byte, error) {
+		if !ok || !strings.HasPrefix(method, service) {
+			return nil, status.Errorf(codes.Unimplemented, "%s is no method of a provider", method)
+		}
+		return r.respond(ctx, of, method, message)
+	})
 }
 
 func (r *Relay) respond(ctx context.Context, of *connection, method string, message []byte) ([]byte, error) {
@@ -340,31 +331,3 @@ func (r *Relay) release(one *held) {
 func (p *process) call(ctx context.Context, method string, message []byte) ([]byte, error) {
 	return invoke(ctx, p.connection, method, message)
 }
-
-// invoke passes a call on that another side has made.
-func invoke(ctx context.Context, to *grpc.ClientConn, method string, message []byte) ([]byte, error) {
-	if sent, ok := metadata.FromIncomingContext(ctx); ok {
-		ctx = metadata.NewOutgoingContext(ctx, sent.Copy())
-	}
-	response := &frame{}
-	err := to.Invoke(ctx, method, &frame{content: message}, response, grpc.ForceCodec(codec{}))
-	return response.content, err
-}
-
-// frame is a message that is passed on as it is.
-type frame struct{ content []byte }
-
-// codec reads and writes frames, under the name of what is in them.
-type codec struct{}
-
-// Marshal implements encoding.Codec.
-func (codec) Marshal(message any) ([]byte, error) { return message.(*frame).content, nil }
-
-// Unmarshal implements encoding.Codec.
-func (codec) Unmarshal(content []byte, into any) error {
-	into.(*frame).content = bytes.Clone(content)
-	return nil
-}
-
-// Name implements encoding.Codec.
-func (codec) Name() string { return "proto" }
