@@ -181,6 +181,9 @@ func TestAHostServesRunAfterRun(t *testing.T) {
 	hosts := newHosts(t, 1)
 	one, other := programOf(t, "a", "", "print", "first\n", "main/b", ""), programOf(t, "c", "", "log", "second")
 	first := hosts.serve(t, one)
+	if err := os.WriteFile(filepath.Join(one, "settings"), nil, 0o600); err != nil { // what comes after the program is none of it
+		t.Fatal(err)
+	}
 	c := startCLI(t, first, one)
 	process := c.process()
 	for dir, want := range map[string]string{one: "a main print", filepath.Join(one, "main"): "b"} {
