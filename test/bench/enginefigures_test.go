@@ -32,7 +32,7 @@ func (f *raceFigures) add(engine string, o operation, spent cost, most peak) {
 
 var raceText = template.Must(template.New("race").Parse(`{{.Each}} Machines of kubemark with each engine go through the same operations under one manager, {{.Parallel}} runs at a time: the MachineSets differ
 in the kind of their providerSpec only ({{.Machine}}). CPU seconds are the manager's with all their children; the API server's are not in them.
-Both engines keep providers running between runs, as they do by default. Each run of OpenTofu has a process of its own here (` + "`--apply-batch=1`, `--drift-batch=1`" + `), as those of Pulumi always have. A check is one for drift. Wall seconds are those until the last of the runs has ended, divided by the Machines.
+Both engines keep providers running between runs, as they do by default. Each run of OpenTofu has a process of its own here (` + "`--apply-batch=1`, `--drift-batch=1`" + `), as those of Pulumi always have. A check is one for drift. Wall seconds are those until the last of the runs has ended, divided by the Machines. All is the mean of {{.Rounds}} rounds.
 
 | operation | engine | CLI starts per Machine | CPU seconds per Machine | wall seconds per Machine | CPU / {{.First}} | wall / {{.First}} |
 |---|---|---|---|---|---|---|
@@ -61,12 +61,12 @@ func (f *raceFigures) write(t *testing.T) {
 		peaks = append(peaks, fmt.Sprintf("| %s | %s | %.0f | %.0f |", c.title, most.name, most.mib, most.together))
 	}
 	writePage(t, page.Section{Title: "What an engine costs", Text: filled(t, raceText, map[string]any{
-		"Held": !t.Failed(), "Each": *each, "Parallel": *parallel, "Machine": page.Machine(), "First": contenders[0].title, "Rows": rows, "Peaks": peaks,
+		"Held": !t.Failed(), "Each": *each, "Parallel": *parallel, "Rounds": raceRounds, "Machine": page.Machine(), "First": contenders[0].title, "Rows": rows, "Peaks": peaks,
 	})})
 }
 
 func (f *raceFigures) row(c contender, o operation) string {
-	spent, first, count := f.costs[c.engine][o], f.costs[contenders[0].engine][o], float64(*each)
+	spent, first, count := f.costs[c.engine][o], f.costs[contenders[0].engine][o], float64(*each*raceRounds)
 	cells := []string{
 		titles[o], c.title, fmt.Sprintf("%.2f", spent.starts/count), fmt.Sprintf("%.3f", spent.cpu.Seconds()/count), fmt.Sprintf("%.3f", spent.wall.Seconds()/count),
 	}
