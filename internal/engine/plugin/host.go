@@ -26,7 +26,7 @@ const (
 	engineSocket = "engine"
 	// programDir is the run's program, in the folder of the host that runs it.
 	programDir = "program"
-	// maxPrinted bounds what a host's run is heard of beside its response, in bytes.
+	// maxPrinted bounds what is passed on of what a host prints during a call, in bytes. The rest is dropped.
 	maxPrinted = 16 << 10
 	// logTimeout bounds a message to the CLI, which takes it at once.
 	logTimeout = 10 * time.Second

@@ -1,6 +1,7 @@
 package pulumi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -179,16 +180,16 @@ func (e *Engine) keepPlugins() {
 	if options.Max <= 0 {
 		return
 	}
-	if options.Memory == 0 {
-		options.Memory = provider.DefaultMemory
-	}
-	options.Memory /= 2 // each of the two has half
 	options.Logger, options.Sandbox = e.options.Logger, e.options.Sandbox
-	if file := plugin.FindBridge(e.options.Plugins); file != "" {
-		e.bridges = plugin.NewBridges(e.kept(bridges), file, sandbox.Tree(e.options.ProviderMirror), options)
+	bridge, host := plugin.FindBridge(e.options.Plugins), plugin.FindHost(filepath.Dir(e.options.Binary.Path), e.options.Plugins)
+	if bridge != "" && host != "" { // they share the memory
+		options.Memory = cmp.Or(options.Memory, provider.DefaultMemory) / 2
 	}
-	if file := plugin.FindHost(filepath.Dir(e.options.Binary.Path), e.options.Plugins); file != "" {
-		e.hosts = plugin.NewHosts(e.kept(hosts), file, e.options.Binary.files(), options)
+	if bridge != "" {
+		e.bridges = plugin.NewBridges(e.kept(bridges), bridge, sandbox.Tree(e.options.ProviderMirror), options)
+	}
+	if host != "" {
+		e.hosts = plugin.NewHosts(e.kept(hosts), host, e.options.Binary.files(), options)
 	}
 }
 
