@@ -121,6 +121,7 @@ func TestAProgramSeesTheSameWhereItsHostIsKept(t *testing.T) {
 		"an unknown variable":      {"outputs: {x: \"${missing}\"}\n", "Pulumi.yaml line 3"},
 		"a reserved prefix":        {"outputs: {x: {fn::nothing: 1}}\n", "Warning: 'fn::' is a reserved prefix"},
 		"a file that is not there": {"outputs: {x: {fn::readFile: ./missing}}\n", "no such file"},
+		"its path is left out":     {"outputs: {x: {fn::readFile: \"${pulumi.cwd}/missing\"}}\n", "open missing: no such file"},
 		"an unknown package":       {"resources:\n  this: {type: \"nothing:index:Thing\"}\n", "pulumi-resource-nothing"},
 		"an unknown field":         {"resource: {}\noutputs: {x: 1}\n", "x:1"},
 		"no YAML":                  {"outputs: [\n", "invalid YAML"},
