@@ -9,6 +9,9 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo deve
 # Packages to test, and what else go test is told.
 PACKAGES ?= ./...
 TESTFLAGS ?=
+# The file for what failed, which .ci/run tests once more, and a regular expression of the packages whose long tests it leaves for later.
+FAILED ?=
+SHORT ?= ^$$
 
 # All but the race detector compiles as hack/tools.sh does, so that a package that several programs, tests and linters need is compiled once.
 export CGO_ENABLED := 0
@@ -18,7 +21,7 @@ export GOFLAGS := $(strip $(shell go env GOFLAGS) -trimpath)
 INSTALLED_ASSETS := $(if $(filter undefined,$(origin KUBEBUILDER_ASSETS)),,$(KUBEBUILDER_ASSETS))
 override KUBEBUILDER_ASSETS := $(CURDIR)/bin
 export KUBEBUILDER_ASSETS
-TOOLS := KUBEBUILDER_ASSETS="$(INSTALLED_ASSETS)" hack/tools.sh
+TOOLS_SH := KUBEBUILDER_ASSETS="$(INSTALLED_ASSETS)" hack/tools.sh
 
 ##@ General
 
@@ -30,35 +33,57 @@ help: ## Show this help.
 
 ##@ Try it
 
+# Set CLUSTER=current to use the cluster of the current kubeconfig instead, and TOOLS=build or download to say where tools come from.
+CLUSTER ?= local
+
 .PHONY: demo
-demo: tools-demo build ## Run the operator on a local cluster with an example MachineSet; stays until interrupted.
-	@bin/demo
+demo: tools-demo build-demo ## Run the operator on a local cluster with an example MachineSet; stays until interrupted (CLUSTER=current, TOOLS=build|download).
+	@bin/demo --cluster=$(CLUSTER)
+
+# DEBUG=1 runs it under Delve.
+DEBUG ?=
+
+.PHONY: run
+run: ## In a second terminal, replace the demo's manager with one from source, in the foreground (DEBUG=1: under Delve).
+	@[[ -x .dev/manager.sh ]] || { echo "no demo runs here; start one with 'make demo' in another terminal" >&2; exit 1; }
+	go build $(if $(DEBUG),-gcflags='all=-N -l') -o bin/ ./cmd/machine-controllers
+	@DEBUG=$(DEBUG) .dev/manager.sh
 
 .PHONY: demo-gardener
-demo-gardener: tools-demo-gardener build ## Run Gardener's machine-controller-manager with this project's driver on two local clusters; stays until interrupted.
+demo-gardener: tools-demo-gardener build-demo build-gardener ## Run Gardener's machine-controller-manager with this project's driver on two local clusters; stays until interrupted.
 	@bin/demogardener
 
 .PHONY: demo-down
-demo-down: ## Stop the demo's cluster and remove its data.
-	@if [[ -x bin/devcluster ]]; then bin/devcluster down --purge; else echo "nothing to stop"; fi
+demo-down: ## Remove the demo: its cluster and data, and what it put into the current cluster.
+	@if [[ -x bin/demo ]]; then bin/demo --down; else echo "nothing to stop"; fi
 
 ##@ Build
 
 .PHONY: tools
-tools: ## Put every tool that CI and demo need into bin/, once: built from pinned Go modules, or installed ones that fit (TOOLS_FROM_PATH=no: all built).
-	@$(TOOLS)
+tools: ## Put every tool that CI and demo need into bin/, once: installed ones that fit, releases, or built from pinned Go modules (TOOLS=auto|download|build).
+	@$(TOOLS_SH)
 
 # What one target needs: a row of the table in hack/tools.sh.
-TOOLS_FOR := demo demo-gardener test test-modules e2e e2e-pulumi e2e-upgrade e2e-libvirt e2e-openstack e2e-gardener e2e-jobs chaos bench bench-check profile fmt lint verify
+TOOLS_FOR := demo demo-gardener plugin test test-all test-modules e2e e2e-pulumi e2e-upgrade e2e-libvirt e2e-openstack e2e-gardener e2e-jobs life chaos bench bench-check profile fmt lint verify
 .PHONY: $(TOOLS_FOR:%=tools-%)
 $(TOOLS_FOR:%=tools-%): tools-%:
-	@$(TOOLS) --for $*
+	@$(TOOLS_SH) --for $*
+
+# More garbage than usual is left lying while Go compiles, which makes a build a seventh faster.
+GO_BUILD = @mkdir -p bin && GOGC=400 go build -ldflags "-s -w -X main.version=$(VERSION)" -o
 
 .PHONY: build
-build: ## Build the project's own binaries into bin/.
-	@mkdir -p bin
-	go build -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ ./cmd/... ./hack/devcluster ./hack/demo ./hack/demogardener
-	cd gardener && go build -ldflags "-s -w" -o ../bin/ ./cmd/... github.com/gardener/machine-controller-manager/cmd/machine-controller-manager
+build: build-demo build-gardener ## Build all of the project's own binaries into bin/.
+	$(GO_BUILD) bin/ ./cmd/termination-handler
+
+# What a target runs of these, and no more.
+.PHONY: build-demo build-gardener
+build-demo:
+	$(GO_BUILD) bin/ ./cmd/kubectl-machine ./cmd/machine-api-operator ./cmd/machine-controllers ./hack/devcluster ./hack/demo
+
+build-gardener:
+	$(GO_BUILD) bin/ ./hack/demogardener
+	cd gardener && GOGC=400 go build -ldflags "-s -w" -o ../bin/ ./cmd/... github.com/gardener/machine-controller-manager/cmd/machine-controller-manager
 
 # What the image is built for, such as "linux/amd64 linux/arm64"; this machine's architecture when empty. Where it is pushed to.
 PLATFORMS ?=
@@ -70,7 +95,7 @@ image: ## Build the container image into dist/image, an OCI layout, without a co
 
 .PHONY: image-check
 image-check: image ## Unpack that image, and run its programs in it against a real API server. Needs root; a part is skipped without.
-	@$(TOOLS) etcd kube-apiserver kubectl
+	@$(TOOLS_SH) etcd kube-apiserver kubectl
 	go test -tags image -count 1 -timeout 10m -v ./test/image $(TESTFLAGS)
 
 .PHONY: image-push
@@ -78,6 +103,10 @@ image-push: ## Push that image and its SBOMs: make image-push IMAGE=registry.exa
 	@go run ./hack/image push "$(IMAGE)"
 
 ##@ Use it
+
+.PHONY: plugin
+plugin: tools-plugin ## Build kubectl-machine, and what it needs to plan offline for every built-in module.
+	$(GO_BUILD) bin/ ./cmd/kubectl-machine
 
 # Where the plugin is put, and what it is built for.
 PLUGIN_DIR ?= $(HOME)/.local/bin
@@ -112,13 +141,42 @@ DIR ?= modules
 new-module: ## Lay down a new provider module: make new-module NAME=x [DIR=modules].
 	@go run ./cmd/kubectl-machine module new "$(NAME)" --dir "$(DIR)"
 
+# The engine whose registry is asked, such as terraform, and the folders of modules; all when empty.
+ENGINE ?= bin/tofu
+MODULES ?=
+
+.PHONY: lock
+lock: ## Write the checksums of the registry's releases into the lock files of modules; needs a network (ENGINE=terraform MODULES=modules/aws).
+	@hack/lock.sh "$(ENGINE)" $(MODULES)
+
 ##@ Test
+
+# Go's compiler leaves more garbage than usual lying, as for builds; tests do not.
+GO_TEST = GOGC=400 go test -exec 'env -u GOGC'
+# Packages with nothing that could race, such as plans of HCL. The actuator's tests take half an hour of processor time even so (time go
+# test ./actuators/iac); test-all runs the short ones with the race detector.
+UNRACED := /(hack|modules|stacks|test|actuators/iac|cmd/kubectl-machine|internal/(inspect|module|plan|render))(/|$$)
 
 # Most of it is waiting for engines, so that more packages than processors are tested at a time.
 .PHONY: test
-test: tools-test ## Unit and integration tests, with the race detector, on a real API server and engine. The plans of test/manifests are left to test-modules.
-	CGO_ENABLED=1 go test -race -timeout 40m -p 4 -skip '^TestManifests' $(TESTFLAGS) $(PACKAGES)
-	$(if $(filter ./...,$(PACKAGES)),cd gardener && CGO_ENABLED=1 go test -race -timeout 10m $(TESTFLAGS) ./...)
+test: tools-test ## Unit tests, the API server, and a round trip of each engine; PACKAGES=./controllers/machine for one package.
+	@$(GO_TEST) -short -timeout 15m -p 4 $(TESTFLAGS) $(PACKAGES)
+
+.PHONY: test-times
+test-times: tools-test ## Run the same tests anew, and print where the time goes.
+	@$(GO_TEST) -json -count 1 -short -timeout 15m -p 4 $(TESTFLAGS) $(PACKAGES) | go run ./hack/testtimes
+
+.PHONY: test-all
+test-all: tools-test-all test-gardener ## All unit and integration tests, with the race detector where there is concurrency; the plans of test/manifests are left to test-modules.
+	@go run ./hack/testtimes $(if $(FAILED),-failed '$(FAILED)') \
+	  <(go list $(PACKAGES) | grep -E '$(UNRACED)' | grep -vE '$(SHORT)' | xargs -r env $(GO_TEST) -json -timeout 60m -p 2 -skip '^TestManifests' $(TESTFLAGS) || true; \
+	    go list $(PACKAGES) | grep -E '$(UNRACED)' | grep -E '$(SHORT)' | xargs -r env $(GO_TEST) -json -short -timeout 60m -p 2 -skip '^TestManifests' $(TESTFLAGS)) \
+	  <(go list $(PACKAGES) | grep -vE '$(UNRACED)' | CGO_ENABLED=1 xargs -r env $(GO_TEST) -json -race -timeout 60m -p 2 $(TESTFLAGS) || true; \
+	    go list $(PACKAGES) | grep -E '/actuators/iac$$' | CGO_ENABLED=1 xargs -r env $(GO_TEST) -json -race -short -timeout 60m $(TESTFLAGS))
+
+.PHONY: test-gardener
+test-gardener: ## Test the driver for Gardener's machine-controller-manager, a module of its own.
+	cd gardener && CGO_ENABLED=1 go test -race -timeout 10m ./...
 
 .PHONY: test-modules
 test-modules: tools-test-modules ## Check every provider module and stack, offline: contract, format, validation, its own tests, and the plans of test/manifests.
@@ -128,6 +186,10 @@ test-modules: tools-test-modules ## Check every provider module and stack, offli
 .PHONY: e2e
 e2e: tools-e2e build ## The whole story against the built binaries on the development cluster.
 	go test -tags e2e -count 1 -timeout 60m -v ./test/e2e $(TESTFLAGS)
+
+.PHONY: e2e-demo
+e2e-demo: tools-e2e build ## The demo in clusters that exist: what it makes, refuses, and takes away again.
+	go test -tags e2e -count 1 -timeout 20m -v ./hack/demo $(TESTFLAGS)
 
 .PHONY: e2e-pulumi
 e2e-pulumi: tools-e2e-pulumi build ## The same story with Machines that run on Pulumi.
@@ -156,6 +218,14 @@ e2e-gardener: tools-e2e-gardener build ## Gardener's machine-controller-manager 
 e2e-jobs: tools-e2e-jobs build ## Runs in Jobs: a real Job controller, a node whose Pods are processes, Kueue, and runs that are cut off. Needs root.
 	go test -tags e2e_jobs -count 1 -timeout 45m -v ./test/e2ejobs $(TESTFLAGS)
 
+# One platform of test/life, all when empty; the folder with programs of providers that the tools lack.
+PLATFORM ?=
+PROVIDERS ?=
+
+.PHONY: life
+life: tools-life build-demo ## Take Machines of every platform through their whole life, and write docs/platforms.md: make life PLATFORM=azure PROVIDERS=DIR.
+	PLATFORM="$(PLATFORM)" PROVIDERS="$(if $(PROVIDERS),$(abspath $(PROVIDERS)))" go test -tags life -count 1 -timeout 120m -v ./test/life $(TESTFLAGS)
+
 # How many rounds are played, from which seed on. Set as well where it is wanted: FAULTS, WRITE, MINUTES, RECORD, VERBOSE, LANES, LEASE, AWAY, PATIENCE (test/chaos/doc.go).
 ROUNDS ?= 20
 SEED ?= 1
@@ -167,6 +237,15 @@ chaos: tools-chaos build ## Seeded rounds of faults against the built manager: m
 .PHONY: bench
 bench: tools-bench build ## Measure, and write docs/benchmarks.md.
 	go test -tags bench -count 1 -timeout 120m -v ./test/bench $(TESTFLAGS)
+
+# Sizes of MachineSets, and how long a virtual machine takes.
+FIELD ?= 40,200
+LATENCY ?= 60s
+
+.PHONY: bench-field
+bench-field: tools-life build ## Measure bursts with terraform-provider-azurerm and a slow cloud: make bench-field PROVIDERS=DIR FIELD=40,200,1000 LATENCY=60s.
+	PROVIDERS="$(if $(PROVIDERS),$(abspath $(PROVIDERS)))" go test -tags life -count 1 -timeout 180m -v -run '^TestField$$' ./test/life \
+	  -field $(FIELD) -latency $(LATENCY) -page $(CURDIR)/docs/benchmarks.md $(TESTFLAGS)
 
 .PHONY: profile
 profile: tools-profile build ## Write CPU profiles of create, update, drift check and destroy into dist/profile, and the table of them into docs/benchmarks.md.
@@ -183,6 +262,10 @@ generate: ## Bring generated files up to date.
 	hack/update-crds.sh
 	go run ./hack/stackvariables
 	go run ./hack/packaging generate
+	go test ./cmd/machine-controllers ./cmd/machine-api-operator -run TestTheManualListsEveryFlag -update
+	go test ./test/monitoring -run TestThePageHasTheSeriesOfEachCollector -update
+	go test ./api/v1alpha1 -run TestModuleFieldsAreDocumented -update
+	go test -run '^TestReference$$' ./cmd/kubectl-machine -update
 	go mod tidy
 	cd gardener && go mod tidy
 

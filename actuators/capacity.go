@@ -8,34 +8,32 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 )
 
-// CapacityEstimator is implemented by an actuator that knows how large an instance will be before there is one.
+// CapacityEstimator is implemented by an actuator that can predict an instance's size.
 type CapacityEstimator interface {
-	// Capacity returns what an instance of the Machine would offer, from the providerSpec alone: a MachineSet's template has no
-	// more. It asks nothing of the infrastructure and starts nothing. Nil, without an error, means that the provider does not
-	// know. The error is an [UnknownInstanceTypeError], an [InvalidConfiguration], or one that is worth another try.
+	// Capacity returns the capacity of a Machine's instance from the providerSpec alone, which is
+	// all that a MachineSet's template has. It queries no infrastructure and starts nothing. A nil
+	// result without an error means that the provider does not know. The error is an
+	// [UnknownInstanceTypeError], an [InvalidConfiguration], or transient.
 	Capacity(ctx context.Context, machine *machinev1beta1.Machine) (*Capacity, error)
 }
 
-// Capacity is what one instance offers.
+// Capacity is the capacity of one instance.
 type Capacity struct {
-	// CPU is the number of processors.
-	CPU int64
-	// MemoryMiB is the memory in MiB.
+	CPU       int64
 	MemoryMiB int64
-	// GPU is the number of graphics processors.
-	GPU int64
-	// Architecture is the processor's, as the label kubernetes.io/arch writes it.
+	GPU       int64
+	// Architecture is the CPU architecture, as in the label kubernetes.io/arch.
 	Architecture string
-	// Labels are more labels that the Node will have; nil for none.
+	// Labels are additional labels of the Node.
 	Labels map[string]string
 }
 
-// UnknownInstanceTypeError says that nobody knows how large the instance type is that a providerSpec names. An instance may be made
-// all the same.
+// UnknownInstanceTypeError reports an instance type of unknown size. The instance may still be
+// created.
 type UnknownInstanceTypeError struct {
-	// Type is the instance type, Provider who should know it.
+	// Type is the instance type, and Provider is the provider that should know it.
 	Type, Provider string
-	// Message names both, the field with the type, and the fix.
+	// Message names the type, the provider and the field, and the fix.
 	Message string
 }
 

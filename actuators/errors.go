@@ -8,46 +8,47 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 )
 
-// MachineError is an error that belongs on the Machine: Reason is one of the Machine API's error reasons, Message is for the
-// person who reads the Machine.
+// MachineError is an error to report on the Machine. Reason is one of the Machine API's error
+// reasons; Message is for the Machine's owner.
 type MachineError struct {
 	Reason  machinev1beta1.MachineStatusError
 	Message string
-	// RetryAfter is how long a retry is no use; zero leaves the pace to the caller.
+	// RetryAfter is the minimum delay before a retry makes sense; zero leaves it to the caller.
 	RetryAfter time.Duration
-	// Class is the class of the engine's failure that this is; empty where no engine has failed.
+	// Class is the class of the engine's failure, or empty if no engine failed.
 	Class string
 }
 
 // Error implements error.
 func (e *MachineError) Error() string { return e.Message }
 
-// InvalidConfiguration says that only a change by the user helps. On Create it makes the Machine Failed.
+// InvalidConfiguration returns an error that only the user can fix. On Create it makes the Machine
+// Failed.
 func InvalidConfiguration(format string, args ...any) *MachineError {
 	return &MachineError{Reason: machinev1beta1.InvalidConfigurationMachineError, Message: fmt.Sprintf(format, args...)}
 }
 
-// InsufficientResources says that quota or capacity is missing now; it is retried.
+// InsufficientResources returns an error about missing quota or capacity; it is retried.
 func InsufficientResources(format string, args ...any) *MachineError {
 	return &MachineError{Reason: machinev1beta1.InsufficientResourcesMachineError, Message: fmt.Sprintf(format, args...)}
 }
 
-// CreateFailed says that making the instance failed; it is retried.
+// CreateFailed returns an error about a failed creation; it is retried.
 func CreateFailed(format string, args ...any) *MachineError {
 	return &MachineError{Reason: machinev1beta1.CreateMachineError, Message: fmt.Sprintf(format, args...)}
 }
 
-// UpdateFailed says that refreshing or changing the instance failed; it is retried.
+// UpdateFailed returns an error about a failed refresh or update; it is retried.
 func UpdateFailed(format string, args ...any) *MachineError {
 	return &MachineError{Reason: machinev1beta1.UpdateMachineError, Message: fmt.Sprintf(format, args...)}
 }
 
-// DeleteFailed says that removing the instance failed; it is retried.
+// DeleteFailed returns an error about a failed deletion; it is retried.
 func DeleteFailed(format string, args ...any) *MachineError {
 	return &MachineError{Reason: machinev1beta1.DeleteMachineError, Message: fmt.Sprintf(format, args...)}
 }
 
-// UnsupportedChange says that the providerSpec asks for a change that the instance cannot take in place.
+// UnsupportedChange returns an error about a providerSpec change that cannot be made in place.
 func UnsupportedChange(format string, args ...any) *MachineError {
 	return &MachineError{Reason: machinev1beta1.UnsupportedChangeMachineError, Message: fmt.Sprintf(format, args...)}
 }
@@ -65,7 +66,8 @@ func IsInvalidConfiguration(err error) bool {
 	return errors.As(err, &machineError) && machineError.Reason == machinev1beta1.InvalidConfigurationMachineError
 }
 
-// RequeueAfterError says that nothing is wrong and the verb is not done: call it again after After, or when an event comes.
+// RequeueAfterError means that the verb is not done yet: call it again after After, or upon an
+// event.
 type RequeueAfterError struct {
 	After  time.Duration
 	Reason string
@@ -88,16 +90,18 @@ func AsRequeueAfter(err error) (*RequeueAfterError, bool) {
 	return requeue, ok
 }
 
-// ReasonNotAdopted is the Reason of an UncertainError about an instance that something else has made and that was not adopted.
+// ReasonNotAdopted is the Reason of an UncertainError about an existing instance that was not
+// adopted.
 const ReasonNotAdopted = "NotAdopted"
 
-// UncertainError says that it is unknown whether the instance exists: the state is missing, or nobody has shown that the instance is
-// this operator's. The Machine keeps its phase, and is reconciled again.
+// UncertainError means that the existence or ownership of the instance is unknown: its state is
+// missing, or nothing proves that this operator owns it. The Machine keeps its phase and is
+// reconciled again.
 type UncertainError struct {
-	// Reason is one word for conditions, such as StateLost or NotAdopted. Message is for the person who reads the Machine.
+	// Reason is one word for conditions, such as StateLost or NotAdopted. Message is for the
+	// Machine's owner.
 	Reason, Message string
-	// After is when to reconcile again.
-	After time.Duration
+	After           time.Duration
 }
 
 // Error implements error.

@@ -2,26 +2,26 @@ package actuators
 
 import "context"
 
-// handoverKey is where a context has what one verb leaves to the next.
+// handoverKey is the context key of a handover.
 type handoverKey struct{}
 
-// handover is what a verb has read, by what it was read about.
+// handover maps subjects to what a verb has read about them.
 type handover map[any]any
 
-// WithHandover returns a context for Exists and the verb that directly follows it in one reconcile: what an actuator has read for the one it need not read
-// again for the other. It is for one goroutine.
+// WithHandover returns a context for Exists and the verb that follows it in one reconcile. The
+// second verb reuses what the first has read. It must be used by one goroutine only.
 func WithHandover(ctx context.Context) context.Context {
 	return context.WithValue(ctx, handoverKey{}, handover{})
 }
 
-// HandOver leaves what was read about something to the next verb, where there is one.
+// HandOver passes what was read about a subject to the next verb, if there is one.
 func HandOver(ctx context.Context, about, read any) {
 	if left, ok := ctx.Value(handoverKey{}).(handover); ok {
 		left[about] = read
 	}
 }
 
-// Handed returns what the verb before has left, once.
+// Handed returns what the previous verb has left about a subject, once.
 func Handed[T any](ctx context.Context, about any) (read T, ok bool) {
 	left, _ := ctx.Value(handoverKey{}).(handover)
 	read, ok = left[about].(T)

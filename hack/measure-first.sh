@@ -9,7 +9,7 @@ set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # What 'make demo' prints once its Machines run; it then stays until it is interrupted.
-readonly shown='Where to look'
+readonly shown='Try next'
 readonly patience=$((3 * 60 * 60)) # seconds
 
 die() {
@@ -22,7 +22,7 @@ empty() {
   git clone --quiet --no-hardlinks "$root" "$1/clone"
   mkdir -p "$1/tmp"
   unset KUBEBUILDER_ASSETS TOFU
-  export GOCACHE=$1/build GOMODCACHE=$1/modules TOOLS_FROM_PATH=no TMPDIR=$1/tmp
+  export GOCACHE=$1/build GOMODCACHE=$1/modules TOOLS=build TMPDIR=$1/tmp
 }
 
 # first_demo FOLDER ends once the Machines run.

@@ -22,7 +22,7 @@ steps=(
   'go_format|Go code is formatted'
   'hcl_format|HCL is formatted'
   'go_lint|Go code passes the linters'
-  'rules|import rules, sizes of packages, words, dependencies and links of docs hold'
+  'repository|docs match the tools, dependencies and tests'
   'tree|the tree is as it was'
 )
 
@@ -66,7 +66,7 @@ hcl_format() {
 # Another run on this machine is waited for.
 go_lint() { bin/golangci-lint run --allow-serial-runners && (cd gardener && ../bin/golangci-lint run --allow-serial-runners); }
 
-rules() { go test -count 1 ./hack/verify; }
+repository() { go test -count 1 ./hack/verify; }
 
 # snapshot prints what the tree is like: what git sees, and the content of all that differs from the last commit.
 snapshot() {

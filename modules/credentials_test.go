@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module/credential"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
 const (
@@ -186,11 +186,11 @@ func TestAServerInASecretIsAHost(t *testing.T) {
 	}
 }
 
-func readSecret(t *testing.T, name string, secret map[string]string) (environment, files map[string]string, faults []credential.Fault) {
+func readSecret(t *testing.T, name string, secret map[string]string) (environment, files map[string]string, faults []module.CredentialFault) {
 	t.Helper()
 	data := map[string][]byte{}
 	for key, value := range secret {
 		data[key] = []byte(value)
 	}
-	return credential.Read(keptIn(t, name).Spec().Credentials.Keys, data)
+	return module.ReadCredentials(keptIn(t, name).Spec().Credentials.Keys, data)
 }

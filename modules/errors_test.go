@@ -1,6 +1,9 @@
 package modules_test
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestFinalErrors has errors of each infrastructure, as its provider writes them, that end a Machine, and some that are retried.
 func TestFinalErrors(t *testing.T) {
@@ -17,6 +20,8 @@ func TestFinalErrors(t *testing.T) {
 				ec2 + "Unsupported: Your requested instance type (m5.large) is not supported in your requested Availability Zone (us-east-1e)",
 				ec2 + "InvalidKeyPair.NotFound: The key pair 'k' does not exist", ec2 + "InvalidPlacementGroup.Unknown: The Placement Group 'g' is unknown.",
 				ec2 + "UnsupportedOperation: something else", ec2 + "SpotMaxPriceTooLow: Your Spot request price of 0.01 is lower than the minimum",
+				"creating EC2 Instance: InvalidAMIID.NotFound: The image id '[ami-1]' does not exist\n\tstatus code: 400, request id: 59d8",
+				"creating EC2 Instance: collecting instance settings: couldn't find resource", "collecting instance settings: empty result",
 				"Conflicting configuration arguments\n\"subnet_id\": conflicts with network_interface", "expected volume_type to be one of [\"gp2\" \"gp3\"], got gp9",
 			},
 			retried: []string{
@@ -122,4 +127,81 @@ func TestFinalErrors(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestErrorsThatProveThatNothingWasMade has errors of creates as each provider writes them: refusals of the request that makes an instance, and what leaves it open.
+func TestErrorsThatProveThatNothingWasMade(t *testing.T) {
+	const v2 = "creating EC2 Instance: operation error EC2: RunInstances, "
+	for name, tc := range map[string]struct{ nothing, open []string }{
+		"aws": {
+			nothing: []string{
+				v2 + "https response error StatusCode: 403, RequestID: 59d8-1, api error UnauthorizedOperation: You are not authorized to perform this operation. Encoded authorization failure message: x",
+				v2 + "https response error StatusCode: 403, RequestID: 59d8-1, api error AuthFailure: AWS was not able to validate the provided access credentials",
+				v2 + "https response error StatusCode: 400, RequestID: 59d8-1, api error InvalidAMIID.NotFound: The image id '[ami-1]' does not exist",
+				"creating EC2 Instance: UnauthorizedOperation: You are not authorized to perform this operation. User: arn:aws:iam::1:user/u\n\tstatus code: 403, request id: 59d8-1",
+				"creating EC2 Instance: InvalidAMIID.NotFound: The image id '[ami-1]' does not exist\n\tstatus code: 400, request id: 59d8-1",
+				"collecting instance settings: couldn't find resource",
+				"collecting instance settings: operation error EC2: DescribeImages, https response error StatusCode: 403, RequestID: 1, api error UnauthorizedOperation: no",
+			},
+			open: []string{
+				v2 + "https response error StatusCode: 503, RequestID: 59d8-1, api error RequestLimitExceeded: Request limit exceeded.",
+				v2 + "exceeded maximum number of attempts, 5, https response error StatusCode: 0, RequestID: , request send failed, Post \"https://ec2\": EOF",
+				"creating EC2 Instance: RequestLimitExceeded: Request limit exceeded.\n\tstatus code: 503, request id: 59d8-1",
+				"creating EC2 Instance: RequestError: send request failed\ncaused by: Post \"https://ec2\": EOF",
+				"waiting for EC2 Instance (i-1) create: operation error EC2: DescribeInstances, https response error StatusCode: 403, RequestID: 1, api error UnauthorizedOperation: no",
+				"reading EC2 Instance (i-1): UnauthorizedOperation: no\n\tstatus code: 403, request id: 1",
+				"waiting for EC2 Instance (i-1) create: unexpected state 'x', tag: " + v2 + "https response error StatusCode: 403, RequestID: 1, api error x",
+			},
+		},
+		"azure": {
+			nothing: []string{"creating Linux Virtual Machine (Subscription: \"s\"\nResource Group Name: \"g\"\nVirtual Machine Name: \"m\"): performing CreateOrUpdate: unexpected status 403 (403 Forbidden) with error: AuthorizationFailed: The client does not have authorization"},
+			open: []string{
+				"creating Linux Virtual Machine (Subscription: \"s\"): performing CreateOrUpdate: unexpected status 503 (503 Service Unavailable) with response: x",
+				"creating Linux Virtual Machine (Subscription: \"s\"): polling after CreateOrUpdate: unexpected status 403 (403 Forbidden) with error: AuthorizationFailed: no",
+			},
+		},
+		"gcp": {
+			nothing: []string{"Error creating instance: googleapi: Error 403: Required 'compute.instances.create' permission for 'projects/p/zones/z/instances/i', forbidden"},
+			open:    []string{"Error waiting for instance to create: googleapi: Error 403: no, forbidden", "Error creating instance: googleapi: Error 503: Backend Error, backendError"},
+		},
+		"kubemark": {
+			nothing: []string{
+				"m-1 failed to create kubernetes rest client for update of resource: Unauthorized",
+				"m-1 failed to create kubernetes rest client for update of resource: Get \"https://a.invalid/api?timeout=32s\": dial tcp: lookup a.invalid: no such host",
+				"m-1 failed to create kubernetes rest client for update of resource: Get \"https://[::1]:1/api\": dial tcp [::1]:1: connect: connection refused",
+				"m-1 failed to create kubernetes rest client for update of resource: Get \"https://a/api\": tls: failed to verify certificate: x509: certificate signed by unknown authority",
+				`m-1 failed to run apply: error when creating "/tmp/1kubectl_manifest.yaml": nodes is forbidden: User "u" cannot create resource "nodes" in API group "" at the cluster scope`,
+				"m-1 failed to run apply: error when retrieving current configuration of:\nResource: \"/v1, Resource=nodes\", GroupVersionKind: \"/v1, Kind=Node\"\nName: \"m-1\", Namespace: \"\"\nfrom server for: \"/tmp/1\": nodes \"m-1\" is forbidden: no",
+				"m-1 failed to run apply: no objects passed to apply",
+			},
+			open: []string{
+				`m-1 failed to run apply: error when creating "/tmp/1kubectl_manifest.yaml": Post "https://a/api/v1/nodes": EOF`,
+				`m-1 failed to run apply: error when creating "/tmp/1kubectl_manifest.yaml": Post "https://a/api/v1/nodes": dial tcp [::1]:1: connect: connection refused`,
+				`m-1 failed to fetch resource from kubernetes: Unauthorized`,
+				`m-1 failed to fetch resource from kubernetes: m-1 failed to create kubernetes rest client for update of resource: forged by a server`,
+			},
+		},
+		"openstack": {
+			nothing: []string{`Error creating OpenStack server: Request forbidden: [POST https://n/servers], error message: {"forbidden": {"code": 403, "message": "Policy doesn't allow it."}}`},
+			open: []string{
+				`Error creating OpenStack server: Expected HTTP response code [200 202] when accessing [POST https://n/servers], but got 502 instead: Bad Gateway`,
+				`Error waiting for instance (i) to become ready: Request forbidden: [GET https://n/servers/i], error message: no`,
+			},
+		},
+	} {
+		m := keptIn(t, name)
+		for _, text := range tc.nothing {
+			if !m.NothingMade(text) {
+				t.Errorf("%s: %q says that nothing was made", name, text)
+			}
+		}
+		for _, text := range tc.open {
+			if m.NothingMade(text) || m.Final(text) {
+				t.Errorf("%s: %q leaves open whether something was made", name, text)
+			}
+		}
+	}
+	if hint := keptIn(t, "aws").Hint("collecting instance settings: couldn't find resource"); !strings.Contains(hint, "ami.id") {
+		t.Errorf("the hint %q does not name the field", hint)
+	}
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
@@ -53,7 +53,7 @@ func TestExamplesGrowFromZero(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		size, err := instance.SizeOf(m.Module, providerSpec)
+		size, err := module.SizeOf(m.Module, providerSpec)
 		if err != nil || size == nil || size.CPU < 1 || size.MemoryMiB < 1 || size.Architecture == "" {
 			t.Errorf("the size is %+v, %v; want processors, memory and an architecture", size, err)
 		}

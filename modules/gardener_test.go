@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
@@ -43,7 +43,7 @@ func TestAClassOfGardenerIsTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if size, err := instance.SizeOf(azure, providerSpec); err != nil || size.CPU != 4 {
+	if size, err := module.SizeOf(azure, providerSpec); err != nil || size.CPU != 4 {
 		t.Errorf("the size is %+v, %v", size, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -80,5 +81,22 @@ func TestEveryModuleIsBuiltIn(t *testing.T) {
 		if !slices.Contains(embedded, name) {
 			t.Errorf("the folder %s is a module, but embed.go does not have it: add all:%[1]s", name)
 		}
+	}
+}
+
+func TestEveryModuleIsDestroyedWithoutUserData(t *testing.T) {
+	each(t, func(t *testing.T, m kept) {
+		bare := m.Bare()
+		if len(bare.HCL) == 0 || slices.Contains(bare.Variables, module.VariableUserData) {
+			t.Errorf("a destroy has the variables %v and\n%s\nwant the providers without user data", bare.Variables, bare.HCL)
+		}
+	})
+}
+
+// A URI can name files to sign in with, and sockets, of the manager.
+func TestADestroyReachesLibvirtAsAProviderSpecMay(t *testing.T) {
+	hcl := string(keptIn(t, "libvirt").Bare().HCL)
+	if got := strings.Count(hcl, "validation {"); got != 4 || strings.Count(hcl, "var.provider_spec.uri)") != got {
+		t.Errorf("a destroy has %d validations, want the four of uri:\n%s", got, hcl)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
@@ -59,7 +59,7 @@ func TestPlaces(t *testing.T) {
 			"another Keystone": {secret: clouds("keystone", "k2"), want: "endpoint was https://keystone.example.com:5000/v3 and is now https://k2.example.com:5000/v3"},
 			"an application credential": {
 				secret: clouds("username: installer, password: hush, project_name: demo, project_domain_name: Default, ", "application_credential_id: a, application_credential_secret: hush, "),
-				want:   "project was demo and is now not known, project domain was Default and is now not known",
+				want:   "project was demo and is now unknown, project domain was Default and is now unknown",
 			},
 		}},
 		"aws": {secret: awsSecret("ASIAQNZGKIQY56JQ7WML"), want: "account 029608264753, region us-east-1", others: map[string]other{
@@ -119,7 +119,7 @@ func TestPlaces(t *testing.T) {
 				if got := made.Diff(now); got != other.want || strings.Contains(got+now.String(), "hush") {
 					t.Errorf("the difference is %q, want %q", got, other.want)
 				}
-				if want := other.want != "" && !strings.Contains(other.want, "not known"); made.Contradicts(now) != want {
+				if want := other.want != "" && !strings.Contains(other.want, "unknown"); made.Contradicts(now) != want {
 					t.Errorf("they contradict: %t, want %t", !want, want)
 				}
 			})
@@ -127,7 +127,7 @@ func TestPlaces(t *testing.T) {
 	})
 }
 
-func placeOf(t *testing.T, m kept, secret map[string]string, change string) instance.Place {
+func placeOf(t *testing.T, m kept, secret map[string]string, change string) module.Place {
 	t.Helper()
 	machine := exampleWith(t, m, change)
 	machine.Name, machine.Namespace, machine.UID = "demo-1", "openshift-machine-api", "0c9a1f3e-9e0b-4a53-8ae1-6d6d9d6c1c11"
@@ -139,7 +139,7 @@ func placeOf(t *testing.T, m kept, secret map[string]string, change string) inst
 	if err != nil {
 		t.Fatal(err)
 	}
-	place, err := instance.PlaceOf(m.Module, inputs.Variables, credentials, inputs.Environment)
+	place, err := module.PlaceOf(m.Module, inputs.Variables, credentials, inputs.Environment)
 	if err != nil {
 		t.Fatal(err)
 	}

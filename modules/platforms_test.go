@@ -11,44 +11,69 @@ import (
 // platformsPage is the page with the matrix of platforms; its links are relative to its folder.
 const platformsPage = "../docs/platforms.md"
 
-// proof is a cell with the name of a test, and the file that has it.
-var proof = regexp.MustCompile("^\\[`([^`]+)`\\]\\(([^ )]+)\\)$")
+// proof is a cell with the name of a test, and the file that has it. titled is one whose link has the name as its title.
+var (
+	proof  = regexp.MustCompile("^\\[`([^`]+)`\\]\\(([^ )]+)\\)$")
+	titled = regexp.MustCompile(`^\[[^\]]+\]\(([^ )]+) "([^"]+)"\)$`)
+)
 
-// TestEveryClaimAboutAPlatformHasATest compares the summary of the page with the tables of the platforms, and looks up each test in them.
+// TestEveryClaimAboutAPlatformHasATest looks up the test of each cell of the page's first table, which has a column for each module.
 func TestEveryClaimAboutAPlatformHasATest(t *testing.T) {
 	content, err := os.ReadFile(platformsPage)
 	if err != nil {
 		t.Fatal(err)
 	}
+	first, rest, _ := strings.Cut(string(content), "\n## ")
+	table := tableOf(t, first)
 	for _, name := range folders(t, ".") {
-		if !strings.Contains(string(content), "\nModule: [modules/"+name+"](../modules/"+name+"/README.md)\n") {
-			t.Errorf("the module %s has no section", name)
+		if !strings.Contains(strings.Join(table[0], " "), "](../modules/"+name+"/README.md)") {
+			t.Errorf("the table has no column for the module %s", name)
 		}
 	}
-	sections := map[string]string{}
-	for _, section := range strings.Split(string(content), "\n## ")[1:] {
-		title, text, _ := strings.Cut(section, "\n")
-		sections[title] = text
-	}
-	summary := tableOf(t, sections["Summary"])
-	for column, head := range summary[0] {
-		platform, _, _ := strings.Cut(strings.TrimPrefix(head, "["), "]")
-		if column == 0 {
-			continue
+	for _, name := range folders(t, filepath.Join("..", "stacks")) {
+		if !strings.Contains(rest, "](../stacks/"+name+"/README.md)") {
+			t.Errorf("the page does not list the stack %s", name)
 		}
-		rows := tableOf(t, sections[platform])[2:]
-		for _, claim := range summary[2:] {
-			if claim[column] == "-" {
+	}
+	for _, row := range table[2:] {
+		for column, cell := range row[1:] {
+			if cell == "-" {
 				continue
 			}
-			if len(rows) == 0 || rows[0][0] != claim[0] || rows[0][1] != claim[column] {
-				t.Fatalf("%s: the table lacks the row %q, %q of the summary", platform, claim[0], claim[column])
+			if found := titled.FindStringSubmatch(cell); found != nil {
+				cell = "[`" + found[2] + "`](" + found[1] + ")"
 			}
-			checkProof(t, filepath.Dir(platformsPage), platform+", "+claim[0], rows[0][2])
-			rows = rows[1:]
+			checkProof(t, filepath.Dir(platformsPage), table[0][column+1]+", "+row[0], cell)
 		}
-		if len(rows) > 0 {
-			t.Errorf("%s: the summary lacks %q", platform, rows[0][0])
+	}
+}
+
+// TestEveryRowOfALifeIsAStep compares the table that make life writes with its steps, and looks up the tests where the suite does not run yet.
+func TestEveryRowOfALifeIsAStep(t *testing.T) {
+	content, err := os.ReadFile(platformsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps, err := os.ReadFile("../test/life/steps_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(content), "\n## A Machine's life\n")
+	written, beside, found := strings.Cut(section, "<!-- to here -->")
+	if !found {
+		t.Fatal("the page has no table of make life")
+	}
+	for _, row := range tableOf(t, written)[4:] { // behind the provider and the infrastructure
+		if !strings.Contains(string(steps), `"`+row[0]+`"`) {
+			t.Errorf("test/life has no step %q", row[0])
+		}
+	}
+	beside, _, _ = strings.Cut(beside, "\n## ")
+	for _, row := range tableOf(t, beside)[2:] {
+		for _, cell := range row[1:] {
+			if cell != "-" {
+				checkProof(t, filepath.Dir(platformsPage), row[0], cell)
+			}
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 
 	"github.com/google/go-cmp/cmp"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -20,81 +20,81 @@ import (
 // TestWhatAPreviewShows compares the images and disks of spec.preview with what modules make of a providerSpec: the example's, with fields
 // changed.
 func TestWhatAPreviewShows(t *testing.T) {
-	disks := func(disks ...instance.Disk) []instance.Disk { return disks }
+	disks := func(disks ...module.Disk) []module.Disk { return disks }
 	tests := map[string]map[string]struct {
 		change string
-		want   instance.Preview
+		want   module.InstancePreview
 	}{
 		"aws": {
-			"the example's root volume": {want: instance.Preview{Image: "ami-0123456789abcdef0", Disks: disks(instance.Disk{Size: "120Gi", Type: "gp3"})}},
+			"the example's root volume": {want: module.InstancePreview{Image: "ami-0123456789abcdef0", Disks: disks(module.Disk{Size: "120Gi", Type: "gp3"})}},
 			"a root volume by its device, and others": {
 				change: `{"blockDevices": [{"deviceName": "/dev/sdb", "ebs": {"volumeSize": 500, "volumeType": "io2"}}, {"deviceName": "/dev/xvda", "ebs": {"volumeSize": 64}}]}`,
-				want:   instance.Preview{Image: "ami-0123456789abcdef0", Disks: disks(instance.Disk{Size: "500Gi", Type: "io2"}, instance.Disk{Size: "64Gi"})},
+				want:   module.InstancePreview{Image: "ami-0123456789abcdef0", Disks: disks(module.Disk{Size: "500Gi", Type: "io2"}, module.Disk{Size: "64Gi"})},
 			},
 			"the image's root volume, beside another": {
 				change: `{"blockDevices": [{"deviceName": "/dev/sdb", "ebs": {"volumeSize": 500}}]}`,
-				want:   instance.Preview{Image: "ami-0123456789abcdef0", Disks: disks(instance.Disk{}, instance.Disk{Size: "500Gi"})},
+				want:   module.InstancePreview{Image: "ami-0123456789abcdef0", Disks: disks(module.Disk{}, module.Disk{Size: "500Gi"})},
 			},
 			"the image's root volume alone": {
-				change: `{"blockDevices": null}`, want: instance.Preview{Image: "ami-0123456789abcdef0", Disks: disks(instance.Disk{})},
+				change: `{"blockDevices": null}`, want: module.InstancePreview{Image: "ami-0123456789abcdef0", Disks: disks(module.Disk{})},
 			},
 		},
 		"azure": {
-			"the example's disk": {want: instance.Preview{
+			"the example's disk": {want: module.InstancePreview{
 				Image: "/resourceGroups/demo-x7k2p-rg/providers/Microsoft.Compute/galleries/gallery_demo_x7k2p/images/demo-x7k2p-gen2/versions/latest",
-				Disks: disks(instance.Disk{Size: "128Gi", Type: "Premium_LRS"}),
+				Disks: disks(module.Disk{Size: "128Gi", Type: "Premium_LRS"}),
 			}},
 			"an image of the marketplace, and disks for data": {
 				change: `{"image": {"publisher": "p", "offer": "o", "sku": "s", "version": "v"}, "osDisk": {"diskSizeGB": 64},
 					"dataDisks": [{"nameSuffix": "a", "diskSizeGB": 4}, {"nameSuffix": "b", "diskSizeGB": 8, "managedDisk": {"storageAccountType": "UltraSSD_LRS"}}]}`,
-				want: instance.Preview{
-					Image: "p:o:s:v", Disks: disks(instance.Disk{Size: "64Gi"}, instance.Disk{Size: "4Gi", Type: "Premium_LRS"}, instance.Disk{Size: "8Gi", Type: "UltraSSD_LRS"}),
+				want: module.InstancePreview{
+					Image: "p:o:s:v", Disks: disks(module.Disk{Size: "64Gi"}, module.Disk{Size: "4Gi", Type: "Premium_LRS"}, module.Disk{Size: "8Gi", Type: "UltraSSD_LRS"}),
 				},
 			},
 		},
 		"gcp": {
-			"the example's disk": {want: instance.Preview{Image: "projects/rhcos-cloud/global/images/rhcos-9-6-gcp-x86-64", Disks: disks(instance.Disk{Size: "128Gi", Type: "pd-ssd"})}},
+			"the example's disk": {want: module.InstancePreview{Image: "projects/rhcos-cloud/global/images/rhcos-9-6-gcp-x86-64", Disks: disks(module.Disk{Size: "128Gi", Type: "pd-ssd"})}},
 			"the image of the disk that boots, wherever it stands": {
 				change: `{"disks": [{"image": "data", "sizeGb": 16}, {"boot": true, "image": "os"}]}`,
-				want:   instance.Preview{Image: "os", Disks: disks(instance.Disk{Size: "16Gi", Type: "pd-standard"}, instance.Disk{Type: "pd-standard"})},
+				want:   module.InstancePreview{Image: "os", Disks: disks(module.Disk{Size: "16Gi", Type: "pd-standard"}, module.Disk{Type: "pd-standard"})},
 			},
 		},
 		"kubemark": {"a Node has neither": {}},
 		"libvirt": {
-			"the base volume's size":     {want: instance.Preview{Image: "demo-x7k2p-base", Disks: disks(instance.Disk{})}},
-			"a quantity":                 {change: `{"volume": {"poolName": "p", "baseVolumeID": "b", "volumeSize": "32Gi"}}`, want: instance.Preview{Image: "b", Disks: disks(instance.Disk{Size: "32Gi"})}},
-			"a quantity of many a digit": {change: `{"volume": {"poolName": "p", "baseVolumeID": "b", "volumeSize": 34359738368}}`, want: instance.Preview{Image: "b", Disks: disks(instance.Disk{Size: "32Gi"})}},
+			"the base volume's size":     {want: module.InstancePreview{Image: "demo-x7k2p-base", Disks: disks(module.Disk{})}},
+			"a quantity":                 {change: `{"volume": {"poolName": "p", "baseVolumeID": "b", "volumeSize": "32Gi"}}`, want: module.InstancePreview{Image: "b", Disks: disks(module.Disk{Size: "32Gi"})}},
+			"a quantity of many a digit": {change: `{"volume": {"poolName": "p", "baseVolumeID": "b", "volumeSize": 34359738368}}`, want: module.InstancePreview{Image: "b", Disks: disks(module.Disk{Size: "32Gi"})}},
 		},
 		"nutanix": {
-			"the example's disk": {want: instance.Preview{Image: "demo-x7k2p-rhcos", Disks: disks(instance.Disk{Size: "120Gi"})}},
+			"the example's disk": {want: module.InstancePreview{Image: "demo-x7k2p-rhcos", Disks: disks(module.Disk{Size: "120Gi"})}},
 			"an image by its UUID, and disks for data": {
 				change: `{"image": {"type": "uuid", "uuid": "u"}, "dataDisks": [{"diskSize": "3Gi"}, {"diskSize": "4Gi", "storageConfig": {"diskMode": "Standard"}}]}`,
-				want:   instance.Preview{Image: "u", Disks: disks(instance.Disk{Size: "120Gi"}, instance.Disk{Size: "3Gi"}, instance.Disk{Size: "4Gi", Type: "Standard"})},
+				want:   module.InstancePreview{Image: "u", Disks: disks(module.Disk{Size: "120Gi"}, module.Disk{Size: "3Gi"}, module.Disk{Size: "4Gi", Type: "Standard"})},
 			},
 		},
 		"openstack": {
-			"the flavor's disk": {want: instance.Preview{Image: "demo-x7k2p-rhcos", Disks: disks(instance.Disk{})}},
+			"the flavor's disk": {want: module.InstancePreview{Image: "demo-x7k2p-rhcos", Disks: disks(module.Disk{})}},
 			"volumes, and a disk of the host": {
 				change: `{"image": "", "rootVolume": {"sourceUUID": "u", "diskSize": 100, "volumeType": "fast"}, "additionalBlockDevices": [
 					{"name": "a", "sizeGiB": 10, "storage": {"type": "Volume", "volume": {"type": "slow"}}},
 					{"name": "b", "sizeGiB": 20, "storage": {"type": "Volume"}}, {"name": "c", "sizeGiB": 30, "storage": {"type": "Local"}}]}`,
-				want: instance.Preview{Image: "u", Disks: disks(
-					instance.Disk{Size: "100Gi", Type: "fast"}, instance.Disk{Size: "10Gi", Type: "slow"}, instance.Disk{Size: "20Gi", Type: "Volume"}, instance.Disk{Size: "30Gi", Type: "Local"},
+				want: module.InstancePreview{Image: "u", Disks: disks(
+					module.Disk{Size: "100Gi", Type: "fast"}, module.Disk{Size: "10Gi", Type: "slow"}, module.Disk{Size: "20Gi", Type: "Volume"}, module.Disk{Size: "30Gi", Type: "Local"},
 				)},
 			},
 		},
 		"vsphere": {
-			"the example's disk": {want: instance.Preview{Image: "demo-x7k2p-rhcos-generated-region-generated-zone", Disks: disks(instance.Disk{Size: "120Gi"})}},
+			"the example's disk": {want: module.InstancePreview{Image: "demo-x7k2p-rhcos-generated-region-generated-zone", Disks: disks(module.Disk{Size: "120Gi"})}},
 			"the template's disk, since a linked clone has no other, and one for data": {
 				change: `{"cloneMode": "linkedClone", "dataDisks": [{"name": "a", "sizeGiB": 3, "provisioningMode": "Thin"}]}`,
-				want:   instance.Preview{Image: "demo-x7k2p-rhcos-generated-region-generated-zone", Disks: disks(instance.Disk{}, instance.Disk{Size: "3Gi", Type: "Thin"})},
+				want:   module.InstancePreview{Image: "demo-x7k2p-rhcos-generated-region-generated-zone", Disks: disks(module.Disk{}, module.Disk{Size: "3Gi", Type: "Thin"})},
 			},
 		},
 		"kubevirt": {
-			"a container disk": {want: instance.Preview{Image: "quay.io/containerdisks/fedora:latest", Disks: disks(instance.Disk{})}},
+			"a container disk": {want: module.InstancePreview{Image: "quay.io/containerdisks/fedora:latest", Disks: disks(module.Disk{})}},
 			"a volume from a claim": {
 				change: `{"containerDisk": null, "dataVolume": {"size": "30Gi", "storageClassName": "fast", "source": {"pvc": {"name": "golden", "namespace": "images"}}}}`,
-				want:   instance.Preview{Image: "images/golden", Disks: disks(instance.Disk{Size: "30Gi", Type: "fast"})},
+				want:   module.InstancePreview{Image: "images/golden", Disks: disks(module.Disk{Size: "30Gi", Type: "fast"})},
 			},
 		},
 	}
@@ -108,7 +108,7 @@ func TestWhatAPreviewShows(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(tc.want, instance.PreviewOf(m.Module, value)); diff != "" {
+				if diff := cmp.Diff(tc.want, module.PreviewOf(m.Module, value)); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 			})

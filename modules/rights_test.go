@@ -13,7 +13,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
@@ -23,15 +23,22 @@ func TestRightsDependOnWhatIsAskedFor(t *testing.T) {
 	for name, tc := range map[string]struct {
 		module, fields string
 		labels         map[string]string
-		cluster        *platform.Cluster
+		cluster        *module.Cluster
 		want, without  []string
 	}{
 		"AWS, an instance without a profile": {module: "aws", fields: `{"iamInstanceProfile":null}`, without: []string{"iam:PassRole"}},
-		"AWS, tags":                          {module: "aws", fields: `{"tags":[{"name":"team","value":"a"}]}`, want: []string{"ec2:DeleteTags", "ec2:DescribeTags"}},
+		"AWS, tags":                          {module: "aws", fields: `{"tags":[{"name":"team","value":"a"}]}`, want: []string{"ec2:DeleteTags"}},
 		"AWS, tags that are the Machine's":   {module: "aws", fields: `{"tags":[{"name":"Name","value":"a"},{"name":"kubernetes.io/cluster/demo","value":"owned"}]}`},
 		"AWS, tags of the Infrastructure": {
-			module: "aws", cluster: &platform.Cluster{ResourceTags: []platform.ResourceTag{{Key: "team", Value: "a"}}}, want: []string{"ec2:DeleteTags", "ec2:DescribeTags"},
+			module: "aws", cluster: &module.Cluster{ResourceTags: []module.ResourceTag{{Key: "team", Value: "a"}}}, want: []string{"ec2:DeleteTags"},
 		},
+		"AWS, a Spot instance": {
+			module: "aws", fields: `{"spotMarketOptions":{}}`, want: []string{"ec2:CancelSpotInstanceRequests", "ec2:DescribeSpotInstanceRequests"},
+		},
+		"AWS, a Spot instance by its market": {
+			module: "aws", fields: `{"marketType":"Spot"}`, want: []string{"ec2:CancelSpotInstanceRequests", "ec2:DescribeSpotInstanceRequests"},
+		},
+		"AWS, CPU credits": {module: "aws", fields: `{"instanceType":"t3.large"}`, want: []string{"ec2:DescribeInstanceCreditSpecifications"}},
 		"AWS, a network load balancer": {
 			module: "aws", fields: `{"loadBalancers":[{"name":"demo-int","type":"network"}]}`, want: []string{
 				"elasticloadbalancing:DeregisterTargets", "elasticloadbalancing:DescribeTags", "elasticloadbalancing:DescribeTargetGroupAttributes",
@@ -102,8 +109,69 @@ func TestRightsDependOnWhatIsAskedFor(t *testing.T) {
 	}
 }
 
+// life is what a provider asks an infrastructure for in the life of a Machine of an example with these fields: besides what every life asks for, which is first.
+type life struct {
+	Life   string         `json:"life"`
+	Fields map[string]any `json:"fields"`
+	Calls  []string       `json:"calls"`
+	// Refused are calls that need not be allowed, and are not.
+	Refused []string `json:"refused"`
+}
+
+// TestRightsAreWhatALifeAsksFor compares spec.rights, and the CredentialsRequest of the example, with the calls of lives.
+func TestRightsAreWhatALifeAsksFor(t *testing.T) {
+	var lives []life
+	readYAML(t, filepath.Join("..", "test", "rights", "calls-aws.yaml"), &lives)
+	var request struct {
+		Spec struct {
+			ProviderSpec struct {
+				StatementEntries []struct{ Action []string }
+			}
+		}
+	}
+	readYAML(t, filepath.Join("aws", "examples", "credentialsrequest.yaml"), &request)
+	var granted []string
+	for _, statement := range request.Spec.ProviderSpec.StatementEntries {
+		granted = append(granted, statement.Action...)
+	}
+	for _, one := range lives {
+		fields, err := json.Marshal(one.Fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if one.Fields == nil {
+			fields = []byte("{}")
+		}
+		calls := slices.Sorted(slices.Values(slices.Concat(lives[0].Calls, one.Calls)))
+		if diff := cmp.Diff(slices.Compact(calls), rightsOf(t, "aws", string(fields), nil, nil)); diff != "" {
+			t.Errorf("%s: the rights (-asked for +listed):\n%s", one.Life, diff)
+		}
+		for _, call := range one.Calls {
+			if !slices.Contains(granted, call) {
+				t.Errorf("%s: the CredentialsRequest does not grant %s", one.Life, call)
+			}
+		}
+		for _, call := range one.Refused {
+			if slices.Contains(granted, call) {
+				t.Errorf("%s: the CredentialsRequest grants %s", one.Life, call)
+			}
+		}
+	}
+}
+
+func readYAML(t *testing.T, name string, into any) {
+	t.Helper()
+	content, err := os.ReadFile(name)
+	if err == nil {
+		err = yaml.Unmarshal(content, into)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // rightsOf returns what a Machine of a module's example needs, with other fields and labels, sorted.
-func rightsOf(t *testing.T, name, fields string, labels map[string]string, cluster *platform.Cluster) []string {
+func rightsOf(t *testing.T, name, fields string, labels map[string]string, cluster *module.Cluster) []string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(name, "examples", "machineset.yaml"))
 	if err != nil {

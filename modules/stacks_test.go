@@ -15,7 +15,6 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/hclfuncs"
-	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
@@ -49,12 +48,17 @@ func eachCounterpart(t *testing.T, test func(t *testing.T, stack kept)) {
 	}
 }
 
-func TestTheREADMEOfAStackHasEveryField(t *testing.T) {
-	eachCounterpart(t, hasEveryField)
+// A stack's README links to its module's for the fields, so the module's table must fit the stack.
+func TestTheREADMEOfTheModuleHasEveryFieldOfTheStack(t *testing.T) {
+	eachCounterpart(t, func(t *testing.T, stack kept) {
+		hasEveryField(t, kept{Module: stack.Module, files: os.DirFS(stack.Name())})
+	})
 }
 
 func TestAStackKnowsEveryFieldOfTheMachineAPI(t *testing.T) {
-	eachCounterpart(t, knowsTheMachineAPI)
+	eachCounterpart(t, func(t *testing.T, stack kept) {
+		knowsTheMachineAPI(t, kept{Module: stack.Module, files: os.DirFS(stack.Name())})
+	})
 }
 
 // TestTheExampleOfAStackIsTakenAsItIs wants nothing refused and nothing without effect, and to know what its Machines offer.
@@ -72,7 +76,7 @@ func TestTheExampleOfAStackIsTakenAsItIs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if size, err := instance.SizeOf(stack.Module, providerSpec); err != nil || size == nil || size.CPU < 1 || size.MemoryMiB < 1 {
+		if size, err := module.SizeOf(stack.Module, providerSpec); err != nil || size == nil || size.CPU < 1 || size.MemoryMiB < 1 {
 			t.Errorf("the size is %+v, %v; want processors and memory", size, err)
 		}
 	})

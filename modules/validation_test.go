@@ -16,6 +16,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/hclfuncs"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 // run is a run block of a module's tests.
@@ -34,6 +35,7 @@ type run struct {
 // TestEveryValidationIsSeenToFail checks what tests are for: a run that expects a variable to be refused has it refused by one
 // validation and no other, and each validation has such a run. The engine reports the variable only.
 func TestEveryValidationIsSeenToFail(t *testing.T) {
+	long.Test(t)
 	each(t, func(t *testing.T, m kept) {
 		seen := map[string]bool{}
 		for _, r := range runs(t, m.files) {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/program"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 const ec2Address = "aws:index/instance:Instance.this"
@@ -20,7 +20,7 @@ const ec2 = `{"ami":{"id":"ami-1"},"instanceType":"m6i.xlarge","placement":{"reg
 
 // planned plans what a Machine of the stack aws would be made of, against the provider's recorded schema, and returns what is known of the
 // instance, with "unknown" and "sensitive" in the place of the rest, and what would be read.
-func (i *instanceOfStack) planned(p *program.Planner, changed string) (known map[string]any, reads []string) {
+func (i *instanceOfStack) planned(p *offline.StackPlanner, changed string) (known map[string]any, reads []string) {
 	i.t.Helper()
 	with := i.given(changed)
 	var variables map[string]any
@@ -89,13 +89,13 @@ func onlyGiven(value any) any {
 	return value
 }
 
-func newStackPlanner(t *testing.T) *program.Planner {
+func newStackPlanner(t *testing.T) *offline.StackPlanner {
 	t.Helper()
 	binary, err := thePulumi()
 	if err != nil {
 		t.Fatalf("%v; run 'make tools'", err)
 	}
-	p, err := program.New(t.Context(), program.Options{Binary: binary, Plugins: tool(t, "pulumi-plugins"), ProviderMirror: tool(t, "schemas")})
+	p, err := offline.NewStackPlanner(t.Context(), offline.StackOptions{Binary: binary, Plugins: tool(t, "pulumi-plugins"), ProviderMirror: tool(t, "schemas")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,6 +109,7 @@ func newStackPlanner(t *testing.T) *program.Planner {
 
 // TestAnInstanceOfEC2IsPlanned asks nothing of AWS, so what a search would find is not known.
 func TestAnInstanceOfEC2IsPlanned(t *testing.T) {
+	long.Test(t)
 	planner := newStackPlanner(t)
 	tags := map[string]any{"Name": "worker-0", "kubernetes.io/cluster/demo-x7k2p": "owned", "machine-iac.io/machine-uid": machineUID}
 	minimal := map[string]any{

@@ -15,6 +15,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 // withProgram returns a folder with the CLI, the host of Go programs, and the stack's program, as its README says.
@@ -75,6 +76,7 @@ const (
 
 // TestAProgramInGo runs a stack whose program is no YAML, from create to destroy.
 func TestAProgramInGo(t *testing.T) {
+	long.Test(t)
 	h := newSimulatedWithVolumes(t, "storage")
 	h.create(h.values(twoVolumes))
 	made := h.node()
@@ -109,6 +111,7 @@ func TestAProgramInGo(t *testing.T) {
 
 // TestANodeOfAProgramInGoThatTheStateLacksIsFound finds with a program in YAML what one in Go has made.
 func TestANodeOfAProgramInGoThatTheStateLacksIsFound(t *testing.T) {
+	long.Test(t)
 	h := newSimulatedWithVolumes(t, "stray")
 	with := h.values(twoVolumes)
 	empty := h.empty(with)
@@ -143,6 +146,7 @@ func TestANodeOfAProgramInGoThatTheStateLacksIsFound(t *testing.T) {
 }
 
 func TestAMissingProgramIsReported(t *testing.T) {
+	long.Test(t)
 	h := newMachine(t, "bare", mustLoad(t, examples+"/hollow-volumes"), newPulumi(t, "mirror"))
 	report, err := h.with("create", h.values(twoVolumes), func(f *pulumi.Workspace) (*engine.Report, error) { return f.Apply(t.Context()) })
 	if err == nil || !strings.Contains(err.Error(), `finding the program "stack-hollow-volumes-v1"`) {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/test/long"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
 // stateBackend keeps one state, as an engine that speaks Terraform's http backend wants it.
@@ -44,7 +46,7 @@ func newTofu(t *testing.T, of *module.Module) *tofu.Engine {
 		t.Fatalf("%v; run 'make tools'", err)
 	}
 	made, err := tofu.New(tofu.Options{
-		Binary: binary, WorkDir: workFolder(t), ProviderMirror: tool(t, "mirror"), WaitDelay: 20 * time.Second, Logger: testr.New(t),
+		Binary: binary, WorkDir: shortdir.New(t), ProviderMirror: tool(t, "mirror"), WaitDelay: 20 * time.Second, Logger: testr.New(t),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -99,6 +101,7 @@ func comparableNode(node *corev1.Node) *corev1.Node {
 
 // TestBothEnginesMakeTheSame runs the module and the stack on the same inputs.
 func TestBothEnginesMakeTheSame(t *testing.T) {
+	long.Test(t)
 	h := newSimulated(t, "both")
 	inHCL := mustLoad(t, "../modules/kubemark")
 	openTofu := newTofu(t, inHCL)

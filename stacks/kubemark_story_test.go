@@ -13,6 +13,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 const (
@@ -42,6 +43,7 @@ func (h *simulated) otherHands() {
 }
 
 func TestASimulatedNodeFromCreateToDestroy(t *testing.T) {
+	long.Test(t)
 	h := newSimulated(t, "story")
 	h.create(h.values(small))
 	if got := h.engine.Starts(); got != 1 {
@@ -94,6 +96,7 @@ func TestASimulatedNodeFromCreateToDestroy(t *testing.T) {
 }
 
 func TestWhatANodeKeepsForEverPlansAReplacement(t *testing.T) {
+	long.Test(t)
 	h := newSimulated(t, "fixed")
 	h.create(h.values(small))
 	if destroys := h.wantPlan("bigger", `{"cpu":3,"labels":{"team":"red"}}`, engine.ActionReplace).Destroys(); len(destroys) != 1 {
@@ -139,6 +142,7 @@ func TestWhatIsFixed(t *testing.T) {
 }
 
 func TestAMissingNodeIsReported(t *testing.T) {
+	long.Test(t)
 	h := newSimulated(t, "gone")
 	h.create(h.values(small))
 	if err := h.Client.Delete(t.Context(), h.node()); err != nil {
@@ -152,6 +156,7 @@ func TestAMissingNodeIsReported(t *testing.T) {
 }
 
 func TestACreateThatFailsPublishesNothing(t *testing.T) {
+	long.Test(t)
 	h := newSimulated(t, "refused")
 	// The label is text that looks like a reference; as a label's value the API server refuses it.
 	const values = `{"labels":{"team":"${machine.uid}"}}`
@@ -165,6 +170,7 @@ func TestACreateThatFailsPublishesNothing(t *testing.T) {
 }
 
 func TestANodeThatTheStateLacksIsFound(t *testing.T) {
+	long.Test(t)
 	h := newSimulated(t, "lost")
 	with := h.values(small)
 	empty := h.empty(with)
@@ -202,6 +208,7 @@ func TestANodeThatTheStateLacksIsFound(t *testing.T) {
 }
 
 func TestANodeOfAnotherMachineIsReported(t *testing.T) {
+	long.Test(t)
 	h := newSimulated(t, "taken")
 	other := &corev1.Node{}
 	other.Name, other.Labels = "taken", map[string]string{"machine-iac.io/machine-uid": "somebody-else"}

@@ -147,7 +147,7 @@ func (h *simulated) inputs(of *module.Module, values string) given {
 	field := map[v1alpha1.Engine]string{v1alpha1.EngineTerraform: "module", v1alpha1.EnginePulumi: "stack"}[of.Engine()]
 	h.machine.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: fmt.Appendf(nil,
 		`{"apiVersion":"machine-iac.io/v1alpha1","kind":%q,%q:%q,"credentialsSecret":{"name":"c"},"userDataSecret":{"name":"u"},"values":%s}`,
-		module.KindForAny(of.Engine()), field, of.Name(), values)}
+		of.Traits().KindForAny, field, of.Name(), values)}
 	inputs, err := render.Render(render.Input{
 		Machine: h.machine, ClusterID: "demo", Module: of, UserData: []byte(userData), Credentials: h.credentials[h.stack.Name()],
 	})

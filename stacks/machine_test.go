@@ -31,8 +31,9 @@ type instanceOfStack struct {
 	machine *machinev1beta1.Machine
 	// values are those of its providerSpec, JSON.
 	values string
-	// credentials is the data of its Secret.
+	// credentials is the data of its Secret, userData its user data.
 	credentials map[string][]byte
+	userData    string
 }
 
 func newInstance(t *testing.T, stack, mirror, values string) *instanceOfStack {
@@ -43,7 +44,7 @@ func newInstance(t *testing.T, stack, mirror, values string) *instanceOfStack {
 		t.Fatal(err)
 	}
 	return &instanceOfStack{
-		history: history{t: t, engine: newPulumi(t, mirror), project: stack, program: program}, stack: loaded, values: values,
+		history: history{t: t, engine: newPulumi(t, mirror), project: stack, program: program}, stack: loaded, values: values, userData: userData,
 		machine: &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker-0", Namespace: "machines", UID: types.UID(machineUID)}},
 	}
 }
@@ -89,7 +90,7 @@ func (i *instanceOfStack) render(changed string) (*render.Inputs, error) {
 	}
 	i.machine.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: raw}
 	return render.Render(render.Input{
-		Machine: i.machine, ClusterID: clusterID, Module: i.stack, UserData: []byte(userData), Credentials: i.credentials,
+		Machine: i.machine, ClusterID: clusterID, Module: i.stack, UserData: []byte(i.userData), Credentials: i.credentials,
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 	"github.com/machine-iac/machine-iac-operator/test/openstack"
 )
 
@@ -74,6 +75,7 @@ func (s *server) inspect() openstack.Server {
 }
 
 func TestAServerFromCreateToDestroy(t *testing.T) {
+	long.Test(t)
 	t.Parallel()
 	s := newServer(t, worker)
 	s.create(s.given(`{}`))
@@ -107,6 +109,10 @@ func TestAServerFromCreateToDestroy(t *testing.T) {
 	s.wantPlan("anotherCloud", `{"cloudsSecret":{"name":"c","namespace":"machines"}}`, engine.ActionNoOp)
 	s.wantPlan("anotherFlavor", `{"flavor":"m1.small"}`, engine.ActionReplace)
 	s.wantPlan("anotherPort", `{"networks":[{"noAllowedAddressPairs":true,"filter":{"name":"demo-x7k2p-openshift"}}]}`, engine.ActionReplace)
+	for id, userData := range map[string]string{"otherUserData": "#cloud-config other", "noUserData": ""} {
+		s.userData = userData
+		s.wantPlan(id, `{}`, engine.ActionNoOp)
+	}
 	if !s.cloud.Stop("worker-0") {
 		t.Fatal("the server was not there to be stopped")
 	}
@@ -135,7 +141,19 @@ func (s *server) wantPlan(id, changed string, want engine.Action) *engine.Report
 	return report
 }
 
+// TestAServerOutlivesWhatItWasMadeOf removes image, flavor, networks and groups.
+func TestAServerOutlivesWhatItWasMadeOf(t *testing.T) {
+	long.Test(t)
+	t.Parallel()
+	s := newServer(t, worker)
+	s.made = everything
+	s.create(s.given(everything))
+	s.cloud.RemoveSources()
+	s.wantPlan("unchanged", everything, engine.ActionNoOp)
+}
+
 func TestAMissingServerIsReportedAndDeletedWithItsPort(t *testing.T) {
+	long.Test(t)
 	t.Parallel()
 	s := newServer(t, worker)
 	s.create(s.given(`{}`))
@@ -153,6 +171,7 @@ func TestAMissingServerIsReportedAndDeletedWithItsPort(t *testing.T) {
 }
 
 func TestAServerThatTheStateLacksIsAdoptedWithItsPort(t *testing.T) {
+	long.Test(t)
 	t.Parallel()
 	s := newServer(t, worker)
 	s.made = everything
@@ -194,6 +213,7 @@ func TestAServerThatTheStateLacksIsAdoptedWithItsPort(t *testing.T) {
 }
 
 func TestALookupReportsThatThereIsNoServer(t *testing.T) {
+	long.Test(t)
 	t.Parallel()
 	s := newServer(t, worker)
 	if _, err := s.engine.RunSearch(t.Context(), engine.SearchLookup, s.run("look", s.given(`{}`))); err == nil || !s.absent(err) {
@@ -203,6 +223,7 @@ func TestALookupReportsThatThereIsNoServer(t *testing.T) {
 
 // TestALookupStopsWhereItIsUncertain has a server without the port that it was made with.
 func TestALookupStopsWhereItIsUncertain(t *testing.T) {
+	long.Test(t)
 	t.Parallel()
 	s := newServer(t, worker)
 	s.create(s.given(`{}`))
@@ -213,6 +234,7 @@ func TestALookupStopsWhereItIsUncertain(t *testing.T) {
 }
 
 func TestALookupStopsWhereThereAreTwo(t *testing.T) {
+	long.Test(t)
 	t.Parallel()
 	s := newServer(t, worker)
 	with := s.given(`{}`)
@@ -230,6 +252,7 @@ func TestALookupStopsWhereThereAreTwo(t *testing.T) {
 }
 
 func TestFieldsReachTheCloud(t *testing.T) {
+	long.Test(t)
 	t.Parallel()
 	cases := map[string]struct {
 		changed string
@@ -286,6 +309,7 @@ func TestFieldsReachTheCloud(t *testing.T) {
 }
 
 func TestWhatIsNotFoundIsRefusedInWords(t *testing.T) {
+	long.Test(t)
 	t.Parallel()
 	cases := map[string]struct{ changed, want string }{
 		"an image":         {`{"image":"nowhere"}`, "Unable to find image with name nowhere"},

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
 // tool returns the path of what `make tools` has built.
@@ -26,17 +26,6 @@ func tool(t *testing.T, parts ...string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// workFolder returns a short path, since plugins put sockets into it.
-func workFolder(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "st")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
 }
 
 // theKey is shared: making one takes its time.
@@ -55,7 +44,7 @@ func newPulumi(t *testing.T, mirror string, mods ...func(*pulumi.Options)) *pulu
 		t.Fatalf("%v; run 'make tools'", err)
 	}
 	options := pulumi.Options{
-		Binary: binary, WorkDir: workFolder(t), Plugins: tool(t, "pulumi-plugins"), ProviderMirror: tool(t, mirror),
+		Binary: binary, WorkDir: shortdir.New(t), Plugins: tool(t, "pulumi-plugins"), ProviderMirror: tool(t, mirror),
 		WaitDelay: 20 * time.Second, Logger: testr.New(t),
 	}
 	for _, mod := range mods {

@@ -1,13 +1,15 @@
 package stacks_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 
@@ -17,7 +19,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
-	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/stacks"
 )
@@ -73,6 +74,39 @@ func TestEveryStackIsOne(t *testing.T) {
 	})
 }
 
+// TestUserDataIsComparedWithNoInstance reads the programs: what is made of user data, an instance keeps as it was made.
+func TestUserDataIsComparedWithNoInstance(t *testing.T) {
+	each(t, func(t *testing.T, stack *module.Module, _ string) {
+		var program struct {
+			Resources map[string]struct {
+				Properties map[string]any `json:"properties"`
+				Options    struct {
+					IgnoreChanges []string `json:"ignoreChanges"`
+				} `json:"options"`
+			} `json:"resources"`
+		}
+		text, err := fs.ReadFile(stack.Files(), "Pulumi.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.Unmarshal(text, &program); err != nil {
+			t.Fatal(err)
+		}
+		for name, resource := range program.Resources {
+			for property, value := range resource.Properties {
+				made, err := json.Marshal(value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				keeps := slices.Contains(resource.Options.IgnoreChanges, property) || stack.Name() == "openstack" // whose provider does
+				if bytes.Contains(made, []byte("${user_data}")) && !keeps {
+					t.Errorf("%s of the resource %s changes with the user data", property, name)
+				}
+			}
+		}
+	})
+}
+
 // TestExamplesAreTakenAsTheyAre applies the examples in mind: nothing of them is refused, and nothing has no effect.
 func TestExamplesAreTakenAsTheyAre(t *testing.T) {
 	each(t, func(t *testing.T, stack *module.Module, folder string) {
@@ -108,7 +142,7 @@ func TestExamplesAreTakenAsTheyAre(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if size, err := instance.SizeOf(stack, providerSpec); err != nil || size == nil || size.CPU < 1 || size.MemoryMiB < 1 {
+			if size, err := module.SizeOf(stack, providerSpec); err != nil || size == nil || size.CPU < 1 || size.MemoryMiB < 1 {
 				t.Errorf("%s: the size is %+v, %v; want what an autoscaler has to know while there is no Machine", name, size, err)
 			}
 		}

@@ -12,9 +12,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/modules"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
-// awsExample returns the providerSpec that the installer writes, with fields changed; null takes one away.
+// awsExample returns the providerSpec that the installer writes, with fields changed; null takes
+// one away.
 func awsExample(t *testing.T, changes string) *runtime.RawExtension {
 	t.Helper()
 	content, err := fs.ReadFile(modules.FS, "aws/examples/machineset.yaml")
@@ -38,9 +40,11 @@ func awsExample(t *testing.T, changes string) *runtime.RawExtension {
 	return &runtime.RawExtension{Raw: merged}
 }
 
-// TestAWSRefusesInTheWordsOfTheMachineAPI changes the MachineSet that the installer writes, a field at a time. The message
-// names the field where it stands, and has the whole text of the Machine API in it.
+// TestAWSRefusesInTheWordsOfTheMachineAPI changes the MachineSet that the installer writes, a field
+// at a time. The message names the field where it stands, and has the whole text of the Machine API
+// in it.
 func TestAWSRefusesInTheWordsOfTheMachineAPI(t *testing.T) {
+	long.Test(t)
 	const volume = `{"blockDevices":[{"ebs":{"volumeSize":120}},{"deviceName":"/dev/xvdb","ebs":`
 	populated := func(path, what string) string {
 		return "providerSpec." + path + ": Required value: expected providerSpec." + what + " to be populated"

@@ -13,8 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// BenchmarkMachineSetAdmission measures how long a MachineSet takes from the request as JSON to the response, without the network and the
-// look at the Secret: that of a module's example, and one that is wrong in several fields.
+// BenchmarkMachineSetAdmission measures how long a MachineSet takes from the request as JSON to the
+// response, without the network and the look at the Secret: that of a module's example, and one
+// that is wrong in several fields.
 func BenchmarkMachineSetAdmission(b *testing.B) {
 	good := exampleSet(b)
 	bad := setWith(withTemplate(kubemarkSpec(`,"zone":"a/b","pods":0,"cpu":-1,"memory":"much","taints":[{"key":"a","effect":"No"}]`)))

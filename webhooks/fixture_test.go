@@ -41,7 +41,8 @@ func catalogOf(t testing.TB, name string) *module.Catalog {
 	return catalog
 }
 
-// kubemarkSpec returns a providerSpec of the module kubemark with more fields after those that are required.
+// kubemarkSpec returns a providerSpec of the module kubemark with more fields after those that are
+// required.
 func kubemarkSpec(fields string) *runtime.RawExtension {
 	return &runtime.RawExtension{Raw: []byte(`{"apiVersion":"kubemarkproviderconfig.openshift.io/v1alpha1",` +
 		`"kind":"KubemarkMachineProviderConfig","credentialsSecret":{"name":"c"}` + fields + `}`)}

@@ -11,7 +11,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// generic returns a providerSpec of the kind for any module with the fields after those that it has in common.
+// generic returns a providerSpec of the kind for any module with the fields after those that it has
+// in common.
 func generic(fields string) *runtime.RawExtension {
 	return &runtime.RawExtension{Raw: []byte(`{"apiVersion":"machine-iac.io/v1alpha1","kind":"TerraformMachineProviderSpec"` + fields + `}`)}
 }

@@ -17,16 +17,19 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/modules"
 	"github.com/machine-iac/machine-iac-operator/stacks"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
-// A request has ten seconds, and there may be many at once: each is done in two seconds of processor time, and 256 MiB. The race detector makes
-// a program up to twenty times slower (https://go.dev/doc/articles/race_detector); what is not bounded takes minutes in either case.
+// A request has ten seconds, and there may be many at once: each is done in two seconds of
+// processor time, and 256 MiB. The race detector makes a program up to twenty times slower
+// (https://go.dev/doc/articles/race_detector); what is not bounded takes minutes in either case.
 const (
 	mostTime   = 2 * time.Second * slowdown
 	mostMemory = 256 << 20
 )
 
-// used returns the processor time of this process, which does not depend on what else the machine does, and the memory that it has ever allocated.
+// used returns the processor time of this process, which does not depend on what else the machine
+// does, and the memory that it has ever allocated.
 func used(t *testing.T) (time.Duration, uint64) {
 	t.Helper()
 	var usage syscall.Rusage
@@ -39,6 +42,7 @@ func used(t *testing.T) (time.Duration, uint64) {
 }
 
 func TestAdmissionIsBounded(t *testing.T) {
+	long.Test(t)
 	scheme := runtime.NewScheme()
 	if err := machinev1beta1.Install(scheme); err != nil {
 		t.Fatal(err)

@@ -11,12 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// machineDefaulter completes a Machine that is created.
+// machineDefaulter completes a new Machine.
 type machineDefaulter struct {
 	rules rules
 }
 
-// Default implements admission.Defaulter. A label that is there stays: another value would make a Machine an orphan.
+// Default implements admission.Defaulter. It keeps an existing label, because another value would
+// orphan the Machine.
 func (d *machineDefaulter) Default(_ context.Context, machine *machinev1beta1.Machine) error {
 	if _, given := machine.Labels[machinev1beta1.MachineClusterIDLabel]; !given && d.rules.clusterID != "" {
 		if machine.Labels == nil {
@@ -38,7 +39,8 @@ type machineValidator struct {
 }
 
 // ValidateCreate implements admission.Validator.
-func (v *machineValidator) ValidateCreate(ctx context.Context, machine *machinev1beta1.Machine) (admission.Warnings, error) {
+func (v *machineValidator) ValidateCreate(ctx context.Context,
+	machine *machinev1beta1.Machine) (admission.Warnings, error) {
 	rules, err := v.rules.now(ctx)
 	if err != nil {
 		return nil, err
@@ -47,7 +49,8 @@ func (v *machineValidator) ValidateCreate(ctx context.Context, machine *machinev
 }
 
 // ValidateUpdate implements admission.Validator.
-func (v *machineValidator) ValidateUpdate(ctx context.Context, before, machine *machinev1beta1.Machine) (admission.Warnings, error) {
+func (v *machineValidator) ValidateUpdate(ctx context.Context, before,
+	machine *machinev1beta1.Machine) (admission.Warnings, error) {
 	rules, err := v.rules.now(ctx)
 	if err != nil {
 		return nil, err
@@ -55,17 +58,18 @@ func (v *machineValidator) ValidateUpdate(ctx context.Context, before, machine *
 	return v.response(ctx, machine, rules.changedMachine(before, machine))
 }
 
-// ValidateDelete implements admission.Validator. Anything may be deleted.
+// ValidateDelete implements admission.Validator. Deletions are always allowed.
 func (v *machineValidator) ValidateDelete(context.Context, *machinev1beta1.Machine) (admission.Warnings, error) {
 	return nil, nil
 }
 
-func (v *machineValidator) response(ctx context.Context, machine *machinev1beta1.Machine, found admissionResult) (admission.Warnings, error) {
+func (v *machineValidator) response(ctx context.Context, machine *machinev1beta1.Machine,
+	found admissionResult) (admission.Warnings, error) {
 	v.secrets.check(ctx, machine.Namespace, &found)
 	return found.response()
 }
 
-// newMachine checks a Machine that is created.
+// newMachine checks a new Machine.
 func (r rules) newMachine(machine *machinev1beta1.Machine) admissionResult {
 	found := r.providerSpec(machine, "")
 	if missing := r.unlabelled(machine, ""); missing != nil {
@@ -86,9 +90,11 @@ func (r rules) changedMachine(before, machine *machinev1beta1.Machine) admission
 	return found
 }
 
-// changedProviderSpec checks the providerSpec of a Machine that is updated. Where it stays as it is, or where the Machine is being
-// deleted, only what the update makes worse is refused; that a field is unknown or a Secret missing was reported before.
-func (r rules) changedProviderSpec(before, machine *machinev1beta1.Machine, under string, leaving bool) admissionResult {
+// changedProviderSpec checks the providerSpec of an updated Machine. If it is unchanged, or the
+// Machine is being deleted, only what the update makes worse is rejected; unknown fields and
+// missing Secrets were reported before.
+func (r rules) changedProviderSpec(before, machine *machinev1beta1.Machine, under string,
+	leaving bool) admissionResult {
 	found := r.providerSpec(machine, under)
 	same := sameValue(before.Spec.ProviderSpec.Value, machine.Spec.ProviderSpec.Value)
 	if same {
@@ -101,7 +107,8 @@ func (r rules) changedProviderSpec(before, machine *machinev1beta1.Machine, unde
 	return found
 }
 
-// hooksOf refuses lifecycle hooks that a Machine which is being deleted did not have. They may only go.
+// hooksOf rejects lifecycle hooks that were added to a Machine being deleted. Hooks may only be
+// removed then.
 func hooksOf(before, spec *machinev1beta1.MachineSpec) field.ErrorList {
 	path := field.NewPath("spec", "lifecycleHooks")
 	var errs field.ErrorList
@@ -115,6 +122,7 @@ func hooksOf(before, spec *machinev1beta1.MachineSpec) field.ErrorList {
 		}
 	}
 	refuse(path.Child("preDrain"), "pre-drain", before.LifecycleHooks.PreDrain, spec.LifecycleHooks.PreDrain)
-	refuse(path.Child("preTerminate"), "pre-terminate", before.LifecycleHooks.PreTerminate, spec.LifecycleHooks.PreTerminate)
+	refuse(path.Child("preTerminate"), "pre-terminate", before.LifecycleHooks.PreTerminate,
+		spec.LifecycleHooks.PreTerminate)
 	return errs
 }

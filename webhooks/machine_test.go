@@ -16,7 +16,7 @@ const (
 		`of labels: write at most 63 letters, digits, '-', '_' and '.', for example zone: zone-a.`
 	badPods = `providerSpec.pods: Invalid value: 0: the module "kubemark" does not allow 0; pods is a whole number and at least 1: ` +
 		`write it as pods: 110.`
-	asBefore = " (accepted, because it was so before)"
+	asBefore = " (accepted because it was there before)"
 )
 
 func TestMachineDefaulter(t *testing.T) {
@@ -41,6 +41,22 @@ func TestMachineDefaulter(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// With --controllers=*,-machine, other actuators serve kinds that no module knows, as on bare metal.
+func TestKindsOfOtherControllersAreAdmitted(t *testing.T) {
+	rules := newRules(Options{Catalog: catalogOf(t, "kubemark"), ClusterID: "demo", ServedElsewhere: true})
+	for name, machine := range map[string]*machinev1beta1.Machine{
+		"a kind": machineWith(withValue(builder.ProviderSpec(nil))), "no kind": machineWith(withValue(&runtime.RawExtension{Raw: []byte(`{"apiVersion":"a/v1"}`)})),
+	} {
+		found := rules.newMachine(machine)
+		if len(found.errs) > 0 || len(found.warnings) != 1 || !strings.HasSuffix(found.warnings[0], "(accepted because another controller serves Machines)") {
+			t.Errorf("%s: errors %v, warnings %q; want one warning", name, found.errs, found.warnings)
+		}
+	}
+	if found := rules.newMachine(machineWith(withValue(nil))); len(found.errs) != 1 {
+		t.Errorf("without a providerSpec: %v, want the error of always", found.errs)
 	}
 }
 

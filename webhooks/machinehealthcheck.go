@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
-	"regexp"
-	"strconv"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,36 +14,35 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-// The annotations by which a MachineHealthCheck says what its spec has no field for.
-const (
-	exemptAnnotation   = "machine-iac.io/exempt-starting-machines"
-	inFlightAnnotation = "machine-iac.io/max-remediations-in-flight"
-)
-
-// healthCheckValidator validates MachineHealthChecks. It takes them as they are written: the API's type has no place for a
-// duration that cannot be read, and one such object, once stored, keeps clients from reading any.
+// healthCheckValidator validates MachineHealthChecks as raw objects. The API's type cannot
+// represent an unreadable duration, and one such object, once stored, breaks all clients that list
+// the kind.
 type healthCheckValidator struct{}
 
 // ValidateCreate implements admission.Validator.
-func (*healthCheckValidator) ValidateCreate(_ context.Context, check *unstructured.Unstructured) (admission.Warnings, error) {
+func (*healthCheckValidator) ValidateCreate(_ context.Context,
+	check *unstructured.Unstructured) (admission.Warnings, error) {
 	found := validateHealthCheck(check)
 	return found.invalid(healthCheckKind, check.GetName())
 }
 
 // ValidateUpdate implements admission.Validator.
-func (*healthCheckValidator) ValidateUpdate(_ context.Context, before, check *unstructured.Unstructured) (admission.Warnings, error) {
+func (*healthCheckValidator) ValidateUpdate(_ context.Context, before,
+	check *unstructured.Unstructured) (admission.Warnings, error) {
 	found := changedHealthCheck(before, check)
 	return found.invalid(healthCheckKind, check.GetName())
 }
 
-// ValidateDelete implements admission.Validator. Anything may be deleted.
+// ValidateDelete implements admission.Validator. Deletions are always allowed.
 func (*healthCheckValidator) ValidateDelete(context.Context, *unstructured.Unstructured) (admission.Warnings, error) {
 	return nil, nil
 }
 
-// changedHealthCheck checks an update: what was wrong before is no reason to refuse it.
+// changedHealthCheck checks an update. Existing faults are no reason to reject it.
 func changedHealthCheck(before, check *unstructured.Unstructured) admissionResult {
 	if deleting(check) && reflect.DeepEqual(before.Object["spec"], check.Object["spec"]) {
 		return admissionResult{}
@@ -57,7 +54,8 @@ func changedHealthCheck(before, check *unstructured.Unstructured) admissionResul
 	return found
 }
 
-// healthCheckSpec is the spec of a MachineHealthCheck with nothing read that may be unreadable.
+// healthCheckSpec is the spec of a MachineHealthCheck with all fields that may be unreadable left
+// raw.
 type healthCheckSpec struct {
 	Selector            metav1.LabelSelector `json:"selector"`
 	UnhealthyConditions []struct {
@@ -88,7 +86,7 @@ func validateHealthCheck(check *unstructured.Unstructured) admissionResult {
 	if spec.NodeStartupTimeout != nil {
 		if err := readDuration(*spec.NodeStartupTimeout); err != nil {
 			found.refuse(field.Invalid(path.Child("nodeStartupTimeout"), shorten(*spec.NodeStartupTimeout), err.Error()+
-				`; write it as 10m, or as "0" so that Machines may start for ever`))
+				`; use a duration such as 10m, or "0" for no timeout`))
 		}
 	}
 	validateAnnotations(check.GetAnnotations(), &found)
@@ -119,35 +117,34 @@ func validateConditions(spec *healthCheckSpec, path *field.Path, found *admissio
 		switch corev1.ConditionStatus(condition.Status) {
 		case corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown:
 		case "":
-			found.refuse(field.Required(at.Child("status"), `write it as "False", "Unknown" or "True"`))
+			found.refuse(field.Required(at.Child("status"), `use "False", "Unknown" or "True"`))
 		default:
 			found.warn(field.Invalid(at.Child("status"), shorten(condition.Status),
-				`no condition ever has this status; write it as "False", "Unknown" or "True"`))
+				`no condition has this status; use "False", "Unknown" or "True"`))
 		}
 		if err := readDuration(condition.Timeout); err != nil {
-			found.refuse(field.Invalid(at.Child("timeout"), shorten(condition.Timeout), err.Error()+"; write it as 300s"))
+			found.refuse(field.Invalid(at.Child("timeout"), shorten(condition.Timeout),
+				err.Error()+"; use a duration such as 300s"))
 		}
 	}
 }
 
-// readDuration returns why a text is no duration of use.
+// readDuration returns why a text is not a usable duration.
 func readDuration(text string) error {
 	duration, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		return errors.New("it is no duration from 0 to 292 years")
+		return errors.New("must be a duration from 0 to 292 years")
 	case duration < 0:
-		return errors.New("it is negative")
+		return errors.New("must not be negative")
 	default:
 		return nil
 	}
 }
 
-var maxUnhealthyPattern = regexp.MustCompile(`^((100|[0-9]{1,2})%|[0-9]+)$`)
-
-// validateMaxUnhealthy returns what is wrong with maxUnhealthy, "" for nothing.
+// validateMaxUnhealthy returns what is wrong with maxUnhealthy, or "".
 func validateMaxUnhealthy(raw json.RawMessage) string {
-	const fix = "write a number such as 3, or a percentage from 0% to 100%"
+	const fix = "use a number such as 3, or a percentage from 0% to 100%"
 	if len(raw) == 0 || string(raw) == "null" {
 		return ""
 	}
@@ -155,29 +152,25 @@ func validateMaxUnhealthy(raw json.RawMessage) string {
 	if err := json.Unmarshal(raw, &text); err != nil {
 		text = string(raw)
 	}
-	if !maxUnhealthyPattern.MatchString(text) {
-		return "it is neither a number from 0 on nor a percentage; " + fix
-	}
-	if _, err := strconv.ParseInt(strings.TrimSuffix(text, "%"), 10, 32); err != nil {
-		return "it is larger than any number of Machines; " + fix
+	quantity, err := machineapi.ParseQuantity(text)
+	switch {
+	case quantity.Number > math.MaxInt32 && !quantity.Percent:
+		return "must not exceed the largest number of Machines; " + fix
+	case err != nil || quantity.Number < 0 || quantity.Percent && quantity.Number > 100:
+		return "must be a number from 0 or a percentage; " + fix
 	}
 	return ""
 }
 
 func validateAnnotations(annotations map[string]string, found *admissionResult) {
 	path := field.NewPath("metadata", "annotations")
-	if value, given := annotations[exemptAnnotation]; given && value != "true" && value != "false" {
-		found.refuse(field.NotSupported(path.Key(exemptAnnotation), shorten(value), []string{"true", "false"}))
+	if _, ok := machineapi.ExemptsStarting(annotations); !ok {
+		const key = machineapi.ExemptAnnotation
+		found.refuse(field.NotSupported(path.Key(key), shorten(annotations[key]), []string{"true", "false"}))
 	}
-	if value, given := annotations[inFlightAnnotation]; given && !limits(value) {
-		found.refuse(field.Invalid(path.Key(inFlightAnnotation), shorten(value),
-			"it is neither a number from 1 on nor a percentage from 1% to 100%; write it as 3 or as 40%"))
+	if limit, ok := machineapi.RemediationLimit(annotations, 0); !ok || limit > math.MaxInt32 && limit != machineapi.NoLimit {
+		const key = machineapi.InFlightAnnotation
+		found.refuse(field.Invalid(path.Key(key), shorten(annotations[key]),
+			"must be a number from 1 or a percentage from 1% to 100%, such as 3 or 40%"))
 	}
-}
-
-// limits reports whether a text is a limit of remediations: a number or a percentage, at least 1.
-func limits(text string) bool {
-	digits, percent := strings.CutSuffix(text, "%")
-	number, err := strconv.ParseInt(digits, 10, 32)
-	return err == nil && number >= 1 && (!percent || number <= 100)
 }

@@ -27,12 +27,12 @@ const conditions = "selector: {}\nunhealthyConditions: [{type: Ready, status: 'F
 const (
 	exempt    = "machine-iac.io/exempt-starting-machines"
 	inFlight  = "machine-iac.io/max-remediations-in-flight"
-	badFlight = `metadata.annotations[machine-iac.io/max-remediations-in-flight]: Invalid value: "some": it is neither a number from 1 on nor ` +
-		`a percentage from 1% to 100%; write it as 3 or as 40%`
+	badFlight = `metadata.annotations[machine-iac.io/max-remediations-in-flight]: Invalid value: "some": must be a number from 1 ` +
+		`or a percentage from 1% to 100%, such as 3 or 40%`
 )
 
 func TestValidateHealthCheck(t *testing.T) {
-	const mostFix = "; write a number such as 3, or a percentage from 0% to 100%"
+	const mostFix = "; use a number such as 3, or a percentage from 0% to 100%"
 	tests := map[string]struct {
 		spec         string
 		annotations  map[string]string
@@ -52,44 +52,44 @@ func TestValidateHealthCheck(t *testing.T) {
 			spec: "selector: {}\nunhealthyConditions: [{}]",
 			want: []string{
 				"spec.unhealthyConditions[0].type: Required value: name a condition of Nodes, such as Ready",
-				`spec.unhealthyConditions[0].status: Required value: write it as "False", "Unknown" or "True"`,
-				`spec.unhealthyConditions[0].timeout: Invalid value: "": it is no duration from 0 to 292 years; write it as 300s`,
+				`spec.unhealthyConditions[0].status: Required value: use "False", "Unknown" or "True"`,
+				`spec.unhealthyConditions[0].timeout: Invalid value: "": must be a duration from 0 to 292 years; use a duration such as 300s`,
 			},
 		},
 		"a timeout that passes the schema and that no client can read": {
 			spec: "selector: {}\nunhealthyConditions: [{type: Ready, status: 'False', timeout: 99999999h}]",
-			want: []string{`spec.unhealthyConditions[0].timeout: Invalid value: "99999999h": it is no duration from 0 to 292 years; write it as 300s`},
+			want: []string{`spec.unhealthyConditions[0].timeout: Invalid value: "99999999h": must be a duration from 0 to 292 years; use a duration such as 300s`},
 		},
 		"a status that no condition ever has": {
 			spec: "selector: {}\nunhealthyConditions: [{type: Ready, status: 'false', timeout: 5m}]",
-			wantWarnings: []string{`spec.unhealthyConditions[0].status: Invalid value: "false": no condition ever has this status; ` +
-				`write it as "False", "Unknown" or "True"`},
+			wantWarnings: []string{`spec.unhealthyConditions[0].status: Invalid value: "false": no condition has this status; ` +
+				`use "False", "Unknown" or "True"`},
 		},
 		"a startup timeout that passes the schema and is none": {
 			spec: conditions + "nodeStartupTimeout: 0x",
-			want: []string{`spec.nodeStartupTimeout: Invalid value: "0x": it is no duration from 0 to 292 years; write it as 10m, or as "0" ` +
-				`so that Machines may start for ever`},
+			want: []string{`spec.nodeStartupTimeout: Invalid value: "0x": must be a duration from 0 to 292 years; use a duration such as 10m, ` +
+				`or "0" for no timeout`},
 		},
 		"a startup timeout that passes the schema and is negative": {
 			spec: conditions + "nodeStartupTimeout: -10m",
-			want: []string{`spec.nodeStartupTimeout: Invalid value: "-10m": it is negative; write it as 10m, or as "0" ` +
-				`so that Machines may start for ever`},
+			want: []string{`spec.nodeStartupTimeout: Invalid value: "-10m": must not be negative; use a duration such as 10m, ` +
+				`or "0" for no timeout`},
 		},
 		"more than all may be unhealthy": {
 			spec: conditions + "maxUnhealthy: 101%",
-			want: []string{`spec.maxUnhealthy: Invalid value: "101%": it is neither a number from 0 on nor a percentage` + mostFix},
+			want: []string{`spec.maxUnhealthy: Invalid value: "101%": must be a number from 0 or a percentage` + mostFix},
 		},
 		"less than none may be unhealthy": {
 			spec: conditions + "maxUnhealthy: -1",
-			want: []string{`spec.maxUnhealthy: Invalid value: -1: it is neither a number from 0 on nor a percentage` + mostFix},
+			want: []string{`spec.maxUnhealthy: Invalid value: -1: must be a number from 0 or a percentage` + mostFix},
 		},
 		"a number that the API's type cannot hold": {
 			spec: conditions + "maxUnhealthy: 2147483648",
-			want: []string{`spec.maxUnhealthy: Invalid value: 2147483648: it is larger than any number of Machines` + mostFix},
+			want: []string{`spec.maxUnhealthy: Invalid value: 2147483648: must not exceed the largest number of Machines` + mostFix},
 		},
 		"the same as a string": {
 			spec: conditions + "maxUnhealthy: '2147483648'",
-			want: []string{`spec.maxUnhealthy: Invalid value: "2147483648": it is larger than any number of Machines` + mostFix},
+			want: []string{`spec.maxUnhealthy: Invalid value: "2147483648": must not exceed the largest number of Machines` + mostFix},
 		},
 		"a selector that is a riddle": {
 			spec: "selector: {matchExpressions: [{key: a, operator: In}]}\n" + strings.TrimPrefix(conditions, "selector: {}\n"),
@@ -122,16 +122,6 @@ func TestValidateHealthCheck(t *testing.T) {
 	}
 }
 
-func TestLimits(t *testing.T) {
-	for text, want := range map[string]bool{
-		"1": true, "100%": true, "7": true, "0": false, "0%": false, "101%": false, "-1": false, "": false, "%": false, "some": false, "1.5": false,
-	} {
-		if got := limits(text); got != want {
-			t.Errorf("%q: got %v, want %v", text, got, want)
-		}
-	}
-}
-
 func TestChangedHealthCheck(t *testing.T) {
 	wrong := map[string]string{inFlight: "some"}
 	leave := func(check *unstructured.Unstructured) *unstructured.Unstructured {
@@ -154,8 +144,8 @@ func TestChangedHealthCheck(t *testing.T) {
 		},
 		"one that is deleted may not become worse": {
 			before: leave(checkWith(t, conditions, wrong)), check: leave(checkWith(t, conditions+"maxUnhealthy: 101%", wrong)),
-			want: []string{`spec.maxUnhealthy: Invalid value: "101%": it is neither a number from 0 on nor a percentage; ` +
-				`write a number such as 3, or a percentage from 0% to 100%`},
+			want: []string{`spec.maxUnhealthy: Invalid value: "101%": must be a number from 0 or a percentage; ` +
+				`use a number such as 3, or a percentage from 0% to 100%`},
 			wantWarnings: []string{badFlight + asBefore},
 		},
 	}

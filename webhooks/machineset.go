@@ -11,11 +11,11 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
-// templatePath is where a MachineSet keeps what its Machines are made from.
+// templatePath is the path of a MachineSet's template.
 const templatePath = "spec.template"
 
-// machineSetDefaulter completes the providerSpec of a MachineSet that is created. What else its Machines lack they get when they are
-// created.
+// machineSetDefaulter completes the providerSpec of a new MachineSet. Its Machines get all other
+// defaults when they are created.
 type machineSetDefaulter struct {
 	rules rules
 }
@@ -36,7 +36,8 @@ type machineSetValidator struct {
 }
 
 // ValidateCreate implements admission.Validator.
-func (v *machineSetValidator) ValidateCreate(ctx context.Context, set *machinev1beta1.MachineSet) (admission.Warnings, error) {
+func (v *machineSetValidator) ValidateCreate(ctx context.Context,
+	set *machinev1beta1.MachineSet) (admission.Warnings, error) {
 	rules, err := v.rules.now(ctx)
 	if err != nil {
 		return nil, err
@@ -45,7 +46,8 @@ func (v *machineSetValidator) ValidateCreate(ctx context.Context, set *machinev1
 }
 
 // ValidateUpdate implements admission.Validator.
-func (v *machineSetValidator) ValidateUpdate(ctx context.Context, before, set *machinev1beta1.MachineSet) (admission.Warnings, error) {
+func (v *machineSetValidator) ValidateUpdate(ctx context.Context, before,
+	set *machinev1beta1.MachineSet) (admission.Warnings, error) {
 	rules, err := v.rules.now(ctx)
 	if err != nil {
 		return nil, err
@@ -53,17 +55,18 @@ func (v *machineSetValidator) ValidateUpdate(ctx context.Context, before, set *m
 	return v.response(ctx, set, rules.changedMachineSet(before, set))
 }
 
-// ValidateDelete implements admission.Validator. Anything may be deleted.
+// ValidateDelete implements admission.Validator. Deletions are always allowed.
 func (v *machineSetValidator) ValidateDelete(context.Context, *machinev1beta1.MachineSet) (admission.Warnings, error) {
 	return nil, nil
 }
 
-func (v *machineSetValidator) response(ctx context.Context, set *machinev1beta1.MachineSet, found admissionResult) (admission.Warnings, error) {
+func (v *machineSetValidator) response(ctx context.Context, set *machinev1beta1.MachineSet,
+	found admissionResult) (admission.Warnings, error) {
 	v.secrets.check(ctx, set.Namespace, &found)
 	return found.response()
 }
 
-// newMachineSet checks a MachineSet that is created.
+// newMachineSet checks a new MachineSet.
 func (r rules) newMachineSet(set *machinev1beta1.MachineSet) admissionResult {
 	found := admissionResult{errs: render.CheckSet(&set.Spec)}
 	machine := render.MachineOf(set)
@@ -81,7 +84,7 @@ func (r rules) changedMachineSet(before, set *machinev1beta1.MachineSet) admissi
 	}
 	found := admissionResult{errs: render.CheckSet(&set.Spec)}
 	found.tolerate(render.CheckSet(&before.Spec))
-	// One that selects nothing useful has no Machines to lose.
+	// A MachineSet with an unusable selector has no Machines to lose.
 	_, unusable := render.SetSelector(&before.Spec)
 	if unusable == nil && !equality.Semantic.DeepEqual(before.Spec.Selector, set.Spec.Selector) {
 		found.refuse(field.Forbidden(field.NewPath("spec", "selector"), "selector is immutable"))

@@ -19,15 +19,18 @@ type registered struct {
 	Path, Resources, Operations string
 }
 
-// TestManifestsRegisterWhatIsServed holds the install tree to the names and the manners of the Machine API, and to the paths here.
+// TestManifestsRegisterWhatIsServed holds the install tree to the names and the manners of the
+// Machine API, and to the paths here.
 func TestManifestsRegisterWhatIsServed(t *testing.T) {
 	const create, both = "[CREATE]", "[CREATE UPDATE]"
 	want := map[string]registered{
 		"default.machine.machine.openshift.io":               {webhooks.MutateMachinePath, "[machines]", create},
 		"default.machineset.machine.openshift.io":            {webhooks.MutateMachineSetPath, "[machinesets]", create},
+		"adoption.machine.openshift.io":                      {webhooks.ReviewAdoptionPath, "[machines machinesets]", both},
 		"validation.machine.machine.openshift.io":            {webhooks.ValidateMachinePath, "[machines]", both},
 		"validation.machineset.machine.openshift.io":         {webhooks.ValidateMachineSetPath, "[machinesets]", both},
 		"validation.machinehealthcheck.machine.openshift.io": {webhooks.ValidateMachineHealthCheckPath, "[machinehealthchecks]", both},
+		"deletion.namespace.machine.openshift.io":            {webhooks.ReviewNamespacePath, "[namespaces]", "[DELETE]"},
 	}
 	mutating, validating := &admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	decode(t, "mutating.yaml", mutating)
@@ -59,6 +62,10 @@ func checkManners(t *testing.T, hook admissionregistrationv1.ValidatingWebhook) 
 	t.Helper()
 	ignore, none, equivalent := admissionregistrationv1.Ignore, admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.Equivalent
 	timeout, port, scope := int32(10), int32(443), admissionregistrationv1.NamespacedScope
+	group, version := "machine.openshift.io", "v1beta1"
+	if *hook.ClientConfig.Service.Path == webhooks.ReviewNamespacePath {
+		group, version, scope = "", "v1", admissionregistrationv1.ClusterScope
+	}
 	want := admissionregistrationv1.ValidatingWebhook{
 		Name: hook.Name, FailurePolicy: &ignore, SideEffects: &none, MatchPolicy: &equivalent, TimeoutSeconds: &timeout,
 		AdmissionReviewVersions: []string{"v1"},
@@ -67,7 +74,7 @@ func checkManners(t *testing.T, hook admissionregistrationv1.ValidatingWebhook) 
 			Namespace: "openshift-machine-api", Name: "machine-api-operator-webhook", Port: &port, Path: hook.ClientConfig.Service.Path,
 		}},
 		Rules: []admissionregistrationv1.RuleWithOperations{{Operations: hook.Rules[0].Operations, Rule: admissionregistrationv1.Rule{
-			APIGroups: []string{"machine.openshift.io"}, APIVersions: []string{"v1beta1"}, Resources: hook.Rules[0].Resources, Scope: &scope,
+			APIGroups: []string{group}, APIVersions: []string{version}, Resources: hook.Rules[0].Resources, Scope: &scope,
 		}}},
 	}
 	if diff := cmp.Diff(want, hook); diff != "" {

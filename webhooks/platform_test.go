@@ -16,8 +16,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// TestMinimalProviderSpecsHaveNoKind creates what OpenShift's own tests create: as little as its webhooks complete, without a kind, and with
-// every field that Go writes for a type's zero value.
+// TestMinimalProviderSpecsHaveNoKind creates what OpenShift's own tests create: as little as its
+// webhooks complete, without a kind, and with every field that Go writes for a type's zero value.
 func TestMinimalProviderSpecsHaveNoKind(t *testing.T) {
 	for platform, tc := range map[configv1.PlatformType]struct {
 		module, kind string

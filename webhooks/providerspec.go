@@ -14,29 +14,31 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
-// valuePath is where a providerSpec lies in a Machine.
+// valuePath is the path of a Machine's providerSpec.
 const valuePath = "spec.providerSpec.value"
 
-// shortPath is valuePath in the texts that the Machine API has always used. They are the same for Machines and MachineSets.
+// shortPath is valuePath in the Machine API's traditional messages, which are the same for Machines
+// and MachineSets.
 var shortPath = field.NewPath("providerSpec", "value")
 
-// rules are what providerSpecs are held to.
+// rules validate providerSpecs.
 type rules struct {
 	catalog   *module.Catalog
 	clusterID string
 	cluster   module.ClusterValues
-	// reader reads known, which is nil where nothing is known.
-	reader platform.Reader
-	known  *platform.Cluster
-	// held remembers which validations have held.
+	// reader reads the facts about the cluster; may be nil.
+	reader module.ClusterReader
+	known  *module.Cluster
+	// servedElsewhere allows providerSpecs that no module serves.
+	servedElsewhere bool
+	// held caches validations that have passed.
 	held *render.Held
 }
 
-// now returns the rules with what is known of the cluster at the moment.
+// now returns the rules with the current facts about the cluster.
 func (r rules) now(ctx context.Context) (rules, error) {
 	if r.reader == nil {
 		return r, nil
@@ -46,8 +48,8 @@ func (r rules) now(ctx context.Context) (rules, error) {
 	return r, err
 }
 
-// completed returns the providerSpec of a Machine that is created with the defaults of the module that serves it. One that no module
-// serves is refused later.
+// completed returns a new Machine's providerSpec with the defaults of its module. A providerSpec
+// that no module serves is rejected later.
 func (r rules) completed(machine *machinev1beta1.Machine) *runtime.RawExtension {
 	served, err := render.ModuleFor(r.catalog, machine, r.cluster[module.ValuePlatform])
 	if err != nil {
@@ -57,7 +59,8 @@ func (r rules) completed(machine *machinev1beta1.Machine) *runtime.RawExtension 
 	return complete.Spec.ProviderSpec.Value
 }
 
-// providerSpec checks the providerSpec of a Machine. under stands before the paths: "spec.template" where the Machine is a template.
+// providerSpec checks a Machine's providerSpec. under prefixes the paths: "spec.template" if the
+// Machine is a template.
 func (r rules) providerSpec(machine *machinev1beta1.Machine, under string) admissionResult {
 	var found admissionResult
 	if missing := requireValue(machine.Spec.ProviderSpec.Value); missing != nil {
@@ -67,9 +70,13 @@ func (r rules) providerSpec(machine *machinev1beta1.Machine, under string) admis
 	served, err := render.ModuleFor(r.catalog, machine, r.cluster[module.ValuePlatform])
 	if err != nil {
 		found.errs = fieldErrors("", err)
+		if r.servedElsewhere {
+			found.allow("accepted because another controller serves Machines")
+		}
 		return found
 	}
-	input := render.Input{Machine: machine, ClusterID: r.clusterOf(machine), Module: served, Cluster: r.known, Under: under, Held: r.held}
+	input := render.Input{Machine: machine, ClusterID: r.clusterOf(machine), Module: served, Cluster: r.known,
+		Under: under, Held: r.held}
 	warnings, err := render.Check(input)
 	for _, warning := range warnings {
 		found.warnings = append(found.warnings, warningText(under, warning))
@@ -82,7 +89,7 @@ func (r rules) providerSpec(machine *machinev1beta1.Machine, under string) admis
 	return found
 }
 
-// clusterOf returns the cluster that the Machine belongs to, or will belong to.
+// clusterOf returns the Machine's cluster, or the one that it will belong to.
 func (r rules) clusterOf(machine *machinev1beta1.Machine) string {
 	if label, given := machine.Labels[machinev1beta1.MachineClusterIDLabel]; given {
 		return label
@@ -90,16 +97,17 @@ func (r rules) clusterOf(machine *machinev1beta1.Machine) string {
 	return r.clusterID
 }
 
-// unlabelled returns what to say of a Machine that will lack the name of its cluster; nil when it will not.
+// unlabelled returns the error for a Machine that will lack its cluster's name, or nil.
 func (r rules) unlabelled(machine *machinev1beta1.Machine, under string) *field.Error {
 	if r.clusterOf(machine) != "" {
 		return nil
 	}
-	return field.Required(field.NewPath(beneath(under, "metadata.labels")), "nothing is done for a Machine without the label "+
-		machinev1beta1.MachineClusterIDLabel+"; set it to the name of the cluster's infrastructure")
+	return field.Required(field.NewPath(beneath(under, "metadata.labels")),
+		"nothing is done for a Machine without the label "+
+			machinev1beta1.MachineClusterIDLabel+"; set it to the name of the cluster's infrastructure")
 }
 
-// requireValue returns the error of a providerSpec that is missing.
+// requireValue returns the error for a missing providerSpec.
 func requireValue(value *runtime.RawExtension) *field.Error {
 	if value != nil && len(value.Raw) > 0 {
 		return nil
@@ -107,7 +115,8 @@ func requireValue(value *runtime.RawExtension) *field.Error {
 	return field.Required(shortPath, "a value must be provided")
 }
 
-// warningText returns a warning; one about the name of a field in the words of the Machine API, with the hint if there is one.
+// warningText formats a warning. Warnings about field names use the Machine API's wording, with a
+// hint if there is one.
 func warningText(under string, warning render.Warning) string {
 	name := strings.TrimPrefix(strings.TrimPrefix(warning.Path, beneath(under, valuePath)), ".")
 	detail := "Unknown field (" + name + ") will be ignored"
@@ -121,15 +130,18 @@ func warningText(under string, warning render.Warning) string {
 	if warning.Hint != "" {
 		detail += "; " + warning.Hint
 	}
-	return (&field.Error{Type: field.ErrorTypeNotSupported, Field: shortPath.String(), BadValue: name, Detail: detail}).Error()
+	return (&field.Error{Type: field.ErrorTypeNotSupported, Field: shortPath.String(), BadValue: name,
+		Detail: detail}).Error()
 }
 
-// errorTypes are the faults of fields as the API calls them.
+// errorTypes maps faults to the API's error types.
 var errorTypes = map[render.Fault]field.ErrorType{
-	render.Invalid: field.ErrorTypeInvalid, render.Missing: field.ErrorTypeRequired, render.Unsupported: field.ErrorTypeNotSupported,
+	render.Invalid: field.ErrorTypeInvalid, render.Missing: field.ErrorTypeRequired,
+	render.Unsupported: field.ErrorTypeNotSupported,
 }
 
-// shortened returns the path of a field as machine-api-operator writes it: that of a providerSpec's is the same for Machines and MachineSets.
+// shortened returns a field's path as machine-api-operator writes it: paths in a providerSpec are
+// the same for Machines and MachineSets.
 func shortened(under, path string) string {
 	rest, inside := strings.CutPrefix(path, beneath(under, valuePath))
 	switch {
@@ -141,7 +153,7 @@ func shortened(under, path string) string {
 	return "providerSpec" + rest
 }
 
-// fieldErrors returns the errors of a check as those of the API.
+// fieldErrors converts the errors of a check to API errors.
 func fieldErrors(under string, err error) field.ErrorList {
 	var found render.Errors
 	if !errors.As(err, &found) {
@@ -153,12 +165,13 @@ func fieldErrors(under string, err error) field.ErrorList {
 		if one.Fix != "" {
 			detail += "; " + one.Fix
 		}
-		list = append(list, &field.Error{Type: errorTypes[one.Fault], Field: shortened(under, one.Path), BadValue: badValue(one.Value), Detail: detail})
+		list = append(list, &field.Error{Type: errorTypes[one.Fault], Field: shortened(under, one.Path),
+			BadValue: badValue(one.Value), Detail: detail})
 	}
 	return list
 }
 
-// badValue returns a value that is shown as what it was shown as before.
+// badValue returns a value that prints like the given text.
 func badValue(shown string) any {
 	if shown == "" {
 		return field.OmitValueType{}
@@ -172,7 +185,7 @@ func badValue(shown string) any {
 	return shown
 }
 
-// sameValue reports whether two providerSpecs say the same.
+// sameValue reports whether two providerSpecs are equal.
 func sameValue(a, b *runtime.RawExtension) bool {
 	switch {
 	case a == nil || b == nil:
@@ -185,7 +198,7 @@ func sameValue(a, b *runtime.RawExtension) bool {
 	return xErr == nil && yErr == nil && reflect.DeepEqual(x, y)
 }
 
-// decoded keeps numbers as they are written.
+// decoded decodes JSON and keeps numbers as written.
 func decoded(raw []byte) (value any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
@@ -200,7 +213,7 @@ func beneath(under, path string) string {
 	return under + "." + path
 }
 
-// shorten keeps messages short, whatever the data is.
+// shorten truncates a value for messages.
 func shorten(text string) string {
 	const limit = 128
 	if len(text) <= limit {

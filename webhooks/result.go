@@ -11,22 +11,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// healthCheckKind is the kind as refusals name it.
+// healthCheckKind is the kind in error messages.
 var healthCheckKind = schema.GroupKind{Group: machinev1beta1.GroupName, Kind: "MachineHealthCheck"}
 
-// admissionResult is what there is to say about an object.
+// admissionResult is the result of checking an object.
 type admissionResult struct {
-	// errs are why it is refused; none when it is not.
+	// errs are the reasons for rejecting it, if any.
 	errs field.ErrorList
-	// warnings are returned whether or not it is refused.
+	// warnings are returned whether or not it is rejected.
 	warnings []string
-	// secrets are those that it names and that should exist.
+	// secrets are the Secrets that it names and that should exist.
 	secrets []secretRef
 }
 
 func (r *admissionResult) refuse(err *field.Error) { r.errs = append(r.errs, err) }
 
 func (r *admissionResult) warn(err *field.Error) { r.warnings = append(r.warnings, err.Error()) }
+
+// allow turns all errors into warnings that say why.
+func (r *admissionResult) allow(why string) {
+	for _, err := range r.errs {
+		r.warnings = append(r.warnings, err.Error()+" ("+why+")")
+	}
+	r.errs = nil
+}
 
 // add adds another result.
 func (r *admissionResult) add(other admissionResult) {
@@ -35,18 +43,19 @@ func (r *admissionResult) add(other admissionResult) {
 	r.secrets = append(r.secrets, other.secrets...)
 }
 
-// tolerate turns those errors into warnings that were there before.
+// tolerate turns errors that existed before into warnings.
 func (r *admissionResult) tolerate(before field.ErrorList) {
 	r.errs = slices.DeleteFunc(r.errs, func(err *field.Error) bool {
 		old := slices.ContainsFunc(before, func(other *field.Error) bool { return other.Error() == err.Error() })
 		if old {
-			r.warnings = append(r.warnings, err.Error()+" (accepted, because it was so before)")
+			r.warnings = append(r.warnings, err.Error()+" (accepted because it was there before)")
 		}
 		return old
 	})
 }
 
-// response returns the result as a validator of machine-api-operator does: what is wrong with fields, without the object.
+// response returns the result like machine-api-operator's validators: only field errors, without
+// the object.
 func (r *admissionResult) response() (admission.Warnings, error) {
 	if len(r.errs) == 0 {
 		return r.warnings, nil
@@ -54,7 +63,8 @@ func (r *admissionResult) response() (admission.Warnings, error) {
 	return r.warnings, r.errs.ToAggregate()
 }
 
-// invalid returns the result as the API server does for a schema, for kinds that machine-api-operator has no webhook for.
+// invalid returns the result like the API server's schema validation, for kinds that
+// machine-api-operator has no webhook for.
 func (r *admissionResult) invalid(kind schema.GroupKind, name string) (admission.Warnings, error) {
 	if len(r.errs) == 0 {
 		return r.warnings, nil

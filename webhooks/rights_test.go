@@ -26,7 +26,8 @@ func (r requests) List(_ context.Context, list client.ObjectList, _ ...client.Li
 	return yaml.Unmarshal([]byte(r.one), &list.(*unstructured.UnstructuredList).Items[0].Object)
 }
 
-// granting returns a Reader of a CredentialsRequest that grants AWS actions to a Secret in the namespace of a Machine.
+// granting returns a Reader of a CredentialsRequest that grants AWS actions to a Secret in the
+// namespace of a Machine.
 func granting(namespace string, actions ...string) *rights.Reader {
 	return rights.New(requests{one: "metadata: {name: one}\nspec:\n  secretRef: {namespace: " + namespace + ", name: aws-cloud-credentials}\n" +
 		"  providerSpec: {kind: AWSProviderSpec, statementEntries: [{effect: Allow, resource: '*', action: ['" + strings.Join(actions, "', '") + "']}]}"}, nil)
@@ -35,7 +36,8 @@ func granting(namespace string, actions ...string) *rights.Reader {
 func TestMissingRightsAreWarnedOfWhereTheyAreNeeded(t *testing.T) {
 	tagged := machineWith(withValue(awsExample(t, `{"tags":[{"name":"team","value":"a"}]}`)))
 	plain := machineWith(withValue(awsExample(t, `{"tags":null}`)))
-	granted := granting(tagged.Namespace, "ec2:DescribeI*", "ec2:DescribeS*", "ec2:DescribeV*", "ec2:DescribeD*", "ec2:CreateTags", "ec2:RunInstances", "ec2:TerminateInstances", "iam:*")
+	granted := granting(tagged.Namespace, "ec2:DescribeI*", "ec2:DescribeS*", "ec2:DescribeV*", "ec2:DescribeD*", "ec2:DescribeR*", "ec2:DescribeT*",
+		"ec2:ModifyNetworkInterfaceAttribute", "ec2:CreateTags", "ec2:RunInstances", "ec2:TerminateInstances", "iam:*")
 	validator := &machineValidator{rules: newRules(Options{Catalog: catalogOf(t, "aws"), ClusterID: "demo"}), secrets: secretChecks{reader: &reader{}, rights: granted}}
 	mentioned := func(warnings admission.Warnings, err error) string {
 		if err != nil {
@@ -47,7 +49,7 @@ func TestMissingRightsAreWarnedOfWhereTheyAreNeeded(t *testing.T) {
 		}
 		return warnings[at]
 	}
-	const want = "providerSpec.credentialsSecret: the CredentialsRequest one, which grants what the Secret aws-cloud-credentials holds, lacks ec2:DeleteTags, ec2:DescribeTags; "
+	const want = "providerSpec.credentialsSecret: the CredentialsRequest one, which grants what the Secret aws-cloud-credentials holds, lacks ec2:DeleteTags; "
 	if got := mentioned(validator.ValidateCreate(t.Context(), tagged)); !strings.HasPrefix(got, want) {
 		t.Errorf("with tags it warns %q, want %q", got, want)
 	}

@@ -23,17 +23,18 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
-// secretDeadline bounds how long a response waits for what the API server knows of Secrets and users.
+// secretDeadline bounds how long a response waits for the API server's data about Secrets and
+// users.
 const secretDeadline = 2 * time.Second
 
 // secretRef is a Secret that a providerSpec names.
 type secretRef struct {
-	// path is where it is named, role what the Machine API calls it.
+	// path is where the Secret is named; role is the Machine API's name for it.
 	path, role, name string
 	use              references.Use
-	// kept says that the update leaves the reference as it was.
+	// kept reports that the update leaves the reference unchanged.
 	kept bool
-	// rights are what its credentials must be allowed to do.
+	// rights are the permissions that its credentials need.
 	rights []v1alpha1.ModuleRights
 }
 
@@ -41,19 +42,21 @@ type secretRef struct {
 func secretsOf(input render.Input) []secretRef {
 	credentials, userData, err := render.Refs(input.Machine, input.Module)
 	if err != nil {
-		return nil // Check has said so
+		return nil // Check has reported the error
 	}
 	var refs []secretRef
 	if credentials.Name != "" {
-		refs = append(refs, secretRef{path: referencePath(credentials.Path), role: "CredentialsSecret", name: credentials.Name, use: references.Credentials, rights: render.Rights(input)})
+		refs = append(refs, secretRef{path: referencePath(credentials.Path), role: "CredentialsSecret",
+			name: credentials.Name, use: references.Credentials, rights: render.Rights(input)})
 	}
 	if userData.Name != "" {
-		refs = append(refs, secretRef{path: referencePath(userData.Path), role: "UserDataSecret", name: userData.Name, use: references.UserData})
+		refs = append(refs, secretRef{path: referencePath(userData.Path), role: "UserDataSecret", name: userData.Name,
+			use: references.UserData})
 	}
 	return refs
 }
 
-// keep marks those of refs that a Machine named before for the same use.
+// keep marks the references that a Machine already had for the same use.
 func (r rules) keep(refs []secretRef, before *machinev1beta1.Machine) {
 	served, err := render.ModuleFor(r.catalog, before, r.cluster[module.ValuePlatform])
 	if err != nil {
@@ -69,12 +72,13 @@ func (r rules) keep(refs []secretRef, before *machinev1beta1.Machine) {
 	}
 }
 
-// referencePath returns the path of the reference that a Secret's name stands in, as the Machine API writes it.
+// referencePath returns the path of a reference in the Machine API's notation.
 func referencePath(name string) string {
 	return "providerSpec." + strings.TrimSuffix(strings.TrimPrefix(name, valuePath+"."), ".name")
 }
 
-// missingRights returns a warning for what the credentials in a Secret certainly may not do. What cannot be found out is not reported.
+// missingRights returns warnings about missing permissions of the credentials in Secrets. Unknown
+// permissions are not reported.
 func missingRights(ctx context.Context, granted *rights.Reader, namespace string, refs []secretRef) []string {
 	var warnings []string
 	for _, ref := range refs {
@@ -85,17 +89,17 @@ func missingRights(ctx context.Context, granted *rights.Reader, namespace string
 	return warnings
 }
 
-// secretChecks is what is asked about the Secrets that providerSpecs name.
+// secretChecks checks the Secrets that providerSpecs name.
 type secretChecks struct {
-	// reader reads Secrets, rights what credentials may do.
+	// reader reads Secrets; rights reads the permissions of credentials.
 	reader client.Reader
 	rights *rights.Reader
-	// references says which Secrets may be named, reviewer what users may do.
+	// references says which Secrets may be named; reviewer checks the permissions of users.
 	references *references.Policy
 	reviewer   client.Client
 }
 
-// check adds to a result what there is to say about the Secrets that it has. A reference that was there before is not refused.
+// check adds the results for an object's Secrets. Existing references are not rejected.
 func (c secretChecks) check(ctx context.Context, namespace string, found *admissionResult) {
 	if len(found.secrets) == 0 {
 		return
@@ -108,7 +112,7 @@ func (c secretChecks) check(ctx context.Context, namespace string, found *admiss
 		case apierrors.IsNotFound(err):
 			found.warn(field.Invalid(field.NewPath(ref.path), ref.name, "not found. Expected "+ref.role+" to exist"))
 		case err != nil:
-			log.FromContext(ctx).Error(err, "Looking for a Secret that a providerSpec names", "Secret", ref.name)
+			log.FromContext(ctx).Error(err, "Cannot read a Secret that a providerSpec names", "Secret", ref.name)
 		}
 		if ref.kept {
 			continue
@@ -120,7 +124,7 @@ func (c secretChecks) check(ctx context.Context, namespace string, found *admiss
 	found.warnings = append(found.warnings, missingRights(ctx, c.rights, namespace, found.secrets)...)
 }
 
-// read returns what is known of a Secret: its name at least.
+// read returns the known metadata of a Secret, at least its name.
 func (c secretChecks) read(ctx context.Context, namespace, name string) (client.Object, error) {
 	secret := &metav1.PartialObjectMetadata{}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
@@ -129,8 +133,8 @@ func (c secretChecks) read(ctx context.Context, namespace, name string) (client.
 	return secret, err
 }
 
-// refused returns why the user may not name a Secret. The label of one that was not read is not known; it may be that it comes with the Secret. Each
-// run looks for that.
+// refused returns why the user may not name a Secret. If the Secret was not read, its label is
+// unknown and may be set when the Secret is created. Each run checks again.
 func (c secretChecks) refused(ctx context.Context, secret client.Object, ref secretRef, read bool) *field.Error {
 	request, err := admission.RequestFromContext(ctx)
 	if err != nil {

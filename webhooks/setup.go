@@ -7,64 +7,81 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
+	"github.com/machine-iac/machine-iac-operator/internal/installation"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
-// The paths that the webhooks are served at.
+// The paths of the webhooks.
 const (
 	MutateMachinePath              = "/mutate-machine-openshift-io-v1beta1-machine"
 	MutateMachineSetPath           = "/mutate-machine-openshift-io-v1beta1-machineset"
 	ValidateMachinePath            = "/validate-machine-openshift-io-v1beta1-machine"
 	ValidateMachineSetPath         = "/validate-machine-openshift-io-v1beta1-machineset"
 	ValidateMachineHealthCheckPath = "/validate-machine-openshift-io-v1beta1-machinehealthcheck"
+	ReviewAdoptionPath             = "/review-machine-openshift-io-v1beta1-adoption"
+	ReviewNamespacePath            = "/review-v1-namespace"
 )
 
-// Options are what the webhooks work with. Catalog must be set.
+// Options configures the webhooks. Catalog and Installation are required.
 type Options struct {
-	// Catalog finds the module that serves a providerSpec.
 	Catalog *module.Catalog
-	// ClusterID is the cluster that Machines belong to which do not say; empty when it is not known.
+	// Installation signs the grants of adoptions.
+	Installation *installation.Installation
+	// Self is the manager's own user. If empty, its writes are reviewed like those of others.
+	Self string
+	// Namespace is the manager's own namespace, which cannot be deleted while it contains Machines;
+	// empty to allow it.
+	Namespace string
+	// ClusterID is the default cluster of Machines, or empty if unknown.
 	ClusterID string
-	// ClusterValues are what is known of the cluster. Defaults that need more are left out. ClusterID is the value of that name, unless it is empty.
+	// ClusterValues are the known values of the cluster. Defaults that need others are not applied.
+	// ClusterID overrides its value of that name, unless empty.
 	ClusterValues module.ClusterValues
-	// Cluster reads what modules may know of the cluster; nil where nothing is known.
-	Cluster platform.Reader
-	// Rights finds out what credentials certainly may not do; nil for nothing.
+	// Cluster reads what modules may know about the cluster; nil for nothing.
+	Cluster module.ClusterReader
+	// Rights detects missing permissions of credentials; nil to skip.
 	Rights *rights.Reader
-	// References says which Secrets a providerSpec may name; all of them when nil.
+	// ServedElsewhere reports that another controller serves Machines, so that providerSpecs that no
+	// module serves are allowed.
+	ServedElsewhere bool
+	// References says which Secrets a providerSpec may name; nil allows all.
 	References *references.Policy
-	// Reader reads the Secrets that a providerSpec names; the manager's reader without a cache when nil.
+	// Reader reads Secrets; default is the manager's uncached reader.
 	Reader client.Reader
 }
 
-// newRules returns the rules that the options make. Machines of another cluster name it, see [render.Complete].
+// newRules returns the rules with these options. For Machines of another cluster, see
+// [render.Complete].
 func newRules(options Options) rules {
 	cluster := module.ClusterValues{}
 	maps.Copy(cluster, options.ClusterValues)
 	if options.ClusterID != "" {
 		cluster[module.ValueClusterID] = options.ClusterID
 	}
-	return rules{catalog: options.Catalog, clusterID: options.ClusterID, cluster: cluster, reader: options.Cluster, held: &render.Held{}}
+	return rules{catalog: options.Catalog, clusterID: options.ClusterID, cluster: cluster, reader: options.Cluster,
+		servedElsewhere: options.ServedElsewhere, held: &render.Held{}}
 }
 
 // SetupWithManager registers the webhooks with the manager's webhook server.
 func SetupWithManager(mgr manager.Manager, options Options) error {
-	if options.Catalog == nil {
-		return errors.New("registering webhooks: Catalog must be set in their options")
+	if options.Catalog == nil || options.Installation == nil {
+		return errors.New("registering webhooks: the options Catalog and Installation are required")
 	}
 	if options.Reader == nil {
 		options.Reader = mgr.GetAPIReader()
 	}
 	rules := newRules(options)
-	secrets := secretChecks{reader: options.Reader, rights: options.Rights, references: options.References, reviewer: mgr.GetClient()}
+	secrets := secretChecks{reader: options.Reader, rights: options.Rights, references: options.References,
+		reviewer: mgr.GetClient()}
 	err := builder.WebhookManagedBy(mgr, &machinev1beta1.Machine{}).
 		WithDefaulter(&machineDefaulter{rules: rules}).WithDefaulterCustomPath(MutateMachinePath).
 		WithValidator(&machineValidator{rules: rules, secrets: secrets}).WithValidatorCustomPath(ValidateMachinePath).
@@ -87,5 +104,11 @@ func SetupWithManager(mgr manager.Manager, options Options) error {
 	if err != nil {
 		return fmt.Errorf("registering the webhook of MachineHealthChecks: %w", err)
 	}
+	mgr.GetWebhookServer().Register(ReviewAdoptionPath, &admission.Webhook{Handler: &adoptionReview{
+		reviewer: mgr.GetClient(), self: options.Self, installation: options.Installation, clock: clock.RealClock{},
+	}})
+	mgr.GetWebhookServer().Register(ReviewNamespacePath, &admission.Webhook{
+		Handler: &namespaceReview{reader: options.Reader, own: options.Namespace},
+	})
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 )
 
 func TestSetupNamesTheOptionThatIsMissing(t *testing.T) {
-	if err := SetupWithManager(nil, Options{}); err == nil || !strings.Contains(err.Error(), "Catalog must be set") {
+	if err := SetupWithManager(nil, Options{}); err == nil || !strings.Contains(err.Error(), "options Catalog and Installation are required") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -38,7 +38,8 @@ func bothRules(t testing.TB) rules {
 	return newRules(Options{Catalog: catalog})
 }
 
-// ofStack returns a providerSpec of the kind for any stack with the fields after those that it has in common.
+// ofStack returns a providerSpec of the kind for any stack with the fields after those that it has
+// in common.
 func ofStack(fields string) *runtime.RawExtension {
 	return &runtime.RawExtension{Raw: []byte(`{"apiVersion":"machine-iac.io/v1alpha1","kind":"PulumiMachineProviderSpec"` + fields + `}`)}
 }

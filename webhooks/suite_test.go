@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/machine-iac/machine-iac-operator/internal/installation"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/modules"
@@ -30,6 +31,8 @@ var (
 	plane *controlplane.ControlPlane
 	// heard are the warnings of the API server.
 	heard = &warnings{}
+	// installed is the installation whose webhooks are tested.
+	installed = installation.Generate()
 	// user hears warnings; the rest of the suite works through plane.Client.
 	user client.Client
 )
@@ -48,7 +51,8 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 })
 
-// start runs the webhooks until stop is called; the test's end calls it too. They are up when it returns.
+// start runs the webhooks until stop is called; the test's end calls it too. They are up when it
+// returns.
 func start(ctx context.Context, mods ...func(*webhooks.Options)) (stop func()) {
 	GinkgoHelper()
 	folder, err := fs.Sub(modules.FS, "kubemark")
@@ -58,7 +62,7 @@ func start(ctx context.Context, mods ...func(*webhooks.Options)) (stop func()) {
 	catalog, err := module.NewCatalog(loaded)
 	Expect(err).NotTo(HaveOccurred())
 	mgr := suite.NewManager(plane, "")
-	options := webhooks.Options{Catalog: catalog, ClusterID: builder.ClusterID}
+	options := webhooks.Options{Catalog: catalog, ClusterID: builder.ClusterID, Installation: installed}
 	for _, mod := range mods {
 		mod(&options)
 	}
@@ -70,8 +74,9 @@ func start(ctx context.Context, mods ...func(*webhooks.Options)) (stop func()) {
 	return stop
 }
 
-// configurations are the webhooks of the install tree, but for two things: they are asked in every namespace, and what happens when
-// they do not respond, so that no test passes because nobody was asked.
+// configurations are the webhooks of the install tree, but for two things: they are asked in every
+// namespace, and what happens when they do not respond, so that no test passes because nobody was
+// asked.
 func configurations() (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	GinkgoHelper()
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{}
@@ -99,7 +104,8 @@ func manifest(name string, into any) {
 	Expect(yaml.UnmarshalStrict(content, into)).To(Succeed())
 }
 
-// byItself leaves the path of a call: envtest makes the rest of it a URL, and puts a slash before the path.
+// byItself leaves the path of a call: envtest makes the rest of it a URL, and puts a slash before
+// the path.
 func byItself(config *admissionregistrationv1.WebhookClientConfig) {
 	config.Service.Path = ptr.To(strings.TrimPrefix(*config.Service.Path, "/"))
 }

@@ -210,7 +210,7 @@ var _ = Describe("Webhooks", func() {
 		heard.take()
 
 		Expect(patch(ctx, machine, `{"metadata":{"labels":{"a":"b"}}}`)).To(Succeed())
-		Expect(heard.take()).To(ConsistOf(And(HavePrefix("providerSpec.zone: "), HaveSuffix("(accepted, because it was so before)"))))
+		Expect(heard.take()).To(ConsistOf(And(HavePrefix("providerSpec.zone: "), HaveSuffix("(accepted because it was there before)"))))
 		Expect(patch(ctx, set, `{"spec":{"replicas":0}}`)).To(Succeed())
 		Expect(heard.take()).To(HaveLen(2))
 		err := patch(ctx, machine.DeepCopy(), `{"spec":{"providerSpec":{"value":{"cpu":8}}}}`)
@@ -218,6 +218,12 @@ var _ = Describe("Webhooks", func() {
 		heard.take()
 		for _, object := range []client.Object{machine, nothing, set} {
 			Expect(user.Delete(ctx, object)).To(Succeed())
+			// A patch is tried first on what the API server has cached, and webhooks with it, which
+			// may be from before the deletion.
+			Eventually(func(g Gomega) {
+				g.Expect(user.Get(ctx, client.ObjectKeyFromObject(object), object, &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: "0"}})).To(Succeed())
+				g.Expect(object.GetDeletionTimestamp()).NotTo(BeNil())
+			}).Should(Succeed())
 			Expect(patch(ctx, object, `{"metadata":{"annotations":{"a":"b"}}}`)).To(Succeed())
 			Expect(patch(ctx, object, `{"metadata":{"finalizers":null}}`)).To(Succeed())
 			Expect(user.Get(ctx, client.ObjectKeyFromObject(object), object)).To(MatchError(apierrors.IsNotFound, "IsNotFound"))
@@ -226,7 +232,8 @@ var _ = Describe("Webhooks", func() {
 	})
 })
 
-// unwatched stores objects as if there were no webhooks: they are taken off the API server meanwhile.
+// unwatched stores objects as if there were no webhooks: they are taken off the API server
+// meanwhile.
 func unwatched(ctx context.Context, objects ...client.Object) {
 	GinkgoHelper()
 	mutating, validating := configurations()

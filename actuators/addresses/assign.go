@@ -12,16 +12,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/addresses"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
-// Retry is how soon claims are looked at again that have no address yet.
+// Retry is the delay before unbound claims are checked again.
 const Retry = 10 * time.Second
 
-// PoolsOf returns the pools that a Machine takes addresses from, with the module that serves it, if there is one. What is wrong with its providerSpec
-// is reported when it is rendered.
-func PoolsOf(machine *machinev1beta1.Machine, served *module.Module, unserved error) []addresses.Pool {
+// PoolsOf returns the pools that a Machine takes addresses from. served is the module that serves
+// it, if any. Errors in the providerSpec are reported when it is rendered.
+func PoolsOf(machine *machinev1beta1.Machine, served *module.Module, unserved error) []render.AddressPool {
 	if unserved != nil || served.Spec().AddressClaims == nil {
 		return nil
 	}
@@ -29,25 +28,27 @@ func PoolsOf(machine *machinev1beta1.Machine, served *module.Module, unserved er
 	if err != nil {
 		return nil
 	}
-	return addresses.Pools(served.Spec().AddressClaims, providerSpec)
+	return render.AddressPools(served.Spec().AddressClaims, providerSpec)
 }
 
-// Standing is how a Machine stands with its pools.
+// Standing is the state of a Machine's claims.
 type Standing struct {
-	// Outstanding counts the claims that have no address, Missing the pools of which the Machine has none.
+	// Outstanding counts the claims without an address, Missing the pools from which the Machine
+	// has no address.
 	Outstanding, Missing int
-	// Err says why it is not known; nil otherwise.
+	// Err says why the standing is unknown, or is nil.
 	Err error
 }
 
-// Assign makes the claims of a Machine and writes the addresses on it, once there is one from each pool. Those that it has already stay, unless they
-// are chosen anew.
-func (c *Claims) Assign(ctx context.Context, machine *machinev1beta1.Machine, pools []addresses.Pool, anew bool) Standing {
+// Assign creates a Machine's claims and writes the addresses on it once every pool has provided
+// one. It keeps the Machine's addresses unless anew is set.
+func (c *Claims) Assign(ctx context.Context, machine *machinev1beta1.Machine, pools []render.AddressPool,
+	anew bool) Standing {
 	bound, err := c.Ensure(ctx, machine, pools)
 	if err != nil {
 		return Standing{Err: err}
 	}
-	kept, err := addresses.Parse(machine.Annotations[addresses.Annotation])
+	kept, err := render.ParseAddresses(machine.Annotations[render.AddressesAnnotation])
 	if err != nil || anew {
 		kept = nil
 	}
@@ -59,13 +60,13 @@ func (c *Claims) Assign(ctx context.Context, machine *machinev1beta1.Machine, po
 	return standing
 }
 
-// chosen returns the address of each pool: the one that the Machine has already, else the one that its claim is bound to. It counts the pools that
-// have neither.
-func chosen(pools []addresses.Pool, kept, bound []addresses.Address) (given []addresses.Address, missing int) {
+// chosen returns the address for each pool: the Machine's current one, or else the one bound to its
+// claim. missing counts the pools with neither.
+func chosen(pools []render.AddressPool, kept, bound []render.PoolAddress) (given []render.PoolAddress, missing int) {
 	for _, pool := range pools {
-		one, found := addresses.Find(kept, pool)
+		one, found := render.FindAddress(kept, pool)
 		if !found {
-			one, found = addresses.Find(bound, pool)
+			one, found = render.FindAddress(bound, pool)
 		}
 		if !found {
 			missing++
@@ -76,27 +77,31 @@ func chosen(pools []addresses.Pool, kept, bound []addresses.Address) (given []ad
 	return given, missing
 }
 
-// write writes the addresses on the Machine, where a run reads them. It needs no resourceVersion: the annotation is this operator's alone.
-func (c *Claims) write(ctx context.Context, machine *machinev1beta1.Machine, given []addresses.Address) error {
-	text, err := addresses.Format(given)
-	if err != nil || machine.Annotations[addresses.Annotation] == text {
+// write writes the addresses on the Machine, where a run reads them. It needs no resourceVersion,
+// because only this operator writes the annotation.
+func (c *Claims) write(ctx context.Context, machine *machinev1beta1.Machine, given []render.PoolAddress) error {
+	text, err := render.FormatAddresses(given)
+	if err != nil || machine.Annotations[render.AddressesAnnotation] == text {
 		return err
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": machine.UID, "annotations": map[string]any{addresses.Annotation: text}}})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": machine.UID, "annotations": map[string]any{render.AddressesAnnotation: text},
+	}})
 	if err == nil {
 		err = c.client.Patch(ctx, machine.DeepCopy(), client.RawPatch("application/merge-patch+json", patch))
 	}
 	if err != nil {
-		return fmt.Errorf("writing annotation %s on the Machine: %w", addresses.Annotation, err)
+		return fmt.Errorf("writing annotation %s on the Machine: %w", render.AddressesAnnotation, err)
 	}
-	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, addresses.Annotation, text)
+	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, render.AddressesAnnotation, text)
 	return nil
 }
 
-// Publish writes how a Machine stands with its pools, in the words of machine-api-operator.
+// Publish sets the condition about a Machine's claims, in the words of machine-api-operator.
 func (s Standing) Publish(conditions *[]metav1.Condition, now time.Time) {
 	condition := metav1.Condition{
-		Type: string(machinev1beta1.IPAddressClaimedCondition), Status: metav1.ConditionTrue, Reason: machinev1beta1.IPAddressClaimedReason,
+		Type: string(machinev1beta1.IPAddressClaimedCondition), Status: metav1.ConditionTrue,
+		Reason:  machinev1beta1.IPAddressClaimedReason,
 		Message: "All IP address claims are bound", LastTransitionTime: metav1.NewTime(now),
 	}
 	if s.Outstanding > 0 || s.Err != nil {
@@ -109,12 +114,15 @@ func (s Standing) Publish(conditions *[]metav1.Condition, now time.Time) {
 	meta.SetStatusCondition(conditions, condition)
 }
 
-// MayHave reports whether a Machine with these conditions may have claims, whatever its providerSpec says now.
+// MayHave reports whether a Machine with these conditions may have claims, even if its providerSpec
+// no longer names pools.
 func MayHave(machine *machinev1beta1.Machine, conditions []metav1.Condition) bool {
-	return machine.Annotations[addresses.Annotation] != "" || meta.FindStatusCondition(conditions, string(machinev1beta1.IPAddressClaimedCondition)) != nil
+	return machine.Annotations[render.AddressesAnnotation] != "" ||
+		meta.FindStatusCondition(conditions, string(machinev1beta1.IPAddressClaimedCondition)) != nil
 }
 
-// Waiting reports whether these conditions say that a claim has no address yet. Nothing wakes a Machine when it gets one.
+// Waiting reports whether these conditions say that a claim is unbound. Nothing wakes a Machine
+// when a claim is bound.
 func Waiting(conditions []metav1.Condition) bool {
 	return meta.IsStatusConditionFalse(conditions, string(machinev1beta1.IPAddressClaimedCondition))
 }

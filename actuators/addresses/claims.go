@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module/addresses"
+	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
-// The API of claims, which not every cluster has.
+// The API of claims, which may be missing from a cluster.
 var (
 	groupVersion = schema.GroupVersion{Group: "ipam.cluster.x-k8s.io", Version: "v1beta1"}
 	claimKind    = groupVersion.WithKind("IPAddressClaim")
@@ -26,26 +26,28 @@ var (
 	machineKind  = machinev1beta1.GroupVersion.WithKind("Machine")
 )
 
-// ErrNoAPI says that the cluster has no IPAddressClaims.
-var ErrNoAPI = errors.New("the cluster has no IPAddressClaims (" + groupVersion.String() + "), which the pools of addresses need; install a provider of IP addresses, or write fixed addresses")
+// ErrNoAPI means that the cluster has no IPAddressClaims.
+var ErrNoAPI = errors.New("the cluster has no IPAddressClaims (" + groupVersion.String() +
+	"), which address pools need; install an IPAM provider, or use fixed addresses")
 
-// Claims makes, reads and releases claims.
+// Claims creates, reads and releases claims.
 type Claims struct {
 	client client.Client
 }
 
-// New returns Claims. The client reads and writes the API server itself, never a cache.
+// New returns Claims. The client reads and writes the API server directly, not a cache.
 func New(c client.Client) *Claims { return &Claims{client: c} }
 
-// nameOf returns the name of the claim of a Machine on a pool.
-func nameOf(machine *machinev1beta1.Machine, pool addresses.Pool) string {
+// nameOf returns the name of a Machine's claim on a pool.
+func nameOf(machine *machinev1beta1.Machine, pool render.AddressPool) string {
 	return fmt.Sprintf("%s-claim-%d-%d", machine.Name, pool.Device, pool.Index)
 }
 
-// Ensure makes the claims of a Machine on pools that are not there yet, becomes the owner of those that have none, and returns the addresses that
-// were given so far.
-func (c *Claims) Ensure(ctx context.Context, machine *machinev1beta1.Machine, pools []addresses.Pool) ([]addresses.Address, error) {
-	var given []addresses.Address
+// Ensure creates a Machine's missing claims, takes ownership of claims without an owner, and
+// returns the addresses bound so far.
+func (c *Claims) Ensure(ctx context.Context, machine *machinev1beta1.Machine,
+	pools []render.AddressPool) ([]render.PoolAddress, error) {
+	var given []render.PoolAddress
 	for _, pool := range pools {
 		claim, err := c.ensure(ctx, machine, pool)
 		if err != nil {
@@ -62,8 +64,9 @@ func (c *Claims) Ensure(ctx context.Context, machine *machinev1beta1.Machine, po
 	return given, nil
 }
 
-// ensure returns the claim on a pool, which it makes where there is none.
-func (c *Claims) ensure(ctx context.Context, machine *machinev1beta1.Machine, pool addresses.Pool) (*unstructured.Unstructured, error) {
+// ensure returns the claim on a pool and creates it if missing.
+func (c *Claims) ensure(ctx context.Context, machine *machinev1beta1.Machine,
+	pool render.AddressPool) (*unstructured.Unstructured, error) {
 	claim := object(claimKind)
 	err := c.client.Get(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: nameOf(machine, pool)}, claim)
 	if apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
@@ -75,25 +78,30 @@ func (c *Claims) ensure(ctx context.Context, machine *machinev1beta1.Machine, po
 	return claim, c.own(ctx, machine, claim, pool)
 }
 
-// create makes the claim on a pool. It stays until the instance is gone, whoever deletes it.
-func (c *Claims) create(ctx context.Context, machine *machinev1beta1.Machine, pool addresses.Pool) (*unstructured.Unstructured, error) {
+// create creates the claim on a pool. Its finalizer keeps it until the instance is gone.
+func (c *Claims) create(ctx context.Context, machine *machinev1beta1.Machine,
+	pool render.AddressPool) (*unstructured.Unstructured, error) {
 	claim := object(claimKind)
 	claim.SetNamespace(machine.Namespace)
 	claim.SetName(nameOf(machine, pool))
 	claim.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(machine, machineKind)})
 	claim.SetFinalizers([]string{machinev1beta1.IPClaimProtectionFinalizer})
-	claim.Object["spec"] = map[string]any{"poolRef": map[string]any{"apiGroup": pool.Group, "kind": pool.Resource, "name": pool.Name}}
+	claim.Object["spec"] = map[string]any{"poolRef": map[string]any{"apiGroup": pool.Group, "kind": pool.Resource,
+		"name": pool.Name}}
 	return claim, c.client.Create(ctx, claim)
 }
 
-// own makes the Machine the owner of a claim that has none: a Machine that was restored with another UID finds its claims by their names. One of
-// another owner, or on another pool, is not taken.
-func (c *Claims) own(ctx context.Context, machine *machinev1beta1.Machine, claim *unstructured.Unstructured, pool addresses.Pool) error {
+// own makes the Machine the owner of an ownerless claim: a Machine restored with another UID finds
+// its claims by name. It rejects a claim with another owner or pool.
+func (c *Claims) own(ctx context.Context, machine *machinev1beta1.Machine, claim *unstructured.Unstructured,
+	pool render.AddressPool) error {
 	if owner := metav1.GetControllerOf(claim); owner != nil && owner.UID != machine.UID {
-		return fmt.Errorf("the IPAddressClaim %s belongs to %s %s (UID %s), and not to this Machine; delete it once it is needed no more", claim.GetName(), owner.Kind, owner.Name, owner.UID)
+		return fmt.Errorf("IPAddressClaim %s belongs to %s %s (UID %s), not to this Machine; delete it when it is no "+
+			"longer needed", claim.GetName(), owner.Kind, owner.Name, owner.UID)
 	}
 	if on := poolOf(claim, pool); on != pool {
-		return fmt.Errorf("the IPAddressClaim %s is on %s, and the providerSpec names %s; write the pool as it was, or delete the claim", claim.GetName(), on, pool)
+		return fmt.Errorf("IPAddressClaim %s uses %s, but the providerSpec names %s; restore the pool, or delete the claim",
+			claim.GetName(), on, pool)
 	}
 	if len(claim.GetOwnerReferences()) > 0 {
 		return nil
@@ -102,15 +110,16 @@ func (c *Claims) own(ctx context.Context, machine *machinev1beta1.Machine, claim
 	return c.client.Update(ctx, claim)
 }
 
-// poolOf returns the pool that a claim is on, at the place of another.
-func poolOf(claim *unstructured.Unstructured, place addresses.Pool) addresses.Pool {
+// poolOf returns the pool of a claim, with the network device of place.
+func poolOf(claim *unstructured.Unstructured, place render.AddressPool) render.AddressPool {
 	ref, _, _ := unstructured.NestedStringMap(claim.Object, "spec", "poolRef")
 	place.Group, place.Resource, place.Name = ref["apiGroup"], ref["kind"], ref["name"]
 	return place
 }
 
-// given returns the address of a claim; nil while it has none.
-func (c *Claims) given(ctx context.Context, claim *unstructured.Unstructured, pool addresses.Pool) (*addresses.Address, error) {
+// given returns the address bound to a claim, or nil.
+func (c *Claims) given(ctx context.Context, claim *unstructured.Unstructured,
+	pool render.AddressPool) (*render.PoolAddress, error) {
 	name, _, _ := unstructured.NestedString(claim.Object, "status", "addressRef", "name")
 	if name == "" {
 		return nil, nil
@@ -118,7 +127,7 @@ func (c *Claims) given(ctx context.Context, claim *unstructured.Unstructured, po
 	bound := object(addressKind)
 	err := c.client.Get(ctx, types.NamespacedName{Namespace: claim.GetNamespace(), Name: name}, bound)
 	if apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
-		return nil, nil // a provider releases the address of a claim that is being deleted, whoever keeps the claim
+		return nil, nil // the provider releases the address of a claim being deleted, despite finalizers
 	}
 	if err != nil {
 		return nil, err
@@ -126,14 +135,15 @@ func (c *Claims) given(ctx context.Context, claim *unstructured.Unstructured, po
 	address, _, _ := unstructured.NestedString(bound.Object, "spec", "address")
 	prefix, _, _ := unstructured.NestedInt64(bound.Object, "spec", "prefix")
 	gateway, _, _ := unstructured.NestedString(bound.Object, "spec", "gateway")
-	one, err := addresses.New(pool, address, prefix, gateway)
+	one, err := render.NewPoolAddress(pool, address, prefix, gateway)
 	if err != nil {
-		return nil, fmt.Errorf("the IPAddress %s cannot be used: %w", name, err)
+		return nil, fmt.Errorf("invalid IPAddress %s: %w", name, err)
 	}
 	return &one, nil
 }
 
-// Release lets the claims of a Machine go, once it has no instance. They are deleted with the Machine, their owner.
+// Release releases the claims of a Machine without an instance. They are deleted with their owner,
+// the Machine.
 func (c *Claims) Release(ctx context.Context, machine *machinev1beta1.Machine) error {
 	claims := &unstructured.UnstructuredList{}
 	claims.SetGroupVersionKind(groupVersion.WithKind(claimKind.Kind + "List"))
@@ -147,10 +157,11 @@ func (c *Claims) Release(ctx context.Context, machine *machinev1beta1.Machine) e
 	for i := range claims.Items {
 		claim := &claims.Items[i]
 		before := claim.DeepCopy()
-		if !metav1.IsControlledBy(claim, machine) || !controllerutil.RemoveFinalizer(claim, machinev1beta1.IPClaimProtectionFinalizer) {
+		if !metav1.IsControlledBy(claim, machine) || !controllerutil.RemoveFinalizer(claim,
+			machinev1beta1.IPClaimProtectionFinalizer) {
 			continue
 		}
-		// With the version that was read: the list of finalizers is written whole.
+		// Optimistic lock: the patch replaces the whole list of finalizers.
 		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 		if err := client.IgnoreNotFound(c.client.Patch(ctx, claim, patch)); err != nil {
 			return fmt.Errorf("releasing IPAddressClaim %s: %w", claim.GetName(), err)
@@ -159,7 +170,7 @@ func (c *Claims) Release(ctx context.Context, machine *machinev1beta1.Machine) e
 	return nil
 }
 
-// known returns ErrNoAPI for an error that says so.
+// known returns ErrNoAPI if the error means that the API is missing.
 func known(err error) error {
 	if meta.IsNoMatchError(err) {
 		return ErrNoAPI

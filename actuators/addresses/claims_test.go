@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module/addresses"
+	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 )
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-var pool = addresses.Pool{Device: 1, Index: 2, Group: "ipam.example.com", Resource: "IPPool", Name: "workers"}
+var pool = render.AddressPool{Device: 1, Index: 2, Group: "ipam.example.com", Resource: "IPPool", Name: "workers"}
 
 // world is a namespace with a Machine.
 type world struct {
@@ -85,8 +85,8 @@ func (w *world) bind(spec map[string]any) {
 	w.must(plane.Client.Status().Update(w.Context(), claim))
 }
 
-func (w *world) ensure() ([]addresses.Address, error) {
-	return w.claims.Ensure(w.Context(), w.machine, []addresses.Pool{pool})
+func (w *world) ensure() ([]render.PoolAddress, error) {
+	return w.claims.Ensure(w.Context(), w.machine, []render.AddressPool{pool})
 }
 
 // TestAClusterWithoutClaims is first: later tests install them.
@@ -120,7 +120,7 @@ func TestAClaimIsMadeOnceAndGivesItsAddress(t *testing.T) {
 	w.bind(map[string]any{"address": "10.0.0.10", "prefix": int64(24), "gateway": "10.0.0.1"})
 	given, err := w.ensure()
 	w.must(err)
-	if diff := cmp.Diff([]addresses.Address{{Pool: pool, Address: "10.0.0.10/24", Gateway: "10.0.0.1"}}, given); diff != "" {
+	if diff := cmp.Diff([]render.PoolAddress{{AddressPool: pool, Address: "10.0.0.10/24", Gateway: "10.0.0.1"}}, given); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -149,7 +149,7 @@ func TestAnAddressThatCannotBeUsedIsNamed(t *testing.T) {
 	_, err := w.ensure()
 	w.must(err)
 	w.bind(map[string]any{"address": "ten", "prefix": int64(24)})
-	if _, err := w.ensure(); err == nil || !strings.Contains(err.Error(), `the address "ten/24"`) {
+	if _, err := w.ensure(); err == nil || !strings.Contains(err.Error(), `invalid address "ten/24"`) {
 		t.Errorf("error %v, want one that names the address", err)
 	}
 }
@@ -180,7 +180,7 @@ func TestAClaimOfAnotherIsNotTaken(t *testing.T) {
 		}, "belongs to Machine"},
 		"another pool": {func(claim *unstructured.Unstructured) {
 			claim.Object["spec"].(map[string]any)["poolRef"].(map[string]any)["name"] = "masters"
-		}, "is on IPPool masters of ipam.example.com"},
+		}, "uses IPPool masters of ipam.example.com"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

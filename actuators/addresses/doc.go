@@ -1,3 +1,4 @@
-// Package addresses claims addresses for Machines from the pools that their providerSpecs name, by the IPAddressClaims of ipam.cluster.x-k8s.io, as
-// machine-api-operator does: names, finalizer and owners are the same, so that either takes over what the other has made.
+// Package addresses claims IP addresses for Machines from the pools named in their providerSpecs,
+// with IPAddressClaims of ipam.cluster.x-k8s.io. Names, finalizer and owners match
+// machine-api-operator's, so that either operator can take over the other's claims.
 package addresses

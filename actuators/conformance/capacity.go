@@ -10,11 +10,12 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 )
 
-// testCapacity asks as for a MachineSet's template: the Machine has a providerSpec and nothing else.
+// testCapacity asks as for a MachineSet's template: the Machine has a providerSpec and nothing
+// else.
 func (h Harness) testCapacity(t *testing.T) {
 	estimator, ok := h.Actuator.(actuators.CapacityEstimator)
 	if !ok {
-		t.Skip("it is no CapacityEstimator")
+		t.Skip("the actuator does not implement CapacityEstimator")
 	}
 	template := &machinev1beta1.Machine{Spec: h.NewMachine(t).Spec}
 	before := template.DeepCopy()
@@ -26,14 +27,16 @@ func (h Harness) testCapacity(t *testing.T) {
 	if err != nil {
 		t.Errorf("Capacity: %v", err)
 	}
-	if capacity != nil && (capacity.CPU <= 0 || capacity.MemoryMiB <= 0 || capacity.GPU < 0 || capacity.Architecture == "") {
+	if capacity != nil && (capacity.CPU <= 0 || capacity.MemoryMiB <= 0 || capacity.GPU < 0 ||
+		capacity.Architecture == "") {
 		t.Errorf("Capacity returns %+v, want a size or nothing", *capacity)
 	}
 	if diff := cmp.Diff(before, template); diff != "" {
 		t.Errorf("Capacity changed the Machine:\n%s", diff)
 	}
 	template.Spec.ProviderSpec.Value = h.WrongType
-	if _, err := estimator.Capacity(t.Context(), template); !actuators.IsInvalidConfiguration(err) || !contains(err.Error(), h.Field) {
+	if _, err := estimator.Capacity(t.Context(), template); !actuators.IsInvalidConfiguration(err) ||
+		!contains(err.Error(), h.Field) {
 		t.Errorf("Capacity of a field of the wrong type: %v, want an InvalidConfiguration that names %s", err, h.Field)
 	}
 }

@@ -1,4 +1,4 @@
-// Package conformance is what every actuator must pass to stand behind the Machine controller.
+// Package conformance tests an actuator against the contract with the Machine controller.
 package conformance
 
 import (
@@ -13,26 +13,28 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 )
 
-// Harness is an actuator with the infrastructure behind it.
+// Harness is an actuator with its infrastructure.
 type Harness struct {
 	Actuator actuators.Actuator
-	// NewMachine makes a valid Machine that has no instance. Its UID is set.
+	// NewMachine returns a valid Machine without an instance. Its UID is set.
 	NewMachine func(t *testing.T) *machinev1beta1.Machine
-	// Instances counts the instances that the infrastructure has for a Machine.
+	// Instances counts a Machine's instances in the infrastructure.
 	Instances func(t *testing.T, machine *machinev1beta1.Machine) int
-	// Vanish removes the instance without the actuator's help.
+	// Vanish removes the instance behind the actuator's back.
 	Vanish func(t *testing.T, machine *machinev1beta1.Machine)
-	// Lose takes away what the actuator knows of a Machine's instance, which stays, and returns what puts it back. Nil for an actuator that
-	// is not tried with that, nor with instances of somebody else.
+	// Lose hides the actuator's record of a Machine's instance, which stays, and returns a function
+	// to restore it. It is nil for an actuator that is not tested this way, nor with foreign
+	// instances.
 	Lose func(t *testing.T, machine *machinev1beta1.Machine) (restore func())
-	// WrongType is a providerSpec that no instance can be made of because a field has the wrong type; the error names Field.
+	// WrongType is a providerSpec with a field of the wrong type; the error names Field.
 	WrongType *runtime.RawExtension
 	Field     string
-	// Patience bounds how long one operation may take. A verb is called again after a five-hundredth of it.
+	// Patience bounds one operation. Verbs are called again after a five-hundredth of it.
 	Patience time.Duration
 }
 
-// verbBudget is how long a verb may take that promises to return at once. Generous: machines that test are busy.
+// verbBudget bounds a verb, which promises to return at once. It is generous, because test machines
+// are busy.
 const verbBudget = 10 * time.Second
 
 // Run runs the suite.
@@ -42,7 +44,7 @@ func Run(t *testing.T, h Harness) {
 	t.Run("a providerSpec that cannot be served names the field and makes nothing", h.testInvalid)
 	t.Run("a Machine that is deleted while its instance is made leaves nothing", h.testDeleteDuringCreate)
 	t.Run("an instance that vanishes is noticed and its Machine can be deleted", h.testVanish)
-	t.Run("a providerSpec that cannot be understood keeps nobody from deleting what was never made", h.testUnreadable)
+	t.Run("a Machine with an unreadable providerSpec and no instance can be deleted", h.testUnreadable)
 	t.Run("an instance survives a providerSpec that cannot be understood", h.testUnreadableLater)
 	t.Run("an instance that somebody else made is neither missing nor let go", h.testForeign)
 	t.Run("an instance without its state is not missing", h.testLost)
@@ -171,7 +173,8 @@ func (h Harness) bring(t *testing.T, machine *machinev1beta1.Machine) {
 		if h.exists(t, machine) {
 			return nil
 		}
-		if err := h.timed(t, "Create", func(ctx context.Context) error { return h.Actuator.Create(ctx, machine) }); err != nil {
+		if err := h.timed(t, "Create",
+			func(ctx context.Context) error { return h.Actuator.Create(ctx, machine) }); err != nil {
 			return err
 		}
 		return actuators.InProgress(0, "created; Exists is asked again")

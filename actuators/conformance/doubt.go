@@ -12,7 +12,7 @@ import (
 // testForeign has a Machine whose instance somebody else has made.
 func (h Harness) testForeign(t *testing.T) {
 	if h.Lose == nil {
-		t.Skip("it loses nothing")
+		t.Skip("the harness has no Lose function")
 	}
 	machine := h.NewMachine(t)
 	id := "foreign://1"
@@ -20,14 +20,14 @@ func (h Harness) testForeign(t *testing.T) {
 	h.expectDoubt(t, machine)
 	h.expectHeld(t, machine)
 	if got := h.Instances(t, machine); got != 0 {
-		t.Errorf("%d instances, want none: one may exist that nobody here knows of", got)
+		t.Errorf("%d instances, want none: the actuator may not know of an existing one", got)
 	}
 }
 
 // testLost loses what is known of an instance, and puts it back.
 func (h Harness) testLost(t *testing.T) {
 	if h.Lose == nil {
-		t.Skip("it loses nothing")
+		t.Skip("the harness has no Lose function")
 	}
 	machine := h.NewMachine(t)
 	h.bring(t, machine)

@@ -17,7 +17,7 @@ func (h Harness) unreadable() map[string]*runtime.RawExtension {
 		"an empty one":               {},
 		"a list":                     {Raw: []byte(`[]`)},
 		"text that is no JSON":       {Raw: []byte(`{"cpu":`)},
-		"a kind that nobody knows":   {Raw: []byte(`{"apiVersion":"example.com/v1","kind":"Nothing","cpu":"four"}`)},
+		"an unknown kind":            {Raw: []byte(`{"apiVersion":"example.com/v1","kind":"Nothing","cpu":"four"}`)},
 		"a kind of the wrong type":   {Raw: []byte(`{"apiVersion":1,"kind":[]}`)},
 		"Secrets of the wrong type":  {Raw: []byte(`{"credentialsSecret":[],"userDataSecret":7}`)},
 		"a Secret that is not there": {Raw: []byte(`{"credentialsSecret":{"name":"not-there"}}`)},

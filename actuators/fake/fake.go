@@ -1,4 +1,5 @@
-// Package fake is an actuator whose instances live in memory. It records every call and returns what a test sets.
+// Package fake is an actuator with instances in memory. It records every call and returns errors
+// set by a test.
 package fake
 
 import (
@@ -26,7 +27,7 @@ const (
 	Update Verb = "Update"
 	Delete Verb = "Delete"
 	Exists Verb = "Exists"
-	// Capacity is the one of actuators.CapacityEstimator.
+	// Capacity is the method of actuators.CapacityEstimator.
 	Capacity Verb = "Capacity"
 )
 
@@ -36,13 +37,14 @@ type Call struct {
 	Machine types.NamespacedName
 }
 
-// Actuator is the fake. Its zero value is ready and creates and deletes at the first call.
+// Actuator is the fake. Its zero value creates and deletes at the first call.
 type Actuator struct {
-	// Steps is how many calls of Create or Delete return "in progress" before one is done.
+	// Steps is the number of Create or Delete calls that return "in progress" before one succeeds.
 	Steps int
-	// Doubts has it return an UncertainError for Machines with a providerID that is not its own, and for those whose state is missing.
+	// Doubts makes it return an UncertainError for Machines with a foreign providerID or a missing
+	// state.
 	Doubts bool
-	// Types is what Capacity returns, by the field instanceType of the providerSpec; nil when it knows no sizes.
+	// Types maps the providerSpec's field instanceType to the result of Capacity; nil for none.
 	Types map[string]actuators.Capacity
 
 	mu        sync.Mutex
@@ -58,7 +60,7 @@ var (
 	_ actuators.CapacityEstimator = &Actuator{}
 )
 
-// Fail makes the next call of a verb return err; further calls of Fail queue up behind.
+// Fail makes the next call of a verb return err. Further calls of Fail queue up.
 func (a *Actuator) Fail(verb Verb, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -68,7 +70,7 @@ func (a *Actuator) Fail(verb Verb, err error) {
 	a.failures[verb] = append(a.failures[verb], err)
 }
 
-// Calls returns the calls so far; with verbs given, only theirs.
+// Calls returns the calls so far, optionally of the given verbs only.
 func (a *Actuator) Calls(verbs ...Verb) []Call {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -103,7 +105,7 @@ func (a *Actuator) Vanish(uid types.UID) {
 	delete(a.instances, uid)
 }
 
-// Lose has it forget a Machine's instance until the returned function is called. Only one that Doubts minds.
+// Lose hides a Machine's instance until the returned function is called. It requires Doubts.
 func (a *Actuator) Lose(uid types.UID) (restore func()) {
 	set := func(lost bool) {
 		a.mu.Lock()
@@ -117,7 +119,7 @@ func (a *Actuator) Lose(uid types.UID) (restore func()) {
 	return func() { set(false) }
 }
 
-// doubt returns an error where it is unknown whether the Machine has an instance.
+// doubt returns an error if it is unknown whether the Machine has an instance.
 func (a *Actuator) doubt(machine *machinev1beta1.Machine) error {
 	own := idOf(machine)
 	id := machine.Spec.ProviderID
@@ -126,7 +128,8 @@ func (a *Actuator) doubt(machine *machinev1beta1.Machine) error {
 	case a.lost[machine.UID]:
 		return actuators.Uncertain(time.Millisecond, "StateLost", "the state of Machine %s is lost", machine.Name)
 	case id != nil && *id != "" && *id != own:
-		return actuators.Uncertain(time.Millisecond, actuators.ReasonNotAdopted, "%s is not the fake's; remove it by hand", *id)
+		return actuators.Uncertain(time.Millisecond, actuators.ReasonNotAdopted, "%s is not the fake's; remove it by hand",
+			*id)
 	}
 	return nil
 }
@@ -205,14 +208,16 @@ func (a *Actuator) Capacity(_ context.Context, machine *machinev1beta1.Machine) 
 	name, _ := fields["instanceType"].(string)
 	capacity, known := a.Types[name]
 	if !known {
-		return nil, actuators.UnknownInstanceType(name, "fake", "spec.providerSpec.value.instanceType: the fake does not know %q; add it to Types", name)
+		return nil, actuators.UnknownInstanceType(name, "fake",
+			"spec.providerSpec.value.instanceType: the fake does not know %q; add it to Types", name)
 	}
 	return &capacity, nil
 }
 
-// record notes the call and returns the error that a test has set for it.
+// record records the call and returns the error set for it by a test.
 func (a *Actuator) record(verb Verb, machine *machinev1beta1.Machine) error {
-	a.calls = append(a.calls, Call{Verb: verb, Machine: types.NamespacedName{Namespace: machine.Namespace, Name: machine.Name}})
+	a.calls = append(a.calls,
+		Call{Verb: verb, Machine: types.NamespacedName{Namespace: machine.Namespace, Name: machine.Name}})
 	waiting := a.failures[verb]
 	if len(waiting) == 0 {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -17,64 +18,71 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/adoption"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
+	"github.com/machine-iac/machine-iac-operator/internal/installation"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// minRequeue is the shortest time after which a Machine is reconciled again.
+// minRequeue is the minimum delay before a Machine is reconciled again.
 const minRequeue = time.Second
 
-// defaultDriftInterval is how often drift is checked.
+// defaultDriftInterval is the default of Options.DriftInterval.
 const defaultDriftInterval = time.Hour
 
-// Options are what an Actuator works with. All must be set but those that say what they are otherwise.
+// Options configures an Actuator. All are required unless a default is named.
 type Options struct {
-	// Client reads and writes the API server itself, never a cache.
+	// Client reads and writes the API server directly, not a cache.
 	Client   client.Client
 	Recorder events.EventRecorder
 	Catalog  *module.Catalog
 	Store    *state.Store
-	// Runners carry runs out, each with the engine that it is filed under. One at least must be there.
+	// Runners execute runs, by engine. At least one is required.
 	Runners map[v1alpha1.Engine]runner.Runner
 	Pool    *runs.Pool
-	// Owner identifies this process among those that have held, hold or will hold state locks.
+	// Owner identifies this process in state locks.
 	Owner string
-	// Leader says in which epoch this process leads, and whether the engines of another can still act.
+	// Leader reports the epoch in which this process leads, and whether another process's engines
+	// can still act.
 	Leader recovery.Leader
-	// ClusterValues are the defaults of fields that a providerSpec lacks.
+	// Installation signs annotations on Machines; by default it lasts as long as the process.
+	Installation *installation.Installation
+	// ClusterValues are the defaults of fields that a providerSpec omits.
 	ClusterValues module.ClusterValues
-	// DriftInterval is the time between drift checks of an instance, a tenth more or less; an hour when zero.
+	// DriftInterval is the interval between an instance's drift checks, plus or minus a tenth;
+	// ModuleUpdates says how a changed module reaches existing Machines; default is to hold the
+	// update.
 	DriftInterval time.Duration
-	// ModuleUpdates says what becomes of Machines whose module has changed; they are held when empty.
+	// ModuleUpdates says how a changed module reaches existing Machines; default is to hold the
+	// update.
 	ModuleUpdates desired.ModuleUpdates
-	// Adoption is what is done about instances that something else has made, where neither Machine nor MachineSet says it; nothing when empty.
-	Adoption lifecycle.Adoption
-	// Environment says how the cluster's infrastructure is reached; as usual when nil.
+	// Adoption says which existing instances may be adopted; default none.
+	Adoption adoption.Rules
+	// Environment says how to reach the cluster's infrastructure; default is the usual way.
 	Environment desired.EnvironmentReader
-	// Cluster reads what modules may know of the cluster; nil where nothing is known.
-	Cluster platform.Reader
-	// Rights finds out what credentials certainly may not do; nil for nothing.
+	// Cluster reads what modules may know about the cluster; nil for nothing.
+	Cluster module.ClusterReader
+	// Rights detects missing permissions of credentials; nil to skip.
 	Rights *rights.Reader
-	// References says which Secrets Machines may use; all of them when nil.
+	// References says which Secrets Machines may use; nil allows all.
 	References *references.Policy
-	// Modules keeps the content of modules that Machines were made with; one with the Client when nil.
+	// Modules stores the modules that created Machines; default is a store that uses Client.
 	Modules *store.Store
-	// Clock is the system's when nil.
+	// Clock defaults to the system clock.
 	Clock clock.PassiveClock
-	// Logger gets what no Machine shows; nothing when unset.
+	// Logger logs what no Machine shows; default is to discard.
 	Logger logr.Logger
-	// Metrics are counted in; new ones, which are not exported, when nil.
+	// Metrics defaults to metrics that are not exported.
 	Metrics *reporting.Metrics
 }
 
-// Actuator implements the Machine API's verbs with an engine run per Machine.
+// Actuator implements the Machine API's verbs with one engine run per Machine.
 type Actuator struct {
 	client   client.Client
 	recorder events.EventRecorder
@@ -91,9 +99,13 @@ type Actuator struct {
 	logger   logr.Logger
 	metrics  *reporting.Metrics
 	recovery *recovery.Recovery
-	owners   instanceOwners
 	looks    lifecycle.Looks
 	bases    desired.Bases
+	// installation signs annotations on Machines.
+	installation *installation.Installation
+	// searched holds the UIDs of Machines for which this term's lookup has settled whether an
+	// earlier instance exists.
+	searched sync.Map
 }
 
 var (
@@ -104,28 +116,33 @@ var (
 	_ actuators.VolumeWaiter      = &Actuator{}
 )
 
-// New returns an Actuator. It fails when an option that must be set is missing.
+// New returns an Actuator, or an error if a required option is missing.
 func New(options Options) (*Actuator, error) {
 	if options.Client == nil || options.Recorder == nil || options.Catalog == nil || options.Store == nil ||
 		len(options.Runners) == 0 || options.Pool == nil || options.Owner == "" || options.Leader == nil {
-		return nil, errors.New("making the actuator: an option that must be set is missing")
+		return nil, errors.New("creating the actuator: a required option is missing")
 	}
 	options.setDefaults()
 	reader, err := desired.NewReader(desired.Options{
-		Client: options.Client, Catalog: options.Catalog, Modules: options.Modules, States: options.Store, ClusterValues: options.ClusterValues,
-		ModuleUpdates: options.ModuleUpdates, Environment: options.Environment, Cluster: options.Cluster, Rights: options.Rights, Adoption: options.Adoption,
-		References: options.References, Clock: options.Clock,
+		Client: options.Client, Catalog: options.Catalog, Modules: options.Modules, States: options.Store,
+		ClusterValues: options.ClusterValues,
+		ModuleUpdates: options.ModuleUpdates, Environment: options.Environment, Cluster: options.Cluster,
+		Rights: options.Rights, Adoption: options.Adoption,
+		References: options.References, Installation: options.Installation, Clock: options.Clock,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making the actuator: %w", err)
+		return nil, fmt.Errorf("creating the actuator: %w", err)
 	}
 	return &Actuator{
-		client: options.Client, recorder: options.Recorder, catalog: options.Catalog, store: options.Store, modules: options.Modules, desired: reader,
+		client: options.Client, recorder: options.Recorder, catalog: options.Catalog, store: options.Store,
+		modules: options.Modules, desired: reader,
 		runners: options.Runners, pool: options.Pool, owner: options.Owner, leader: options.Leader,
-		interval: options.DriftInterval, clock: options.Clock, logger: options.Logger, metrics: options.Metrics,
+		installation: options.Installation, interval: options.DriftInterval, clock: options.Clock, logger: options.Logger,
+		metrics: options.Metrics,
 		recovery: recovery.New(recovery.Options{
-			Store: options.Store, Runners: options.Runners, Pool: options.Pool, Owner: options.Owner, Leader: options.Leader, Metrics: options.Metrics,
-			Logger: options.Logger,
+			Store: options.Store, Runners: options.Runners, Pool: options.Pool, Owner: options.Owner, Leader: options.Leader,
+			Metrics: options.Metrics,
+			Logger:  options.Logger,
 		}),
 	}, nil
 }
@@ -133,6 +150,9 @@ func New(options Options) (*Actuator, error) {
 func (o *Options) setDefaults() {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
+	}
+	if o.Installation == nil {
+		o.Installation = installation.Generate()
 	}
 	if o.DriftInterval == 0 {
 		o.DriftInterval = defaultDriftInterval

@@ -10,10 +10,12 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// claimAddresses claims the addresses that a Machine takes from pools. It returns that some are waited for, without which nothing can be
-// rendered. An instance keeps the addresses that it was made with.
+// claimAddresses claims the addresses that a Machine takes from pools. It returns an error while
+// any are pending, since nothing can be rendered without them. An instance keeps the addresses that
+// it was created with.
 func (a *Actuator) claimAddresses(ctx context.Context, o *observation) error {
-	if o.asked == runs.Destroy || o.facts.Foreign() && !o.facts.Adoption.Requested() || o.facts.Adoption.Adoption == lifecycle.AdoptionRelease {
+	if o.asked == runs.Destroy || o.facts.Foreign() && !o.facts.Adoption.Requested() ||
+		o.facts.Adoption.Adoption == lifecycle.AdoptionRelease {
 		return nil
 	}
 	pools := claims.PoolsOf(a.desired.Complete(o.machine))
@@ -21,7 +23,7 @@ func (a *Actuator) claimAddresses(ctx context.Context, o *observation) error {
 		return nil
 	}
 	o.claims = true
-	standing := claims.New(a.client).Assign(ctx, o.machine, pools, o.asked == runs.Create && !o.facts.Unrecorded())
+	standing := claims.New(a.client).Assign(ctx, o.machine, pools, o.asked == runs.Create && !o.facts.CutShort())
 	standing.Publish(&o.status.Conditions, a.clock.Now())
 	switch {
 	case standing.Err != nil:
@@ -34,7 +36,7 @@ func (a *Actuator) claimAddresses(ctx context.Context, o *observation) error {
 	return nil
 }
 
-// releaseAddresses lets the claims of a Machine go that has no instance any more.
+// releaseAddresses releases the claims of a Machine that has no instance any more.
 func (a *Actuator) releaseAddresses(ctx context.Context, o *observation) error {
 	if !claims.MayHave(o.machine, o.status.Conditions) && len(claims.PoolsOf(a.desired.Complete(o.machine))) == 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	claims "github.com/machine-iac/machine-iac-operator/actuators/addresses"
-	"github.com/machine-iac/machine-iac-operator/internal/module/addresses"
+	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 )
@@ -120,7 +120,8 @@ func TestAVirtualMachineTakesAddressesFromPools(t *testing.T) {
 	}
 }
 
-// keepsItsAddresses deletes a claim behind the Machine's back. It is made again, and the instance stays as it is.
+// keepsItsAddresses deletes a claim behind the Machine's back. It is made again, and the instance
+// stays as it is.
 func (v *vcenter) keepsItsAddresses(machine *machinev1beta1.Machine, made *simulated) {
 	v.t.Helper()
 	lost := v.claim(machine, "-claim-0-0")
@@ -146,7 +147,7 @@ func (v *vcenter) keepsItsAddresses(machine *machinev1beta1.Machine, made *simul
 	if again := v.claim(machine, "-claim-0-0"); again.GetUID() == lost.GetUID() || !metav1.IsControlledBy(v.claim(machine, "-claim-0-1"), machine) {
 		v.t.Error("the claim is not made again, or the other one is not the Machine's again")
 	}
-	delete(machine.Annotations, addresses.Annotation)
+	delete(machine.Annotations, render.AddressesAnnotation)
 	v.bind(machine, "-claim-0-0", "10.0.0.11", "10.0.0.1", 24)
 	err := v.drive(v.Update, machine)
 	if !isReason(err, machinev1beta1.UnsupportedChangeMachineError) || !strings.Contains(err.Error(), "Only tagIDs can be changed") {

@@ -1,7 +1,6 @@
 package iac
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -12,43 +11,48 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// variableAdopt is the variable that adopt/ of a module declares.
+// variableAdopt is the variable declared by a module's adopt/ folder.
 const variableAdopt = "adopt"
 
-// outputProviderID is the module's output that an adopted instance is compared with.
+// outputProviderID is the module output that identifies an adopted instance.
 const outputProviderID = "provider_id"
 
-// refusedAdoption says why an instance cannot be adopted; absent, that there is none.
+// refusedAdoption says why an instance cannot be adopted. absent reports that no instance was
+// found.
 type refusedAdoption struct {
 	why    string
 	absent bool
 }
 
 // Error implements error.
-func (e *refusedAdoption) Error() string { return "the instance is not adopted: " + e.why }
+func (e *refusedAdoption) Error() string { return "instance not adopted: " + e.why }
 
-// adopt finds the instance that something else has made, checks the plan that brings it into the state, and carries it out where that is
-// requested. What was found is recorded either way.
+// adopt finds the existing instance, checks the plan that imports it, and applies the plan if an
+// adoption is requested. It records the findings either way.
 func (t *task) adopt(ctx context.Context) error {
 	return t.inWorkspace(ctx, engine.SearchAdopt, func(workspace runner.Workspace) error {
 		report, err := workspace.Plan(ctx)
 		var planned *engine.PlannedObjects
+		var providerID string
 		if err == nil {
 			planned, err = workspace.Planned(ctx)
 		} else if why := t.whyNotPlanned(err); why != nil {
 			report, planned, err = &engine.Report{}, &engine.PlannedObjects{}, why
 		}
 		if err == nil {
-			err = t.checkAdoption(ctx, report, planned)
+			providerID, err = t.checkAdoption(ctx, report, planned)
 		}
 		refusal, refused := errors.AsType[*refusedAdoption](err)
 		if err != nil && !refused {
@@ -72,11 +76,12 @@ func (t *task) adopt(ctx context.Context) error {
 		case refused:
 			return actuators.UpdateFailed("%s", refusal.Error())
 		}
-		return t.takeOver(ctx, workspace)
+		return t.takeOver(ctx, workspace, providerID)
 	})
 }
 
-// absentSince returns since when searches have found no instance, where the one of now has found none.
+// absentSince returns since when searches have found no instance, given that the current one found
+// none.
 func (t *task) absentSince(now time.Time) time.Time {
 	if first := t.facts.Record.AdoptionPlan.AbsentSince(t.wanted.Fingerprint); !first.IsZero() {
 		return first
@@ -84,10 +89,12 @@ func (t *task) absentSince(now time.Time) time.Time {
 	return now
 }
 
-// nothingToDelete concludes the deletion of a Machine whose instance is not there to adopt: nothing of it is owned, and nothing can be destroyed. As with
-// an instance of its own, that takes two searches that found nothing. One that failed says nothing.
+// nothingToDelete concludes the deletion of a Machine whose instance was not found for adoption.
+// The operator owns nothing of it and can destroy nothing. As with its own instances, it takes two
+// empty searches. A failed search proves nothing.
 func (t *task) nothingToDelete(refusal *refusedAdoption) error {
-	earlier, again := t.facts.Record.AdoptionPlan.AbsentSince(t.wanted.Fingerprint), lifecycle.SecondLookAfter(t.wanted.Module.Settle())
+	earlier, again := t.facts.Record.AdoptionPlan.AbsentSince(t.wanted.Fingerprint),
+		lifecycle.SecondLookAfter(t.wanted.Module.Settle())
 	if until := t.adoption.Absent.Add(again); earlier.IsZero() || t.adoption.At.Before(until) {
 		return &undecidedError{until: until, text: refusal.why}
 	}
@@ -95,12 +102,13 @@ func (t *task) nothingToDelete(refusal *refusedAdoption) error {
 	return nil
 }
 
-// noInstance refuses an adoption since there is nothing to adopt.
+// noInstance refuses an adoption because no instance was found.
 func (t *task) noInstance() *refusedAdoption {
-	return &refusedAdoption{why: "there is no instance " + t.instanceToAdopt() + t.inPlace(), absent: true}
+	return &refusedAdoption{why: "no instance found " + t.instanceToAdopt() + t.inPlace(), absent: true}
 }
 
-// whyNotPlanned returns why an adoption that cannot be planned is refused; nil where the plan may succeed when it is tried again.
+// whyNotPlanned returns the refusal of an adoption that cannot be planned, or nil if a retry may
+// succeed.
 func (t *task) whyNotPlanned(err error) *refusedAdoption {
 	if runner.IsNotFound(err, t.wanted.Module, engine.SearchAdopt) {
 		return t.noInstance()
@@ -110,7 +118,8 @@ func (t *task) whyNotPlanned(err error) *refusedAdoption {
 		return nil
 	}
 	for _, diagnostic := range failed.Diagnostics {
-		known := strings.HasSuffix(diagnostic.Summary, "condition failed") || failure.Classify([]failure.Diagnostic{diagnostic}, nil) == failure.ImportMissing
+		known := strings.HasSuffix(diagnostic.Summary, "condition failed") ||
+			failure.Classify([]failure.Diagnostic{diagnostic}, nil) == failure.ImportMissing
 		if diagnostic.Severity == failure.SeverityError && !known {
 			return nil
 		}
@@ -121,22 +130,29 @@ func (t *task) whyNotPlanned(err error) *refusedAdoption {
 	return &refusedAdoption{why: err.Error()}
 }
 
-// instanceToAdopt names the instance that is to be adopted, for people.
+// instanceToAdopt describes the instance to adopt, for people.
 func (t *task) instanceToAdopt() string {
-	if id := t.facts.Adoption.ID; id != "" {
+	providerID, id := t.adoptee()
+	switch {
+	case id != "":
 		return "with the ID " + id
+	case providerID != "":
+		return "with the provider ID " + providerID
 	}
-	return "with the provider ID " + t.providerID()
+	return "with the name " + t.key.Name
 }
 
-func (t *task) providerID() string {
-	if t.machine.Spec.ProviderID == nil {
-		return ""
+// adoptee returns the identifiers of the instance to adopt: its provider ID and its ID in the
+// infrastructure. One of them may be empty. After the adoption the Machine's fields no longer
+// count.
+func (t *task) adoptee() (providerID, id string) {
+	if t.facts.Adopted() {
+		return t.facts.Witness.ProviderID, t.facts.Witness.ID
 	}
-	return *t.machine.Spec.ProviderID
+	return ptr.Deref(t.machine.Spec.ProviderID, ""), t.facts.Adoption.ID
 }
 
-// inPlace names the place that is searched, for people.
+// inPlace describes the searched place, for people.
 func (t *task) inPlace() string {
 	if where := t.wanted.Place.String(); where != "" {
 		return " in " + where
@@ -144,45 +160,70 @@ func (t *task) inPlace() string {
 	return ""
 }
 
-// checkAdoption refuses a plan that does not bring the Machine's own instance into the state as it is, or in place.
-func (t *task) checkAdoption(ctx context.Context, report *engine.Report, planned *engine.PlannedObjects) error {
+// checkAdoption refuses a plan that does not import the Machine's own instance, unchanged or
+// updated in place. It returns the instance's provider ID, or "" if that is not known yet.
+func (t *task) checkAdoption(ctx context.Context, report *engine.Report,
+	planned *engine.PlannedObjects) (string, error) {
 	if !slices.ContainsFunc(report.Changes, func(c engine.Change) bool { return c.Import && c.Instance() }) {
-		return t.noInstance()
+		return "", t.noInstance()
 	}
 	if refused := lifecycle.CheckAdoption(report, t.wanted.Module.AdoptCreates()); refused != "" {
-		return &refusedAdoption{why: refused}
+		return "", &refusedAdoption{why: refused}
+	}
+	if disruption := report.Disruption(t.wanted.Module.Effects(), planned.Changed); disruption != "" {
+		return "", &refusedAdoption{why: disruption + "; change the providerSpec to match the instance"}
+	}
+	if refused := t.changesControlPlane(report, planned); refused != "" {
+		return "", &refusedAdoption{why: refused}
 	}
 	id, err := t.proveIdentity(planned)
 	if err != nil {
-		return err
+		return "", err
 	}
-	return t.checkOtherOwners(ctx, id)
+	return id, t.checkOtherOwners(ctx, id)
 }
 
-// proveIdentity returns the provider ID of the instance that was found, which must be the Machine's.
+// checkBearer refuses an instance that carries another Machine's UID, unless this installation
+// created it for a deleted Machine.
+func (t *task) checkBearer(planned *engine.PlannedObjects) error {
+	for address, object := range planned.Imported {
+		owner, _ := t.wanted.Module.Identities().OwnerOf(address, object)
+		own := owner.MachineUID == "" || owner.MachineUID == string(t.identityUID()) || owner.MachineUID == string(t.uid)
+		if !own && (owner.Installation == "" || owner.Installation != string(t.actuator.installation.UID())) {
+			return &refusedAdoption{why: (&module.ForeignError{Address: address, Owner: owner.MachineUID}).Error()}
+		}
+	}
+	return nil
+}
+
+// proveIdentity returns the provider ID of the found instance, which must match the Machine's.
 func (t *task) proveIdentity(planned *engine.PlannedObjects) (string, error) {
+	if err := t.checkBearer(planned); err != nil {
+		return "", err
+	}
 	var found string
 	if raw, known := planned.Outputs[outputProviderID]; known && json.Unmarshal(raw, &found) != nil {
-		return "", &refusedAdoption{why: "the module's output " + outputProviderID + " is no string"}
+		return "", &refusedAdoption{why: "the module's output " + outputProviderID + " is not a string"}
 	}
-	wanted := t.providerID()
+	wanted, instanceID := t.adoptee()
 	switch {
 	case found != "" && (wanted == "" || wanted == found):
 		return found, nil
 	case found != "":
-		return "", &refusedAdoption{why: fmt.Sprintf("what was found has the provider ID %s, and the Machine has %s", found, wanted)}
+		return "", &refusedAdoption{why: fmt.Sprintf("the instance found has the provider ID %s, but the Machine has %s",
+			found, wanted)}
 	}
-	id := cmp.Or(wanted[strings.LastIndex(wanted, "/")+1:], t.facts.Adoption.ID)
+	id := cmp.Or(wanted[strings.LastIndex(wanted, "/")+1:], instanceID)
 	shows := func(address string) bool {
-		return t.wanted.Module.MayBeInstance(address) && bytes.Contains(planned.Imported[address], []byte(id))
+		return t.wanted.Module.MayBeInstance(address) && module.Names(planned.Imported[address], id)
 	}
 	if id == "" || !slices.ContainsFunc(slices.Collect(maps.Keys(planned.Imported)), shows) {
-		return "", &refusedAdoption{why: "nothing of what was found proves that it is the instance " + t.instanceToAdopt()}
+		return "", &refusedAdoption{why: "nothing proves that the object found is the instance " + t.instanceToAdopt()}
 	}
 	return wanted, nil
 }
 
-// adoptionFound returns what a plan of an adoption holds, for people: names and the module's own messages.
+// adoptionFound summarizes an adoption plan for people: names and the module's own messages.
 func adoptionFound(report *engine.Report, planned *engine.PlannedObjects) record.PlannedAdoption {
 	var found record.PlannedAdoption
 	for _, change := range report.Changes {
@@ -193,7 +234,8 @@ func adoptionFound(report *engine.Report, planned *engine.PlannedObjects) record
 		case engine.ActionCreate:
 			found.Creates = append(found.Creates, change.Address)
 		case engine.ActionUpdate:
-			found.Changes = append(found.Changes, strings.TrimSuffix(change.Address+": "+strings.Join(planned.Changed[change.Address], ", "), ": "))
+			found.Changes = append(found.Changes,
+				strings.TrimSuffix(change.Address+": "+strings.Join(planned.Changed[change.Address], ", "), ": "))
 		}
 	}
 	for _, diagnostic := range report.Diagnostics {
@@ -207,9 +249,13 @@ func adoptionFound(report *engine.Report, planned *engine.PlannedObjects) record
 	return found
 }
 
-// takeOver carries out the plan of an adoption. The Machine says so first: from then on its instance is looked for where the state lacks it.
-func (t *task) takeOver(ctx context.Context, workspace runner.Workspace) error {
-	w := record.Witness{UID: string(t.uid), Run: t.id, Since: t.actuator.clock.Now().UTC(), Place: t.wanted.Place, Adopted: true}
+// takeOver applies an adoption plan. It records the adoption on the Machine first, so that a lost
+// state triggers a lookup.
+func (t *task) takeOver(ctx context.Context, workspace runner.Workspace, providerID string) error {
+	w := record.Witness{
+		Run: t.id, Since: t.actuator.clock.Now().UTC(), Place: t.wanted.Place, Adopted: true, ProviderID: providerID,
+		ID: t.facts.Adoption.ID,
+	}
 	if err := t.actuator.writeWitness(ctx, t.machine, w); err != nil {
 		return err
 	}
@@ -223,21 +269,33 @@ func (t *task) takeOver(ctx context.Context, workspace runner.Workspace) error {
 	return err
 }
 
-// withAdopt adds to the variables of a run what adopt/ searches by.
-func (t *task) withAdopt(variables []byte) ([]byte, error) {
+// variables returns a run's variables: the rendered ones, the search keys of adopt/, and the
+// instance's recorded values.
+func (t *task) variables(search engine.Search) ([]byte, error) {
+	added := map[string]json.RawMessage{}
+	if search == engine.SearchAdopt {
+		providerID, id := t.adoptee()
+		adopt, err := json.Marshal(map[string]string{"provider_id": providerID, "id": id})
+		if err != nil {
+			return nil, fmt.Errorf("writing the variable %s: %w", variableAdopt, err)
+		}
+		added[variableAdopt] = adopt
+	}
+	if t.wanted.Module.Variable(module.VariableRecorded).Name != "" {
+		added[module.VariableRecorded] = t.facts.Recorded()
+	}
+	if len(added) == 0 {
+		return t.wanted.Inputs.Variables, nil
+	}
 	var all map[string]json.RawMessage
-	if err := json.Unmarshal(variables, &all); err != nil {
-		return nil, errors.New("the inputs are no JSON object") // the decoder's words may show a value
+	if err := json.Unmarshal(t.wanted.Inputs.Variables, &all); err != nil {
+		return nil, errors.New("the inputs are not a JSON object") // the decoder's message may contain a value
 	}
-	adopt, err := json.Marshal(map[string]string{"provider_id": t.providerID(), "id": t.facts.Adoption.ID})
-	if err != nil {
-		return nil, fmt.Errorf("writing the variable %s: %w", variableAdopt, err)
-	}
-	all[variableAdopt] = adopt
+	maps.Copy(all, added)
 	return json.Marshal(all)
 }
 
-// search returns what finds the Machine's instance where the state lacks it.
+// search returns the search that finds the Machine's instance if the state lacks it.
 func (t *task) search() engine.Search {
 	if t.decision.Adopt || t.facts.Adopted() {
 		return engine.SearchAdopt

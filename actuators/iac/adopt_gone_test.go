@@ -14,7 +14,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 )
 
-// deletedForeign deletes a Machine whose instance something else has made; its deletion is refused until the adoption is requested.
+// deletedForeign deletes a Machine whose instance something else has made; its deletion is refused
+// until the adoption is requested.
 func (b *bench) deletedForeign(machine *machinev1beta1.Machine) {
 	b.t.Helper()
 	if doubt, uncertain := actuators.AsUncertain(b.Delete(b.t.Context(), machine)); !uncertain || doubt.Reason != actuators.ReasonNotAdopted {
@@ -31,7 +32,7 @@ func (b *bench) deletedForeign(machine *machinev1beta1.Machine) {
 func (b *bench) settlesDeletion(machine *machinev1beta1.Machine) {
 	b.t.Helper()
 	err := b.drive(b.Delete, machine)
-	for deadline := time.Now().Add(2 * time.Minute); err != nil && time.Now().Before(deadline); time.Sleep(pause) {
+	for deadline := time.Now().Add(patience); err != nil && time.Now().Before(deadline); time.Sleep(pause) {
 		err = b.drive(b.Delete, machine)
 	}
 	if err != nil {
@@ -39,10 +40,12 @@ func (b *bench) settlesDeletion(machine *machinev1beta1.Machine) {
 	}
 }
 
-// afterAMinute are pieces of the kubemark module to replace, so that what it does not find counts a minute later.
+// afterAMinute are pieces of the kubemark module to replace, so that what it does not find counts a
+// minute later.
 var afterAMinute = []string{"  lookup:\n    absent:\n", "  lookup:\n    settleSeconds: 60\n    absent:\n"}
 
 func TestNothingToAdoptLetsADeletedMachineGo(t *testing.T) {
+	parallel(t)
 	for name, names := range map[string]func(*machinev1beta1.Machine){
 		"by its provider ID": func(*machinev1beta1.Machine) {},
 		"by the instance's ID": func(machine *machinev1beta1.Machine) {
@@ -59,7 +62,7 @@ func TestNothingToAdoptLetsADeletedMachineGo(t *testing.T) {
 			}
 			names(machine)
 			b.deletedForeign(machine)
-			ask(machine, lifecycle.AdoptionAdopt)
+			b.ask(machine, lifecycle.AdoptionAdopt)
 			began := b.clock.Now()
 			b.settlesDeletion(machine)
 			if took := b.clock.Now().Sub(began); took < time.Minute {
@@ -71,7 +74,7 @@ func TestNothingToAdoptLetsADeletedMachineGo(t *testing.T) {
 			if f := b.factsOf(machine); f.Stored || !f.Destroyed() {
 				t.Errorf("it leaves %+v", f)
 			}
-			if said := b.said("Deleted nothing: there is no instance with"); said == "" {
+			if said := b.said("Deleted nothing: no instance found with"); said == "" {
 				t.Error("no event says why nothing was deleted")
 			}
 		})
@@ -93,7 +96,8 @@ func (b *bench) said(text string) string {
 	}
 }
 
-// What cannot be read for the moment may be there: only searches that say that there is nothing let a Machine go.
+// What cannot be read for the moment may be there: only searches that say that there is nothing let
+// a Machine go.
 func TestASearchThatFailsLetsNoMachineGo(t *testing.T) {
 	b := newBench(t)
 	proxy, _ := b.watched()
@@ -101,9 +105,9 @@ func TestASearchThatFailsLetsNoMachineGo(t *testing.T) {
 	set(machine, b, "credentialsSecret", map[string]any{"name": "watched"})
 	b.deletedForeign(machine)
 	proxy.Close()
-	ask(machine, lifecycle.AdoptionAdopt)
+	b.ask(machine, lifecycle.AdoptionAdopt)
 	began := b.starts()
-	for deadline := time.Now().Add(2 * time.Minute); b.starts() < began+3; time.Sleep(pause) {
+	for deadline := time.Now().Add(patience); b.starts() < began+3; time.Sleep(pause) {
 		if err := b.drive(b.Delete, machine); err == nil || b.node(machine) == nil {
 			t.Fatalf("a search that failed has its deletion end: %v", err)
 		}

@@ -18,12 +18,12 @@ func TestAStackWithoutAdoptRefusesAnAdoption(t *testing.T) {
 	machine := b.foreign()
 	before := b.node(machine)
 	for _, asked := range []lifecycle.Adoption{lifecycle.AdoptionPlan, lifecycle.AdoptionAdopt} {
-		ask(machine, asked)
+		b.ask(machine, asked)
 		if _, uncertain := actuators.AsUncertain(b.Update(t.Context(), machine)); !uncertain {
 			t.Errorf("%s: the update does not say that the instance is not adopted", asked)
 		}
 		found := readProviderStatus(machine).Adoption
-		if got := adoptionCondition(machine); got != "False Refused" || found == nil || !strings.Contains(found.Refused, "the stack kubemark cannot adopt: it has no folder adopt/") {
+		if got := adoptionCondition(machine); got != "False Refused" || found == nil || !strings.Contains(found.Refused, "the stack kubemark does not support adoption: it has no adopt/ folder") {
 			t.Fatalf("%s: the condition is %q, the adoption %+v", asked, got, found)
 		}
 	}
@@ -56,10 +56,10 @@ func TestAnAdoptionIsRefusedWhereTheProviderSpecIs(t *testing.T) {
 	machine := b.foreign()
 	right := machine.Spec.ProviderSpec.Value
 	machine.Spec.ProviderSpec.Value = b.machine(func(spec map[string]any) { spec["cpu"] = "four" }).Spec.ProviderSpec.Value
-	ask(machine, lifecycle.AdoptionPlan)
+	b.ask(machine, lifecycle.AdoptionPlan)
 	_ = b.Update(t.Context(), machine) // the status says why
 	found := readProviderStatus(machine).Adoption
-	if got := adoptionCondition(machine); got != "False Refused" || found == nil || !strings.Contains(found.Refused, "it cannot be planned: ") || !strings.Contains(found.Refused, "cpu") {
+	if got := adoptionCondition(machine); got != "False Refused" || found == nil || !strings.Contains(found.Refused, "planning is impossible: ") || !strings.Contains(found.Refused, "cpu") {
 		t.Fatalf("the condition is %q, the adoption %+v", got, found)
 	}
 	machine.Spec.ProviderSpec.Value = right
@@ -71,9 +71,9 @@ func TestAnAdoptionIsRefusedWhereTheProviderSpecIs(t *testing.T) {
 func TestTheEventOfAnAdoptionReportsWhetherItChangesTheInstance(t *testing.T) {
 	b := newBench(t)
 	machine := b.foreign() // its Node lacks the labels that the module writes
-	ask(machine, lifecycle.AdoptionAdopt)
+	b.ask(machine, lifecycle.AdoptionAdopt)
 	b.update(machine)
-	if sent := b.sent("Adopted the instance"); len(sent) != 1 || !strings.HasSuffix(sent[0], "it was brought into the state and changed in place") {
+	if sent := b.sent("Adopted the instance"); len(sent) != 1 || !strings.HasSuffix(sent[0], "imported it into the state and changed it in place") {
 		t.Errorf("the events are %v; want one that says that the Node was changed", sent)
 	}
 }

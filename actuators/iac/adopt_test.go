@@ -15,7 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/adoption"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
@@ -45,15 +47,22 @@ func (b *bench) foreign(mods ...func(*corev1.Node)) *machinev1beta1.Machine {
 	return machine
 }
 
-// ask sets what is asked for about the adoption of a Machine.
-func ask(machine *machinev1beta1.Machine, adoption lifecycle.Adoption) {
-	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, lifecycle.AdoptionAnnotation, string(adoption))
+// ask sets what is asked for about the adoption of a Machine, as the webhooks let a user with the
+// right do.
+func (b *bench) ask(machine *machinev1beta1.Machine, asked lifecycle.Adoption) {
+	b.t.Helper()
+	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, lifecycle.AdoptionAnnotation, string(asked))
+	granted, err := adoption.NewGrant(b.installation, machine, "alice", time.Now())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, adoption.GrantAnnotation, granted)
 }
 
 // planned drives a Machine until the plan of its adoption is published.
 func (b *bench) planned(machine *machinev1beta1.Machine) *v1alpha1.AdoptionStatus {
 	b.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pause) {
 		_ = b.Update(b.t.Context(), machine)
 		if status := readProviderStatus(machine); status.Adoption != nil {
 			return status.Adoption
@@ -66,7 +75,7 @@ func (b *bench) planned(machine *machinev1beta1.Machine) *v1alpha1.AdoptionStatu
 // adoptionCondition returns the status and the reason of the condition Adopted.
 func adoptionCondition(machine *machinev1beta1.Machine) string {
 	status := readProviderStatus(machine)
-	condition := meta.FindStatusCondition(status.Conditions, adoptedCondition)
+	condition := meta.FindStatusCondition(status.Conditions, reporting.AdoptedType)
 	if condition == nil {
 		return ""
 	}
@@ -103,7 +112,7 @@ func TestAdoption(t *testing.T) {
 	machine := b.foreign()
 	before := b.node(machine)
 
-	ask(machine, lifecycle.AdoptionPlan)
+	b.ask(machine, lifecycle.AdoptionPlan)
 	plan := b.planned(machine)
 	if plan.Refused != "" || len(plan.Imports) == 0 || !strings.Contains(strings.Join(plan.Differences, " "), "providerSpec.cpu: 4 is requested, the Node has 2") {
 		t.Fatalf("the plan is %+v", plan)
@@ -112,7 +121,7 @@ func TestAdoption(t *testing.T) {
 		t.Fatalf("the Node was touched, or the condition is %q", adoptionCondition(machine))
 	}
 
-	ask(machine, lifecycle.AdoptionAdopt)
+	b.ask(machine, lifecycle.AdoptionAdopt)
 	b.update(machine)
 	if exists, err := b.Exists(t.Context(), machine); !exists || err != nil {
 		t.Fatalf("Exists is %t, %v", exists, err)
@@ -131,7 +140,8 @@ func TestAdoption(t *testing.T) {
 		t.Errorf("the record after a drift check is %+v", f.Record)
 	}
 
-	// What is lost is found by the provider ID, since the Node does not bear the UID that a lookup searches by.
+	// What is lost is found by the provider ID, since the Node does not bear the UID that a lookup
+	// searches by.
 	b.misplace(t, machine)
 	if _, uncertain := actuators.AsUncertain(existsErr(b, machine)); !uncertain {
 		t.Error("without its state the instance is not uncertain")
@@ -150,7 +160,7 @@ func existsErr(b *bench, machine *machinev1beta1.Machine) error {
 // update drives a Machine until it is as requested, and nothing is in progress.
 func (b *bench) update(machine *machinev1beta1.Machine) {
 	b.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pause) {
 		err := b.drive(b.Update, machine)
 		if run, known := b.pool.Status(machine.UID); err == nil && (!known || !run.Active()) {
 			if err := b.drive(b.Update, machine); err == nil {
@@ -174,12 +184,12 @@ func TestAnAdoptedInstanceIsReleasedAndAdoptedAgainAndDeleted(t *testing.T) {
 	b := newBench(t)
 	machine := b.foreign()
 	before := b.node(machine)
-	ask(machine, lifecycle.AdoptionAdopt)
+	b.ask(machine, lifecycle.AdoptionAdopt)
 	b.update(machine)
 
-	ask(machine, lifecycle.AdoptionRelease)
+	b.ask(machine, lifecycle.AdoptionRelease)
 	err := b.drive(b.Update, machine)
-	for deadline := time.Now().Add(time.Minute); !b.factsOf(machine).Foreign() && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !b.factsOf(machine).Foreign() && time.Now().Before(deadline); time.Sleep(pause) {
 		err = b.drive(b.Update, machine)
 	}
 	if f := b.factsOf(machine); f.Stored || f.Witness != nil {
@@ -190,7 +200,7 @@ func TestAnAdoptedInstanceIsReleasedAndAdoptedAgainAndDeleted(t *testing.T) {
 		t.Errorf("the condition is %q", got)
 	}
 
-	ask(machine, lifecycle.AdoptionAdopt)
+	b.ask(machine, lifecycle.AdoptionAdopt)
 	b.update(machine)
 	if err := b.drive(b.Delete, machine); err != nil || b.node(machine) != nil {
 		t.Errorf("Delete: %v, the Node is there: %t", err, b.node(machine) != nil)
@@ -206,7 +216,7 @@ func TestAMachineThatIsDeletedIsAdoptedFirst(t *testing.T) {
 	if _, uncertain := actuators.AsUncertain(b.Delete(t.Context(), machine)); !uncertain {
 		t.Fatal("its deletion is not refused")
 	}
-	ask(machine, lifecycle.AdoptionAdopt)
+	b.ask(machine, lifecycle.AdoptionAdopt)
 	live := &machinev1beta1.Machine{}
 	if err := b.client.Get(t.Context(), client.ObjectKeyFromObject(machine), live); err != nil {
 		t.Fatal(err)
@@ -220,7 +230,7 @@ func TestAMachineThatIsDeletedIsAdoptedFirst(t *testing.T) {
 func TestWhatARefusedAdoptionLeavesGoesWithItsMachine(t *testing.T) {
 	b := newBench(t)
 	machine := b.foreign(func(n *corev1.Node) { n.Labels["machine-iac.io/cluster-id"] = "other-cluster" })
-	ask(machine, lifecycle.AdoptionAdopt)
+	b.ask(machine, lifecycle.AdoptionAdopt)
 	b.planned(machine)
 	b.vanish(machine)
 	b.passes(b.orphans(), func() bool {
@@ -233,6 +243,7 @@ func TestWhatARefusedAdoptionLeavesGoesWithItsMachine(t *testing.T) {
 }
 
 func TestAdoptionIsRefused(t *testing.T) {
+	parallel(t)
 	for name, tc := range map[string]struct {
 		node func(*corev1.Node)
 		edit func(*bench, *machinev1beta1.Machine)
@@ -247,7 +258,7 @@ func TestAdoptionIsRefused(t *testing.T) {
 			node: func(n *corev1.Node) { n.Spec.ProviderID = "kubemark://somebody-else" }, want: "kubemark://somebody-else",
 		},
 		"of an instance that is not there": {
-			node: func(n *corev1.Node) { n.Name = "elsewhere-" + n.Name }, want: "there is no instance with the provider ID", gone: true,
+			node: func(n *corev1.Node) { n.Name = "elsewhere-" + n.Name }, want: "no instance found with the provider ID", gone: true,
 		},
 		"of an instance that two Machines name": {
 			edit: func(b *bench, machine *machinev1beta1.Machine) {
@@ -257,7 +268,7 @@ func TestAdoptionIsRefused(t *testing.T) {
 					b.t.Fatal(err)
 				}
 			},
-			want: "both name the instance",
+			want: "both refer to instance",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -270,7 +281,7 @@ func TestAdoptionIsRefused(t *testing.T) {
 			if tc.edit != nil {
 				tc.edit(b, machine)
 			}
-			ask(machine, lifecycle.AdoptionAdopt)
+			b.ask(machine, lifecycle.AdoptionAdopt)
 			plan := b.planned(machine)
 			if !strings.Contains(plan.Refused, tc.want) {
 				t.Errorf("it is refused for %q, want %q in it", plan.Refused, tc.want)
@@ -297,11 +308,11 @@ func TestTheProviderIDProvesWhoseAnInstanceIs(t *testing.T) {
 	}{
 		"the Machine's":                 {machine: "cloud:///1", output: `"cloud:///1"`, want: "cloud:///1"},
 		"another":                       {machine: "cloud:///1", output: `"cloud:///2"`, wantErr: "cloud:///2"},
-		"no string":                     {machine: "cloud:///1", output: `7`, wantErr: "is no string"},
+		"no string":                     {machine: "cloud:///1", output: `7`, wantErr: "is not a string"},
 		"found by its ID":               {id: "2", output: `"cloud:///2"`, want: "cloud:///2"},
 		"unknown, and the object's":     {machine: "cloud:///i-1", object: `{"id":"i-1"}`, want: "cloud:///i-1"},
-		"unknown, and another object's": {machine: "cloud:///i-1", object: `{"id":"i-2"}`, wantErr: "nothing of what was found proves"},
-		"unknown, and nothing to find":  {object: `{"id":""}`, wantErr: "nothing of what was found proves"},
+		"unknown, and another object's": {machine: "cloud:///i-1", object: `{"id":"i-2"}`, wantErr: "nothing proves that the object found"},
+		"unknown, and nothing to find":  {object: `{"id":""}`, wantErr: "nothing proves that the object found"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := &task{

@@ -14,10 +14,7 @@ import (
 )
 
 func TestAMachineThatCannotBeReadIsDeletedAllTheSame(t *testing.T) {
-	eachEngine(t, aMachineThatCannotBeReadIsDeletedAllTheSame)
-}
-
-func aMachineThatCannotBeReadIsDeletedAllTheSame(t *testing.T, b *bench) {
+	b := newBench(t)
 	for name, broken := range map[string]*runtime.RawExtension{
 		"a field of the wrong type":   b.machine(func(spec map[string]any) { spec["cpu"] = "four" }).Spec.ProviderSpec.Value,
 		"a value that is not allowed": b.machine(func(spec map[string]any) { spec["cpu"] = -1 }).Spec.ProviderSpec.Value,

@@ -11,7 +11,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// attach gives a virtual machine a disk with a file of its own, as the storage driver does with a volume; controller is "own" for one that nothing else is on.
+// attach gives a virtual machine a disk with a file of its own, as the storage driver does with a
+// volume; controller is "own" for one that nothing else is on.
 func (v *vcenter) attach(machine *machinev1beta1.Machine, file, controller string) {
 	v.t.Helper()
 	var nothing any
@@ -26,8 +27,10 @@ func (v *vcenter) hasFile(file string) bool {
 	return v.ask(http.MethodGet, "/test/file?path="+url.QueryEscape(file), &there) && there
 }
 
-// A volume of a Pod is a disk of the virtual machine while it is attached. On a controller that the provider does not count it is not in the state.
+// A volume of a Pod is a disk of the virtual machine while it is attached. On a controller that the
+// provider does not count it is not in the state.
 func TestDisksThatOthersAttachOutliveMachines(t *testing.T) {
+	parallel(t)
 	for name, tc := range map[string]struct {
 		controller string
 		refreshed  bool

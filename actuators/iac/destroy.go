@@ -2,6 +2,7 @@ package iac
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,15 +10,18 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
-// destroy removes the instance and all that was made with it. A destroy can do nothing else, so its plan is not read. What it did is: an
-// instance that was not there is looked for a second time before its state is given up.
+// destroy removes the instance and everything created with it. A destroy plan cannot do anything
+// else, so it is not read. The report is read: an instance that was not found is looked up again
+// before its state is discarded.
 func (t *task) destroy(ctx context.Context) error {
 	if t.wanted == nil {
-		return nil // nothing was made, so nothing needs to be known of it
+		return nil // nothing was created
 	}
 	there := t.facts.HasResources()
 	if t.decision.Lookup {
@@ -35,24 +39,50 @@ func (t *task) destroy(ctx context.Context) error {
 		return err
 	}
 	t.actuator.recovery.DropKnown(ctx, t.uid, before.Raw)
+	if err := t.forgetParts(ctx, before.Raw); err != nil {
+		return err
+	}
 	return t.inWorkspace(ctx, engine.SearchNone, func(workspace runner.Workspace) error {
 		t.touched = true
 		report, err := workspace.Destroy(ctx)
 		t.noteApplied(report)
-		if err != nil || !t.facts.HasInstance() && !t.imported || destroyedInstance(report) {
+		if err != nil || !t.facts.HasInstance() && !t.facts.HalfMade() && !t.imported || destroyedInstance(report) {
 			return err
 		}
 		return t.instanceNotFound(ctx, before.Raw)
 	})
 }
 
-// destroyedInstance reports whether a destroy has removed the instance, which it found.
-func destroyedInstance(report *engine.Report) bool {
-	return slices.ContainsFunc(report.Applied, func(a engine.Applied) bool { return a.Instance() && a.Action == engine.ActionDelete })
+// forgetParts drops resources from the state that end with the instance. The engine would otherwise
+// detach them first, from an instance whose destroy may then be refused.
+func (t *task) forgetParts(ctx context.Context, raw []byte) error {
+	parts := t.wanted.Module.Spec().PartOfInstance
+	if len(parts) == 0 {
+		return nil
+	}
+	left, err := statefile.Forget(raw, func(r statefile.Resource) bool {
+		return slices.Contains(parts, r.Type) && r.Mode == statefile.ModeManaged
+	})
+	if err != nil || len(left) == len(raw) {
+		return err
+	}
+	if _, err := t.session.Restore(ctx, left); err != nil {
+		return fmt.Errorf("dropping resources from the state that end with the instance: %w", err)
+	}
+	return nil
 }
 
-// instanceNotFound handles an instance that a destroy did not find. The engine has dropped it from the state by now; the state from before is
-// put back until a second look, after the time that the module says, has seen the same.
+// destroyedInstance reports whether a destroy found the instance and removed it.
+func destroyedInstance(report *engine.Report) bool {
+	return slices.ContainsFunc(report.Applied, func(a engine.Applied) bool {
+		return a.Instance() &&
+			a.Action == engine.ActionDelete
+	})
+}
+
+// instanceNotFound handles a destroy that did not find the instance. The engine has already dropped
+// it from the state. The earlier state is restored until a second look, after the module's
+// settlement period, confirms the result.
 func (t *task) instanceNotFound(ctx context.Context, before []byte) error {
 	now, again := t.actuator.clock.Now(), lifecycle.SecondLookAfter(t.wanted.Module.Settle())
 	first, unproven := t.facts.Record.Check, t.placeUnproven()
@@ -68,13 +98,16 @@ func (t *task) instanceNotFound(ctx context.Context, before []byte) error {
 	}
 	t.found = t.checkedNow(record.DriftCheck{Result: record.DriftMissing, Summary: summary})
 	if unproven != "" {
-		return actuators.Uncertain(reporting.ProgressInterval, "PlaceUnproven", "%s, but it is not proven that it was looked for in the place that it was made in (%s); look for the "+
-			"instance, remove it if it is there, and then set the annotation %s: %s on the Machine", summary, unproven, record.NoInstanceAnnotation, t.uid)
+		return actuators.Uncertain(reporting.ProgressInterval, "PlaceUnproven",
+			"%s, but the search may have been in the wrong place (%s); look for the "+
+				"instance, remove it if it exists, then set the annotation %s: %s on the Machine", summary, unproven,
+			record.NoInstanceAnnotation, t.uid)
 	}
 	return &undecidedError{until: now.Add(again), text: summary}
 }
 
-// placeUnproven says what of the place is not known to be where the instance was made; empty where it all is, or a person has looked.
+// placeUnproven returns which parts of the place may differ from where the instance was created. It
+// returns "" if none do, or if a person has checked.
 func (t *task) placeUnproven() string {
 	made := t.facts.Record.Place
 	if len(made) == 0 || made.Equal(t.wanted.Place) || t.facts.Confirmed == string(t.uid) {
@@ -83,7 +116,7 @@ func (t *task) placeUnproven() string {
 	return made.Diff(t.wanted.Place)
 }
 
-// compare returns what a plan says of the instance, with the names of the attributes that differ where the engine can say.
+// compare evaluates a drift plan, and names the differing attributes if the engine can.
 func (t *task) compare(ctx context.Context, workspace runner.Workspace, report *engine.Report) record.DriftCheck {
 	found := lifecycle.CompareInstance(report, nil)
 	if found.Result != record.DriftChanged {
@@ -91,14 +124,34 @@ func (t *task) compare(ctx context.Context, workspace runner.Workspace, report *
 	}
 	planned, err := workspace.Planned(ctx)
 	if err != nil {
-		t.actuator.logger.V(1).Info("The attributes that drift has changed are not known", "Machine", t.key.String(), "error", err.Error())
+		t.actuator.logger.V(1).Info("Cannot tell which attributes have drifted", "Machine", t.key.String(), "error",
+			err.Error())
 		return found
 	}
 	return lifecycle.CompareInstance(report, planned.Changed)
 }
 
-// checkDrift compares the instance with its state. Outputs that changed by themselves are taken over: no resource is touched.
+// checkDrift compares the instance with its state. If the module cannot be planned because
+// something that it reads is gone, checkDrift at least checks that the instance exists.
 func (t *task) checkDrift(ctx context.Context) error {
+	err := t.planDrift(ctx)
+	if _, failed := errors.AsType[*failure.Error](err); !failed || t.share != nil || ctx.Err() != nil {
+		return err
+	}
+	gone, lookErr := t.lookAt(ctx)
+	if lookErr != nil || !gone {
+		return err
+	}
+	t.found = t.checkedNow(record.DriftCheck{
+		Result:  record.DriftMissing,
+		Summary: "the instance is gone: it was removed outside this operator; no other resource was compared: " + err.Error(),
+	})
+	return nil
+}
+
+// planDrift compares with a plan. Outputs that changed on their own are saved, which touches no
+// resource.
+func (t *task) planDrift(ctx context.Context) error {
 	search := engine.SearchNone
 	if t.decision.Lookup {
 		search = t.search()
@@ -106,7 +159,7 @@ func (t *task) checkDrift(ctx context.Context) error {
 	return t.inWorkspace(ctx, search, func(workspace runner.Workspace) error {
 		report, err := workspace.Plan(ctx)
 		if t.decision.Lookup && runner.IsNotFound(err, t.wanted.Module, search) {
-			// The lookup has nothing to say of an instance that the state has; the next check looks at it.
+			// The lookup says nothing about an instance in the state; the next check covers it.
 			t.lookedUp = true
 			return nil
 		}

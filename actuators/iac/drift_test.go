@@ -19,6 +19,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/stacks"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
@@ -75,11 +76,7 @@ func TestDriftIsRepairedInPlaceAndNotWithoutEnd(t *testing.T) {
 }
 
 func driftIsRepairedInPlaceAndNotWithoutEnd(t *testing.T, b *bench) {
-	seeing := changedModule(t, "", `["metadata.annotations", "metadata.labels", "spec.taints"]`, `["metadata.annotations"]`)
-	if b.uses == v1alpha1.EnginePulumi {
-		seeing = changed(t, stacks.FS, "", `[metadata.annotations, metadata.labels, spec.taints]`, `[metadata.annotations]`)
-	}
-	b.upgrade(seeing, "owner-1")
+	b.upgrade(b.seeing(), "owner-1")
 	machine := b.machine()
 	b.bring(machine)
 	before := b.node(machine)
@@ -128,7 +125,7 @@ func driftIsRepairedInPlaceAndNotWithoutEnd(t *testing.T, b *bench) {
 	if err := b.drive(b.Update, machine); err != nil || zone() != "elsewhere" {
 		t.Errorf("Update: %v; zone %s, want it left alone for a while", err, zone())
 	}
-	if condition := conditionOf(machine, reporting.Drifted); condition.Status != metav1.ConditionTrue || !strings.Contains(condition.Message, "the next time is after") {
+	if condition := conditionOf(machine, reporting.Drifted); condition.Status != metav1.ConditionTrue || !strings.Contains(condition.Message, "next repair after") {
 		t.Errorf("condition %+v, want it to say when it is repaired next", condition)
 	}
 	b.clock.SetTime(b.clock.Now().Add(51 * time.Minute))
@@ -137,6 +134,16 @@ func driftIsRepairedInPlaceAndNotWithoutEnd(t *testing.T, b *bench) {
 		t.Errorf("Update: %v; zone %s, want it repaired after the pause; check %+v, repair %+v, condition %+v, events %q",
 			err, zone(), kept.Check, kept.Repair, conditionOf(machine, reporting.Drifted), b.events())
 	}
+}
+
+// seeing returns the kubemark module of the bench's engine, changed so that it sees labels that
+// others have changed.
+func (b *bench) seeing() *module.Module {
+	b.t.Helper()
+	if b.uses == v1alpha1.EnginePulumi {
+		return changed(b.t, stacks.FS, "", `[metadata.annotations, metadata.labels, spec.taints]`, `[metadata.annotations]`)
+	}
+	return changedModule(b.t, "", `["metadata.annotations", "metadata.labels", "spec.taints"]`, `["metadata.annotations"]`)
 }
 
 // repairs has drift of a Machine repaired.
@@ -212,7 +219,7 @@ func TestADriftCheckIsMadeOnRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, record.CheckDriftAnnotation, "2026-03-01T12:00:00Z")
-	for deadline := time.Now().Add(time.Minute); readProviderStatus(machine).LastDriftCheckRequest == ""; time.Sleep(pause) {
+	for deadline := time.Now().Add(patience); readProviderStatus(machine).LastDriftCheckRequest == ""; time.Sleep(pause) {
 		if time.Now().After(deadline) {
 			t.Fatal("no check was made")
 		}

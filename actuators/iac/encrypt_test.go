@@ -17,11 +17,11 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
-	"github.com/machine-iac/machine-iac-operator/internal/state/encryption"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
 // stateKeys returns keys, of which the first encrypts.
-func stateKeys(t *testing.T, seeds ...string) *encryption.Keys {
+func stateKeys(t *testing.T, seeds ...string) *state.Keys {
 	t.Helper()
 	folder := t.TempDir()
 	for i, seed := range seeds {
@@ -29,7 +29,7 @@ func stateKeys(t *testing.T, seeds ...string) *encryption.Keys {
 			t.Fatal(err)
 		}
 	}
-	keys, err := encryption.Read(folder)
+	keys, err := state.ReadKeys(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func (b *bench) stored(machine *machinev1beta1.Machine) (encrypted, plain []stri
 			if err != nil {
 				b.t.Fatalf("%s of Secret %s: %v", key, secret.Name, err)
 			}
-			if encryption.Is(raw) {
+			if state.IsEncrypted(raw) {
 				encrypted = append(encrypted, secret.Name+"/"+key)
 			} else {
 				plain = append(plain, secret.Name+"/"+key)
@@ -76,7 +76,7 @@ func TestMachinesWithEncryptedStates(t *testing.T) { eachEngine(t, machinesWithE
 
 func machinesWithEncryptedStates(t *testing.T, b *bench) {
 	b.stateKeys = stateKeys(t, "k")
-	b.start(t.TempDir(), "owner-2")
+	b.start(shortdir.New(t), "owner-2")
 	machine := b.machine()
 	b.bring(machine)
 	b.expectStored(machine, true)
@@ -107,10 +107,10 @@ func TestEncryptionIsSwitchedOnReplacedAndSwitchedOff(t *testing.T) {
 	b.bring(machine)
 	b.expectStored(machine, false)
 	before := b.node(machine).UID
-	pass := func(owner string, keys *encryption.Keys) {
+	pass := func(owner string, keys *state.Keys) {
 		t.Helper()
 		b.stateKeys = keys
-		b.start(t.TempDir(), owner)
+		b.start(shortdir.New(t), owner)
 		if err := b.drive(b.Update, machine); err != nil { // what was written before is read
 			t.Fatalf("Update by %s: %v", owner, err)
 		}
@@ -140,7 +140,8 @@ func TestEncryptionIsSwitchedOnReplacedAndSwitchedOff(t *testing.T) {
 	}
 }
 
-// headVersion returns the resource version of the Secret with a Machine's state, which need not be readable.
+// headVersion returns the resource version of the Secret with a Machine's state, which need not be
+// readable.
 func (b *bench) headVersion(machine *machinev1beta1.Machine) string {
 	b.t.Helper()
 	key, head := state.KeyFor(machine.Namespace, machine.UID), &corev1.Secret{}
@@ -150,20 +151,21 @@ func (b *bench) headVersion(machine *machinev1beta1.Machine) string {
 	return head.ResourceVersion
 }
 
-// Nothing is done about a Machine whose state cannot be decrypted, and all goes on once the key is back.
+// Nothing is done about a Machine whose state cannot be decrypted, and all goes on once the key is
+// back.
 func TestAKeyThatIsLost(t *testing.T) {
 	b := newBench(t)
 	b.stateKeys = stateKeys(t, "k")
-	b.start(t.TempDir(), "owner-2")
+	b.start(shortdir.New(t), "owner-2")
 	machine := b.machine()
 	b.bring(machine)
 	version := b.headVersion(machine)
-	for fix, keys := range map[string]*encryption.Keys{
+	for fix, keys := range map[string]*state.Keys{
 		"it is encrypted, and there is no key: set --state-key-file":                      nil,
 		"no key of --state-key-file (1) opens it: add the key that it was encrypted with": stateKeys(t, "x"),
 	} {
 		b.stateKeys = keys
-		b.start(t.TempDir(), "owner-3")
+		b.start(shortdir.New(t), "owner-3")
 		starts := b.starts()
 		_, existsErr := b.Exists(t.Context(), machine)
 		for verb, err := range map[string]error{"Exists": existsErr, "Create": b.Create(t.Context(), machine), "Update": b.Update(t.Context(), machine)} {
@@ -180,7 +182,7 @@ func TestAKeyThatIsLost(t *testing.T) {
 		}
 	}
 	b.stateKeys = stateKeys(t, "k")
-	b.start(t.TempDir(), "owner-4")
+	b.start(shortdir.New(t), "owner-4")
 	if err := b.drive(b.Update, machine); err != nil {
 		t.Errorf("Update: %v", err)
 	}

@@ -111,7 +111,7 @@ func TestARunSeesWhatTheClusterSays(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wanted := &desired.State{Module: named(t, tc.module), Inputs: &render.Inputs{Environment: tc.environment, Sensitive: []string{"t"}}}
+			wanted := &desired.State{Module: named(t, tc.module), Inputs: &render.Inputs{Variables: []byte("{}"), Environment: tc.environment, Sensitive: []string{"t"}}}
 			reader, err := desired.NewReader(desired.Options{Environment: tc.around})
 			if err != nil {
 				t.Fatal(err)
@@ -160,13 +160,13 @@ func TestNoRunBeginsBeforeTheClusterIsKnown(t *testing.T) {
 	b := newBenchAround(t, cluster)
 	machine := b.machine()
 	failed := b.Create(t.Context(), machine)
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(failed.Error(), "after 2 that failed"); failed = b.Create(t.Context(), machine) {
+	for deadline := time.Now().Add(patience); !strings.Contains(failed.Error(), "after 2 failures"); failed = b.Create(t.Context(), machine) {
 		if time.Now().After(deadline) {
-			t.Fatalf("no run has failed twice within a minute: %v", failed)
+			t.Fatalf("no run has failed twice in time: %v", failed)
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(pause)
 	}
-	if !strings.Contains(failed.Error(), "finding out how the infrastructure is reached: the API server is away") {
+	if !strings.Contains(failed.Error(), "reading how to reach the infrastructure: the API server is away") {
 		t.Errorf("Create: %v, want the reason", failed)
 	}
 	if b.node(machine) != nil || b.starts() > 0 {
@@ -179,7 +179,8 @@ func TestNoRunBeginsBeforeTheClusterIsKnown(t *testing.T) {
 	}
 }
 
-// The proxy and the authority are what OpenShift's objects say, and the vCenter can be reached and trusted in no other way.
+// The proxy and the authority are what OpenShift's objects say, and the vCenter can be reached and
+// trusted in no other way.
 func TestAnInstanceIsReachedAsTheClusterSays(t *testing.T) {
 	if err := plane.InstallClusterConfig(); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -17,13 +18,23 @@ import (
 // Execute implements runs.Task.
 func (t *task) Execute(ctx context.Context) error {
 	defer t.leave()
-	return t.alone(t.execute(ctx))
+	return t.alone(t.hinted(t.execute(ctx)))
+}
+
+// hinted adds the module's hint to an engine's error. It wraps the error, because the tasks of a
+// batch share it.
+func (t *task) hinted(err error) error {
+	failed, ok := errors.AsType[*failure.Error](err)
+	if !ok || failed.Hint != "" || t.wanted == nil {
+		return err
+	}
+	return failure.WithHint(err, failure.HintOf(failed.Diagnostics, t.wanted.Module.Hint))
 }
 
 func (t *task) execute(ctx context.Context) error {
 	switch {
 	case t.decision.Release:
-		return nil // Settle forgets the state
+		return nil // Settle discards the state
 	case t.decision.Adopt:
 		return t.adopt(ctx)
 	}
@@ -39,8 +50,12 @@ func (t *task) execute(ctx context.Context) error {
 	}
 }
 
-// create makes the instance. From an empty state the engine can do nothing else, so that is one process; else the plan is read.
+// create creates the instance. With an empty state the plan can do nothing else, so one process
+// plans and applies. Otherwise the plan is checked first.
 func (t *task) create(ctx context.Context) error {
+	if t.facts.HalfMade() {
+		return t.finish(ctx)
+	}
 	if t.decision.Lookup {
 		if found, err := t.lookUp(ctx); found || err != nil {
 			return err
@@ -53,32 +68,34 @@ func (t *task) create(ctx context.Context) error {
 		if t.facts.HasResources() {
 			return t.planAndApply(ctx, workspace)
 		}
-		t.touched = true
-		report, err := workspace.Apply(ctx)
-		t.noteApplied(report)
-		return err
+		return t.applyWith(ctx, workspace.Apply)
 	})
 }
 
-// update brings an instance to its providerSpec, in place or not at all. One whose state is missing is looked up first.
+// update brings an instance to its providerSpec, in place or not at all. If its state is missing,
+// it is looked up first.
 func (t *task) update(ctx context.Context) error {
 	if t.decision.Lookup {
 		found, err := t.lookUp(ctx)
 		if err == nil && !found {
-			return t.instanceMissing("the instance is gone: its state is missing, and the lookup finds none")
+			return t.instanceMissing("the instance is gone: its state is missing, and the lookup finds no instance")
 		}
 		return err
 	}
-	return t.inWorkspace(ctx, engine.SearchNone, func(workspace runner.Workspace) error { return t.planAndApply(ctx, workspace) })
+	if t.beside && t.wanted.ModuleMissing != "" {
+		return actuators.UnsupportedChange("%s", t.wanted.ModuleMissing) // another module may expect a different instance
+	}
+	return t.inWorkspace(ctx, engine.SearchNone,
+		func(workspace runner.Workspace) error { return t.planAndApply(ctx, workspace) })
 }
 
-// instanceMissing notes that the instance is gone.
+// instanceMissing records that the instance is gone.
 func (t *task) instanceMissing(summary string) error {
 	t.found = t.checkedNow(record.DriftCheck{Result: record.DriftMissing, Summary: summary})
 	return actuators.UpdateFailed("%s", summary)
 }
 
-// planAndApply plans, checks the plan, and applies it where that is allowed.
+// planAndApply plans, checks the plan, and applies it if allowed.
 func (t *task) planAndApply(ctx context.Context, workspace runner.Workspace) error {
 	report, err := workspace.Plan(ctx)
 	if refused := lifecycle.RefusedByModule(err); refused != "" && t.decision.Operation == runs.Update {
@@ -90,19 +107,22 @@ func (t *task) planAndApply(ctx context.Context, workspace runner.Workspace) err
 	return t.apply(ctx, workspace, report)
 }
 
-// apply checks a plan, and applies it where that is allowed.
+// apply checks a plan and applies it if allowed.
 func (t *task) apply(ctx context.Context, workspace runner.Workspace, report *engine.Report) error {
 	checked := lifecycle.CheckPlan(t.decision.Operation, report, t.facts.Provisioned)
 	switch {
 	case checked.Missing != "":
-		return t.instanceMissing(checked.Missing) // other differences are what the change asks for, and no drift
+		return t.instanceMissing(checked.Missing) // other differences are requested changes, not drift
 	case checked.Refused != "":
 		return actuators.UnsupportedChange("%s", checked.Refused)
 	case !checked.Changes:
 		return nil
 	}
+	if err := t.refuseDisruption(ctx, workspace, report); err != nil {
+		return err
+	}
 	if t.changesModule {
-		// From here on the new module knows what there may be, and the old one does not.
+		// From here on only the new module knows all resources that may exist.
 		if err := t.session.Attach(ctx, t.attachments()); err != nil {
 			return err
 		}
@@ -110,29 +130,64 @@ func (t *task) apply(ctx context.Context, workspace runner.Workspace, report *en
 			return err
 		}
 	}
-	t.touched = true
-	applied, err := workspace.ApplyPlan(ctx)
-	t.noteApplied(applied)
+	err := t.applyWith(ctx, workspace.ApplyPlan)
 	if err == nil {
 		t.found = t.checkedNow(record.DriftCheck{Result: record.DriftNone})
 	}
 	return err
 }
 
-// checkedNow returns a check with the present time.
+// refuseDisruption refuses a plan that would stop or restart a running instance, or detach a disk
+// from it. A destroy may do so: the instance has been drained and ends anyway.
+func (t *task) refuseDisruption(ctx context.Context, workspace runner.Workspace, report *engine.Report) error {
+	effects := t.wanted.Module.Effects()
+	if t.decision.Operation == runs.Destroy || !report.MayDisrupt(effects) {
+		return nil
+	}
+	planned, err := workspace.Planned(ctx)
+	if err != nil {
+		return err
+	}
+	switch disruption := report.Disruption(effects, planned.Changed); {
+	case disruption == "":
+		return nil
+	case t.decision.Lookup:
+		return errors.New("found an instance and left it unchanged: " + disruption +
+			"; change the providerSpec to match the instance, or delete the Machine")
+	default:
+		return actuators.UnsupportedChange("%s", lifecycle.CheckUpdate(report,
+			[]string{disruption + "; create a new Machine instead, or revert the change"}, true).Refused)
+	}
+}
+
+// applyWith lets the engine create or change the instance. A stopping manager waits for it, because
+// providers wait for what they create, and an interrupted create leaves a half-made instance.
+func (t *task) applyWith(ctx context.Context, apply func(context.Context) (*engine.Report, error)) error {
+	t.touched = true
+	t.applies.Store(true)
+	defer t.applies.Store(false)
+	report, err := apply(ctx)
+	t.noteApplied(report)
+	return err
+}
+
+// Finishing implements runs.Finisher.
+func (t *task) Finishing() bool { return t.applies.Load() }
+
+// checkedNow returns a check with the current time.
 func (t *task) checkedNow(found record.DriftCheck) *record.DriftCheck {
 	found.At, found.Request = t.actuator.clock.Now().UTC(), t.facts.CheckRequest
 	return &found
 }
 
-// noteApplied notes whether the run has changed infrastructure.
+// noteApplied records whether the run has changed infrastructure.
 func (t *task) noteApplied(report *engine.Report) {
 	if len(report.Applied) > 0 {
 		t.changed = true
 	}
 }
 
-// trackProgress keeps which resources the engine is making.
+// trackProgress tracks the resources that the engine is creating.
 func (t *task) trackProgress(event engine.Event) {
 	if event.Action != engine.ActionCreate {
 		return
@@ -147,9 +202,9 @@ func (t *task) trackProgress(event engine.Event) {
 	t.making[event.Address] = true
 }
 
-// inWorkspace opens a workspace for the engine, and closes it.
+// inWorkspace opens a workspace for the engine, and closes it after use.
 func (t *task) inWorkspace(ctx context.Context, search engine.Search, use func(runner.Workspace) error) (err error) {
-	// A process that was stopped since it took the lock may lead no more.
+	// A process that was suspended since it took the lock may no longer lead.
 	if err := t.actuator.leader.Confirm(ctx); err != nil {
 		return err
 	}
@@ -175,23 +230,21 @@ func (t *task) inWorkspace(ctx context.Context, search engine.Search, use func(r
 		return err
 	}
 	defer func() {
-		unsaved, readErr := workspace.Unsaved()
-		if unsaved {
+		if workspace.Unsaved() {
 			t.unsaved = workspace
 			return
 		}
-		err = errors.Join(err, readErr, workspace.Close())
+		err = errors.Join(err, workspace.Close())
 	}()
-	return use(workspace)
+	return use(runner.Watched(workspace, func(report *engine.Report) {
+		t.providers.Note(report.Providers, t.facts.Record.Providers, t.machine, t.actuator.recorder)
+	}))
 }
 
 func (t *task) runSpec(around desired.Environment, search engine.Search) (runner.RunSpec, error) {
-	variables := t.wanted.Inputs.Variables
-	if search == engine.SearchAdopt {
-		var err error
-		if variables, err = t.withAdopt(variables); err != nil {
-			return runner.RunSpec{}, err
-		}
+	variables, err := t.variables(search)
+	if err != nil {
+		return runner.RunSpec{}, err
 	}
 	environment, sensitive := around.With(t.wanted.Inputs.Environment, t.wanted.Inputs.Sensitive)
 	return runner.RunSpec{
@@ -209,6 +262,7 @@ func (t *task) runSpec(around desired.Environment, search engine.Search) (runner
 		Files:           t.wanted.Inputs.Files,
 		Sensitive:       sensitive,
 		Search:          search,
+		Destroys:        search == engine.SearchNone && t.decision.Operation == runs.Destroy,
 		NotFound:        search == engine.SearchNone && t.decision.Lookup && t.lookedUp && !t.imported,
 		Waits:           func(what string) { t.actuator.pool.Waits(t.poolUID, what) },
 		Progress:        t.trackProgress,

@@ -15,7 +15,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// adoptionBegins records that the head was made for an adoption: it is no state of the instance until that is done.
+// adoptionBegins marks a head as created for an adoption. It is not a state of the instance until
+// the adoption is done.
 func (t *task) adoptionBegins(p record.Patch) record.Patch {
 	if t.facts.Record.AdoptionPlan == nil {
 		p.SetAdoptionPlan(record.PlannedAdoption{Fingerprint: t.wanted.Fingerprint})
@@ -23,13 +24,13 @@ func (t *task) adoptionBegins(p record.Patch) record.Patch {
 	return p
 }
 
-// leavesForeign reports whether the run was about an adoption that it did not carry out.
+// leavesForeign reports whether the run concerned an adoption that it did not carry out.
 func (t *task) leavesForeign(outcome error) bool {
 	return t.decision.Adopt && (outcome != nil || t.decision.Operation == runs.Drift)
 }
 
-// settleForeign records what a run has found about an adoption that it did not carry out. The intent stays only where the engine may have
-// begun to carry it out.
+// settleForeign records the findings about an adoption that was not carried out. The intent remains
+// only if the engine may have started it.
 func (t *task) settleForeign(ctx context.Context, outcome error) error {
 	t.keepOutput(ctx)
 	p := record.NewPatch()
@@ -38,7 +39,8 @@ func (t *task) settleForeign(ctx context.Context, outcome error) error {
 	}
 	if t.adoption == nil && outcome != nil && t.decision.Operation == runs.Drift && !runs.Interrupted(outcome) {
 		failed := record.PlannedAdoption{
-			At: t.actuator.clock.Now().UTC(), Fingerprint: t.wanted.Fingerprint, Refused: "it could not be planned: " + reporting.Typed(runs.Update, outcome).Message,
+			At: t.actuator.clock.Now().UTC(), Fingerprint: t.wanted.Fingerprint,
+			Refused: "planning failed: " + reporting.Typed(runs.Update, outcome).Message,
 		}.Bounded()
 		t.adoption = &failed
 	}
@@ -52,8 +54,9 @@ func (t *task) settleForeign(ctx context.Context, outcome error) error {
 	return t.report(outcome)
 }
 
-// forgetState removes the state of an instance that is released, which stays. The Machine says so first: without its annotation and with a state it
-// is still this operator's, so that a manager that dies between the two goes on.
+// forgetState deletes the state of a released instance. The Machine's annotation is removed first.
+// Without it, but with a state, the Machine still counts as managed, so that the next manager
+// completes the release after a crash.
 func (t *task) forgetState(ctx context.Context) error {
 	if t.facts.Witness != nil && !t.facts.Gone {
 		if err := t.actuator.removeWitness(ctx, t.machine); err != nil {
@@ -67,52 +70,50 @@ func (t *task) forgetState(ctx context.Context) error {
 	return nil
 }
 
-// publishAdoption writes whether the Machine's instance, which something else has made, is adopted, and what was planned about that. A Machine whose
-// instance this operator has made has nothing of it.
+// publishAdoption publishes whether the Machine's existing instance is adopted, and any adoption
+// plan. It clears both for an instance that this operator created.
 func (a *Actuator) publishAdoption(o *observation, outcome error) {
 	o.status.Adoption = nil
-	condition := metav1.Condition{Type: adoptedCondition, LastTransitionTime: metav1.NewTime(a.clock.Now())}
-	switch {
-	case o.facts.Foreign():
-		condition.Status, condition.Reason = metav1.ConditionFalse, reporting.AdoptionReason(o.facts)
-		if outcome != nil {
-			condition.Message = outcome.Error()
+	refused := cannotAdopt(o)
+	condition := reporting.AdoptedCondition(o.facts, refused, outcome)
+	if condition == nil {
+		if !o.facts.Adopted() {
+			meta.RemoveStatusCondition(&o.status.Conditions, reporting.AdoptedType)
 		}
-		o.status.Adoption = reporting.AdoptionStatus(o.facts.Record.AdoptionPlan)
-		if refused := cannotAdopt(o); refused != "" {
-			condition.Reason, o.status.Adoption = reporting.AdoptionRefused, a.refusedUnplanned(o, refused)
-		}
-	case o.facts.Adopted() && o.facts.HasInstance():
-		condition.Status, condition.Reason = metav1.ConditionTrue, "Adopted"
-	case meta.FindStatusCondition(o.status.Conditions, adoptedCondition) != nil && !o.facts.Adopted():
-		meta.RemoveStatusCondition(&o.status.Conditions, adoptedCondition)
-		return
-	default:
 		return
 	}
-	meta.SetStatusCondition(&o.status.Conditions, condition)
+	if o.facts.Foreign() {
+		o.status.Adoption = reporting.AdoptionStatus(o.facts.Record.AdoptionPlan)
+		if refused != "" {
+			o.status.Adoption = a.refusedUnplanned(o, refused)
+		}
+	}
+	condition.LastTransitionTime = metav1.NewTime(a.clock.Now())
+	meta.SetStatusCondition(&o.status.Conditions, *condition)
 }
 
-// cannotAdopt returns why an adoption that is requested is refused whatever there is; empty where it can be planned, or is not requested.
+// cannotAdopt returns why a requested adoption is refused without a plan, or "".
 func cannotAdopt(o *observation) string {
-	chosen := o.choice.State
-	if invalid, ok := errors.AsType[*actuators.MachineError](o.choiceErr); ok && o.facts.Adoption.Requested() {
-		return "it cannot be planned: " + invalid.Message
-	}
-	if chosen == nil || !o.facts.Adoption.Requested() || len(chosen.Module.AdoptFiles()) > 0 {
+	chosen, asked := o.choice.State, o.facts.Adoption
+	invalid, ok := errors.AsType[*actuators.MachineError](o.choiceErr)
+	switch {
+	case !asked.Requested():
+		return asked.Denied
+	case ok:
+		return "planning is impossible: " + invalid.Message
+	case chosen == nil || len(chosen.Module.AdoptFiles()) > 0:
 		return ""
 	}
-	kind := "module"
-	if chosen.Module.Engine() == v1alpha1.EnginePulumi {
-		kind = "stack"
-	}
-	return fmt.Sprintf("the %s %s cannot adopt: it has no folder adopt/; give the Machine a providerSpec of a module that has one, or leave it to its owner", kind, chosen.Module.Name())
+	return fmt.Sprintf("the %s %s does not support adoption: it has no adopt/ folder; "+
+		"change the providerSpec to a module that does, or leave the instance to its owner",
+		chosen.Module.Traits().Noun, chosen.Module.Name())
 }
 
-// refusedUnplanned returns the refusal of an adoption that needs no plan. Its time changes only when the adoption is requested anew.
+// refusedUnplanned returns a refusal that needs no plan. Its time changes only with a new request.
 func (a *Actuator) refusedUnplanned(o *observation, why string) *v1alpha1.AdoptionStatus {
 	why = record.PlannedAdoption{Refused: why}.Bounded().Refused
-	if before := o.before.Adoption; before != nil && before.Refused == why && !before.PlannedAt.Time.Before(o.facts.Adoption.Since) {
+	if before := o.before.Adoption; before != nil && before.Refused == why &&
+		!before.PlannedAt.Time.Before(o.facts.Adoption.Since) {
 		return before
 	}
 	return &v1alpha1.AdoptionStatus{PlannedAt: metav1.NewTime(a.clock.Now()), Refused: why}

@@ -16,21 +16,22 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
-// forge stores a content as whoever may write Secrets can: under its true digest, named by the head of the Machine's state.
-func (b *bench) forge(machine *machinev1beta1.Machine, from *module.Module, change func(snapshot.Files)) (reference string) {
+// forge stores a content as whoever may write Secrets can: under its true digest, named by the head
+// of the Machine's state.
+func (b *bench) forge(machine *machinev1beta1.Machine, from *module.Module, change func(module.Files)) (reference string) {
 	b.t.Helper()
-	files, err := snapshot.Read(from.Files())
+	files, err := module.ReadFiles(from.Files())
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	change(files)
 	var packed bytes.Buffer
-	if err := snapshot.WriteArchive(&packed, files); err != nil {
+	if err := module.WriteArchive(&packed, files); err != nil {
 		b.t.Fatal(err)
 	}
 	sum := sha256.Sum256(packed.Bytes())
@@ -61,8 +62,8 @@ func (b *bench) forge(machine *machinev1beta1.Machine, from *module.Module, chan
 }
 
 // leaving returns a change that has each change of the instance run a program, which leaves a file.
-func leaving(mark string) func(snapshot.Files) {
-	return func(files snapshot.Files) {
+func leaving(mark string) func(module.Files) {
+	return func(files module.Files) {
 		files["more.tf"] = []byte("resource \"terraform_data\" \"more\" {\n  input = timestamp()\n  provisioner \"local-exec\" {\n    command = \"touch " + mark + "\"\n  }\n}\n")
 	}
 }
@@ -70,7 +71,7 @@ func leaving(mark string) func(snapshot.Files) {
 func TestAForgedModuleRunsNothing(t *testing.T) {
 	b := newBench(t)
 	b.unconfined = true // else the sandbox would keep what runs from leaving its file
-	b.start(t.TempDir(), "owner-1")
+	b.start(shortdir.New(t), "owner-1")
 	machine := b.machine()
 	b.bring(machine)
 	before := b.node(machine)
@@ -124,11 +125,11 @@ func moduleKeys(t *testing.T, text string) *store.Keys {
 func TestAModuleThatNobodySignedChangesNoInstance(t *testing.T) {
 	b := newBench(t)
 	b.moduleKeys = moduleKeys(t, "a")
-	b.start(t.TempDir(), "owner-2")
+	b.start(shortdir.New(t), "owner-2")
 	machine := b.machine()
 	b.bring(machine)
 	before := b.node(machine)
-	forged := b.forge(machine, loadedAs(t, b, "kubemark"), func(files snapshot.Files) { // which keeps every rule
+	forged := b.forge(machine, loadedAs(t, b, "kubemark"), func(files module.Files) { // which keeps every rule
 		files["main.tf"] = []byte(strings.Replace(string(files["main.tf"]), `"kubernetes.io/os"                 = "linux"`, `"kubernetes.io/os" = "linux"`+"\n"+`"example.com/made-by" = "forged"`, 1))
 	})
 	set(machine, b, "zone", "zone-b")
@@ -150,11 +151,11 @@ func TestAModuleThatNobodySignedChangesNoInstance(t *testing.T) {
 func TestAModuleIsSignedAndServesAfterAnUpgrade(t *testing.T) {
 	b := newBench(t)
 	b.loaded = []*module.Module{labelling(t, "older")}
-	b.start(t.TempDir(), "owner-2") // without a key: what is stored is not signed
+	b.start(shortdir.New(t), "owner-2") // without a key: what is stored is not signed
 	machine := b.machine()
 	b.bring(machine)
 	b.moduleKeys = moduleKeys(t, "a")
-	b.start(t.TempDir(), "owner-3")
+	b.start(shortdir.New(t), "owner-3")
 	if _, err := b.orphans().Check(t.Context()); err != nil { // which the manager does as soon as it leads
 		t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func TestAModuleIsSignedAndServesAfterAnUpgrade(t *testing.T) {
 	}
 	b.moduleKeys = moduleKeys(t, "b")
 	b.updates = desired.ModuleUpdatesInPlace
-	b.start(t.TempDir(), "owner-5")
+	b.start(shortdir.New(t), "owner-5")
 	for range 2 {
 		if err := b.drive(b.Update, machine); err != nil {
 			t.Fatalf("Update in place, where another key has signed: %v", err)
@@ -176,5 +177,46 @@ func TestAModuleIsSignedAndServesAfterAnUpgrade(t *testing.T) {
 	}
 	if after := b.node(machine); after.Labels[madeBy] != "newer" {
 		t.Errorf("labels %v, want them by the newer module, which the Machine may get", after.Labels)
+	}
+}
+
+func TestAForgedStateConcernsItsMachineAlone(t *testing.T) {
+	b := newBench(t)
+	machine, other := b.machine(), b.machine()
+	b.bring(machine)
+	b.bring(other)
+
+	b.leads.proven.Store(new("nobody"))
+	b.annotate(machine, state.Prefix+"epoch", `{"lease":"lease","transitions":1000000000000000000,"holder":"nobody"}`)
+	set(machine, b, "zone", "zone-b")
+	if err := b.drive(b.Update, machine); err != nil || b.node(machine).Labels[corev1.LabelTopologyZone] != "zone-b" {
+		t.Errorf("with an epoch that cannot be: %v, want zone-b", err)
+	}
+	if events := strings.Join(b.warnings(), "\n"); !strings.Contains(events, "StateForged") || !strings.Contains(events, "epoch 1000000000000000000 of Lease lease") {
+		t.Errorf("events %q, want one that says so", events)
+	}
+
+	key, head := state.KeyFor(machine.Namespace, machine.UID), &corev1.Secret{}
+	if err := b.client.Get(t.Context(), client.ObjectKey{Namespace: key.Namespace, Name: key.Name}, head); err != nil {
+		t.Fatal(err)
+	}
+	b.annotate(machine, state.Prefix+"record", `{"format":1,"current":{"serial":1,"lineage":"l","sha256":"s","blob":{"name":"x","chunks":900000000}}}`)
+	for _, zone := range []*machinev1beta1.Machine{machine, other} {
+		set(zone, b, "zone", "zone-c")
+	}
+	if err := b.drive(b.Update, machine); err == nil || !strings.Contains(err.Error(), key.String()) || !strings.Contains(err.Error(), "900000000") {
+		t.Errorf("with a record that cannot be: %v, want an error that names the Secret", err)
+	}
+	if err := b.drive(b.Update, other); err != nil || b.node(other).Labels[corev1.LabelTopologyZone] != "zone-c" {
+		t.Errorf("the other Machine: %v, want zone-c", err)
+	}
+	b.annotate(machine, state.Prefix+"record", head.Annotations[state.Prefix+"record"])
+	if err := b.drive(b.Update, machine); err != nil || b.node(machine).Labels[corev1.LabelTopologyZone] != "zone-c" {
+		t.Errorf("with its record: %v, want zone-c", err)
+	}
+	b.annotate(machine, state.Prefix+"intent", `{"operation":"create","run":"x","since":"9999-01-01T00:00:00Z","died":"9999-01-01T00:00:00Z","looked":true}`)
+	b.annotate(machine, state.Prefix+"drift-check", `{"at":"9999-01-01T00:00:00Z","verdict":"Missing"}`)
+	if err := b.drive(b.Delete, machine); err != nil || b.node(machine) != nil {
+		t.Errorf("Delete, with times that are yet to come: %v, want the instance gone", err)
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// A manager that is older than the one that wrote a state reports that and starts no engine, whatever is requested.
+// A manager that is older than the one that wrote a state reports that and starts no engine,
+// whatever is requested.
 func TestAStateOfANewerFormatIsLeftAlone(t *testing.T) {
 	b := newBench(t)
 	machine := b.machine()

@@ -48,6 +48,7 @@ func TestAMachineMayChangeToTheKindForAnyModule(t *testing.T) {
 }
 
 func TestTheKindForAnyModuleNamesItsOwnFields(t *testing.T) {
+	parallel(t)
 	b := newBench(t)
 	machine := b.machine()
 	for name, tc := range map[string]struct {
@@ -84,7 +85,7 @@ func TestTheKindForAnyModuleHasItsSize(t *testing.T) {
 	}
 	machine.Spec.ProviderSpec.Value = generic(map[string]any{"cpu": 1e12})
 	_, err = b.Capacity(t.Context(), machine)
-	if want := "spec.providerSpec.value.values.cpu: it cannot be read as a count"; !actuators.IsInvalidConfiguration(err) || !strings.Contains(err.Error(), want) {
+	if want := "spec.providerSpec.value.values.cpu: not a valid count"; !actuators.IsInvalidConfiguration(err) || !strings.Contains(err.Error(), want) {
 		t.Errorf("Capacity: %v, want %q", err, want)
 	}
 }

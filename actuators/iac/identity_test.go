@@ -10,12 +10,10 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// A Machine that was made anew and got the state of its predecessor goes on with the instance as if it had the UID that it was made with.
+// A Machine that was made anew and got the state of its predecessor goes on with the instance as if
+// it had the UID that it was made with.
 func TestAMachineMadeAnewGoesOnWithItsState(t *testing.T) {
-	eachEngine(t, aMachineMadeAnewGoesOnWithItsState)
-}
-
-func aMachineMadeAnewGoesOnWithItsState(t *testing.T, b *bench) {
+	b := newBench(t)
 	machine := b.machine()
 	b.bring(machine)
 	if err := b.sync(t.Context(), machine); err != nil {
@@ -50,10 +48,7 @@ func aMachineMadeAnewGoesOnWithItsState(t *testing.T, b *bench) {
 
 // Should its state be lost, its instance is found by the UID that it was made with.
 func TestTheInstanceOfAMachineMadeAnewIsFoundAgain(t *testing.T) {
-	eachEngine(t, theInstanceOfAMachineMadeAnewIsFoundAgain)
-}
-
-func theInstanceOfAMachineMadeAnewIsFoundAgain(t *testing.T, b *bench) {
+	b := newBench(t)
 	machine := b.machine()
 	b.bring(machine)
 	if err := b.sync(t.Context(), machine); err != nil {

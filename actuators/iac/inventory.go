@@ -15,7 +15,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// inventoryTask lists the instances of a cluster with the module and the inputs of one Machine. It takes no lock: there is no state.
+// inventoryTask lists a cluster's instances with the module and inputs of one Machine. It takes no
+// lock because there is no state.
 type inventoryTask struct {
 	*task
 	listed []lifecycle.ListedInstance
@@ -24,9 +25,11 @@ type inventoryTask struct {
 
 var _ runs.Task = &inventoryTask{}
 
-// ListInstances lists the instances of the Machine's cluster that are where its own is, with its module and credentials; known is false where
-// the module cannot list, or nothing is known of what the Machine asks for. It waits for its turn among the drift checks.
-func (a *Actuator) ListInstances(ctx context.Context, machine *machinev1beta1.Machine) (listed []lifecycle.ListedInstance, known bool, err error) {
+// ListInstances lists the cluster's instances in the Machine's place, with its module and
+// credentials. known is false if the module cannot list, or if the Machine's desired state is
+// unknown. It queues among the drift checks.
+func (a *Actuator) ListInstances(ctx context.Context,
+	machine *machinev1beta1.Machine) (listed []lifecycle.ListedInstance, known bool, err error) {
 	f, err := a.desired.Facts(ctx, machine)
 	if err != nil {
 		return nil, false, err
@@ -66,7 +69,7 @@ func (t *inventoryTask) Intend(ctx context.Context) error {
 func (t *inventoryTask) Execute(ctx context.Context) (err error) {
 	with, known := t.actuator.runners[t.wanted.Module.Engine()]
 	if !known {
-		return fmt.Errorf("there is no engine for module %s", t.wanted.Module.Name())
+		return fmt.Errorf("no engine is available for module %s", t.wanted.Module.Name())
 	}
 	around, err := t.actuator.desired.Environment(ctx, t.wanted.Module)
 	if err != nil {
@@ -90,10 +93,12 @@ func (t *inventoryTask) Execute(ctx context.Context) (err error) {
 	}
 	output, known := planned.Outputs[module.OutputInventory]
 	if !known {
-		return fmt.Errorf("module %s: output %q of inventory/ is not known in a plan; make it of what data sources read alone", t.wanted.Module.Name(), module.OutputInventory)
+		return fmt.Errorf("module %s: output %q of inventory/ is unknown at plan time; derive it from data sources only",
+			t.wanted.Module.Name(), module.OutputInventory)
 	}
 	if err := json.Unmarshal(output, &t.listed); err != nil {
-		return fmt.Errorf("module %s: output %q of inventory/ is not as the contract says: %w", t.wanted.Module.Name(), module.OutputInventory, err)
+		return fmt.Errorf("module %s: output %q of inventory/ violates the module contract: %w", t.wanted.Module.Name(),
+			module.OutputInventory, err)
 	}
 	return nil
 }

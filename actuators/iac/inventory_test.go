@@ -14,8 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/orphans"
+	"github.com/machine-iac/machine-iac-operator/internal/adoption"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
 // inventory returns what the last inventory has found.
@@ -33,11 +35,14 @@ func (b *bench) inventory() lifecycle.InventoryReport {
 }
 
 // foreignNode makes a Node by other means, as one of a cluster.
-func (b *bench) foreignNode(name, cluster string, uid types.UID) string {
+func (b *bench) foreignNode(name, cluster string, uid, installation types.UID) string {
 	b.t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"machine-iac.io/cluster-id": cluster}}}
 	if uid != "" {
 		node.Labels["machine-iac.io/machine-uid"] = string(uid)
+	}
+	if installation != "" {
+		node.Labels["machine-iac.io/installation"] = string(installation)
 	}
 	node.Spec.ProviderID = "kubemark://" + name
 	if err := plane.Create(b.t.Context(), node); err != nil {
@@ -46,7 +51,8 @@ func (b *bench) foreignNode(name, cluster string, uid types.UID) string {
 	return node.Spec.ProviderID
 }
 
-// Instances of Machines, of runs in progress, of states without a Machine and of other clusters belong to somebody.
+// Instances of Machines, of runs in progress, of states without a Machine and of other clusters
+// belong to somebody.
 func TestAnInstanceThatBelongsToNobodyIsReported(t *testing.T) {
 	b := newBench(t)
 	cluster := b.namespace // the Nodes of other tests are there too
@@ -67,9 +73,9 @@ func TestAnInstanceThatBelongsToNobodyIsReported(t *testing.T) {
 	}
 	b.lose(lost, b.owner)
 	b.vanish(gone)
-	unowned := b.foreignNode("unowned-"+cluster, cluster, "")
-	second := b.foreignNode("second-"+cluster, cluster, settled.UID)
-	b.foreignNode("other-"+cluster, "other", "")
+	unowned := b.foreignNode("unowned-"+cluster, cluster, "", "")
+	second := b.foreignNode("second-"+cluster, cluster, settled.UID, b.installation.UID())
+	b.foreignNode("other-"+cluster, "other", "", "")
 	b.sent("")
 	pass := &orphans.Inventory{Orphans: b.orphans()}
 	pass.GracePeriod = 24 * time.Hour
@@ -111,6 +117,60 @@ func TestAnInstanceThatBelongsToNobodyIsReported(t *testing.T) {
 	}
 }
 
+// An orphan stays in the report when no Machine is left that could list its place, also with
+// another leader, and goes when its place is listed without it.
+func TestAnOrphanStaysReportedWithoutAMachineThatListsIt(t *testing.T) {
+	b := newBench(t)
+	last := b.machine()
+	last.Labels[machinev1beta1.MachineClusterIDLabel] = b.namespace
+	b.bring(last)
+	if err := b.sync(t.Context(), last); err != nil {
+		t.Fatal(err)
+	}
+	unowned := b.foreignNode("unowned-"+b.namespace, b.namespace, "", "")
+	pass := &orphans.Inventory{Orphans: b.orphans()}
+	expect := func(when string, want ...lifecycle.OrphanedInstance) {
+		t.Helper()
+		if err := pass.Check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got := b.inventory().Instances
+		if len(got) != len(want) {
+			t.Fatalf("%s: the report has %+v, want %d instances", when, got, len(want))
+		}
+		for i, one := range want {
+			if got[i].ProviderID != one.ProviderID || !got[i].Orphaned || !got[i].LastListed.Equal(one.LastListed) {
+				t.Errorf("%s: got %+v, want the orphan %s, last listed %s", when, got[i], one.ProviderID, one.LastListed)
+			}
+		}
+	}
+	b.later(time.Minute) // the API server says when it was made
+	listed := b.clock.Now().UTC()
+	orphan := func(at time.Time) lifecycle.OrphanedInstance {
+		return lifecycle.OrphanedInstance{ListedInstance: lifecycle.ListedInstance{ProviderID: unowned}, LastListed: at}
+	}
+	expect("with a Machine", orphan(time.Time{}))
+	if err := b.drive(b.Delete, last); err != nil {
+		t.Fatal(err)
+	}
+	b.later(time.Minute)
+	expect("without one", orphan(listed))
+	b.later(time.Minute)
+	pass = &orphans.Inventory{Orphans: b.orphans()}
+	expect("with another leader", orphan(listed))
+	next := b.machine()
+	next.Labels[machinev1beta1.MachineClusterIDLabel] = b.namespace
+	b.bring(next)
+	if err := b.sync(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	expect("with a new Machine", orphan(time.Time{}))
+	if err := b.client.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "unowned-" + b.namespace}}); err != nil {
+		t.Fatal(err)
+	}
+	expect("once it is gone")
+}
+
 func TestAnInventoryThatFailsIsReported(t *testing.T) {
 	b := newBench(t)
 	b.bring(b.machine())
@@ -122,9 +182,12 @@ func TestAnInventoryThatFailsIsReported(t *testing.T) {
 	}
 }
 
-// An instance that bears no Machine's UID may be one of the control plane.
+// An instance that bears no Machine's UID may be one of the control plane, and one without the UID
+// of this installation another operator's.
 func TestThePolicyDestroysAnInstanceThatBelongsToNobody(t *testing.T) {
 	b := newBench(t)
+	b.adopts = adoption.Never
+	b.start(shortdir.New(t), "owner-2")
 	cluster := b.namespace
 	owner := b.machine()
 	owner.Labels[machinev1beta1.MachineClusterIDLabel] = cluster
@@ -132,10 +195,14 @@ func TestThePolicyDestroysAnInstanceThatBelongsToNobody(t *testing.T) {
 	if err := b.sync(t.Context(), owner); err != nil {
 		t.Fatal(err)
 	}
-	left := b.foreignNode("left-"+cluster, cluster, "6a2c1f3e-9e0b-4a53-8ae1-6d6d9d6c1c11")
-	b.foreignNode("control-"+cluster, cluster, "")
+	const gone = "6a2c1f3e-9e0b-4a53-8ae1-6d6d9d6c1c11"
+	left := b.foreignNode("left-"+cluster, cluster, gone, b.installation.UID())
+	b.foreignNode("control-"+cluster, cluster, "", b.installation.UID())
+	b.foreignNode("theirs-"+cluster, cluster, gone, "another-installation")
+	b.foreignNode("before-"+cluster, cluster, gone, "")
 	pass := &orphans.Inventory{Orphans: b.orphans()}
-	pass.GracePeriod = 24 * time.Hour
+	pass.GracePeriod = 20 * time.Second // within what the clock of a grant may differ from the API server's
+	b.clock.SetTime(time.Now())         // a busy machine has taken longer to get here
 	check := func(policy orphans.Policy) []machinev1beta1.Machine {
 		t.Helper()
 		pass.Policy = policy
@@ -151,7 +218,7 @@ func TestThePolicyDestroysAnInstanceThatBelongsToNobody(t *testing.T) {
 	if made := check(orphans.PolicyDelete); len(made) > 0 {
 		t.Fatalf("at the first look it makes %v", made)
 	}
-	b.later(25 * time.Hour)
+	b.later(30 * time.Second)
 	if made := check(orphans.PolicyRetain); len(made) > 0 {
 		t.Fatalf("to retain, it makes %v", made)
 	}
@@ -162,14 +229,16 @@ func TestThePolicyDestroysAnInstanceThatBelongsToNobody(t *testing.T) {
 	if again := check(orphans.PolicyDelete); len(again) != 1 {
 		t.Errorf("the next look makes another: %v", again)
 	}
-	for deadline := time.Now().Add(2 * time.Minute); b.node(&made[0]) != nil; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); b.node(&made[0]) != nil; time.Sleep(pause) {
 		err := b.Delete(t.Context(), &made[0])
 		if time.Now().After(deadline) {
-			t.Fatalf("it is not destroyed after two minutes: %v", err)
+			t.Fatalf("it is not destroyed in time: %v", err)
 		}
 	}
-	if b.node(&machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "control-" + cluster}}) == nil || b.node(owner) == nil {
-		t.Error("an instance is gone that bears no Machine's UID, or that is a Machine's")
+	for _, stays := range []string{"control-" + cluster, "theirs-" + cluster, "before-" + cluster, owner.Name} {
+		if b.node(&machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Name: stays}}) == nil {
+			t.Errorf("the instance %s is gone, which is a Machine's, or does not bear the UIDs of a Machine and of this installation", stays)
+		}
 	}
 
 	unfinished := b.machine() // as one whose deletion did not get through
@@ -181,5 +250,67 @@ func TestThePolicyDestroysAnInstanceThatBelongsToNobody(t *testing.T) {
 		if one.UID == unfinished.UID && one.DeletionTimestamp.IsZero() {
 			t.Error("a Machine that was made to destroy an instance is not deleted by the next inventory")
 		}
+	}
+}
+
+func TestTwoManagersOfOneClusterLeaveEachOthersInstances(t *testing.T) {
+	first, second := newBench(t), newBench(t)
+	cluster := first.namespace
+	for _, b := range []*bench{first, second} {
+		m := b.machine()
+		m.Labels[machinev1beta1.MachineClusterIDLabel] = cluster
+		b.bring(m)
+		if err := b.sync(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, b := range []*bench{first, second} {
+		pass := &orphans.Inventory{Orphans: b.orphans()}
+		pass.Policy = orphans.PolicyDelete
+		for range 3 {
+			if err := pass.Check(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			b.later(time.Hour)
+		}
+		if report := b.inventory(); len(report.Instances) != 1 || report.Instances[0].Installation == string(b.installation.UID()) {
+			t.Errorf("the inventory reports %+v, want the other manager's instance", report.Instances)
+		}
+		list := &machinev1beta1.MachineList{}
+		if err := b.client.List(t.Context(), list, client.InNamespace(b.namespace)); err != nil || len(list.Items) != 1 {
+			t.Errorf("there are %d Machines, %v; want none that is to destroy an instance of the other manager", len(list.Items), err)
+		}
+	}
+}
+
+func TestAForgedInventoryMakesNoInstanceOld(t *testing.T) {
+	b := newBench(t)
+	cluster := b.namespace
+	owner := b.machine()
+	owner.Labels[machinev1beta1.MachineClusterIDLabel] = cluster
+	b.bring(owner)
+	left := b.foreignNode("left-"+cluster, cluster, "6a2c1f3e-9e0b-4a53-8ae1-6d6d9d6c1c11", b.installation.UID())
+	forged, err := json.Marshal(lifecycle.InventoryReport{Instances: []lifecycle.OrphanedInstance{
+		{ListedInstance: lifecycle.ListedInstance{ProviderID: left}, FirstSeen: b.clock.Now().Add(-48 * time.Hour), Orphaned: true},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pass := &orphans.Inventory{Orphans: b.orphans()}
+	pass.Policy = orphans.PolicyDelete
+	if err := b.client.Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: lifecycle.InventoryConfigMap}, Data: map[string]string{lifecycle.InventoryKey: string(forged)},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := pass.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if report := b.inventory(); len(report.Instances) != 1 || !report.Instances[0].FirstSeen.Equal(report.Checked) {
+		t.Errorf("the inventory reports %+v, want one instance that is first seen now", report.Instances)
+	}
+	list := &machinev1beta1.MachineList{}
+	if err := b.client.List(t.Context(), list, client.InNamespace(b.namespace)); err != nil || len(list.Items) != 1 {
+		t.Errorf("there are %d Machines, %v; want none that is to destroy an instance", len(list.Items), err)
 	}
 }

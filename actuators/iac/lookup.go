@@ -1,7 +1,6 @@
 package iac
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,35 +12,28 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// foreignError says that a lookup found an instance of another owner.
-type foreignError struct{ address, uid string }
-
-// Error implements error.
-func (e *foreignError) Error() string {
-	return fmt.Sprintf("an instance is there already that does not belong to this Machine: what the lookup found for %s nowhere has the Machine's UID %s; "+
-		"remove it, or rename the Machine", e.address, e.uid)
-}
-
-// lookUp imports what an abandoned run may have made into the state. It returns false when there is nothing, and an *undecidedError while it is too
-// early to say so. An instance of another owner prevents a create; a destroy leaves it alone.
+// lookUp imports what an abandoned run may have created. It returns false if nothing exists, and an
+// *undecidedError while it is too early to tell. An instance of another owner blocks a create; a
+// destroy leaves it alone.
 func (t *task) lookUp(ctx context.Context) (found bool, err error) {
 	err = t.inWorkspace(ctx, t.search(), func(workspace runner.Workspace) error {
 		report, err := workspace.Plan(ctx)
 		if err != nil {
 			if why := t.wanted.Incomplete; why != nil && failure.ClassOf(err) == failure.InvalidConfiguration {
-				return why // the module demands what it lacks
+				return why // the module requires missing inputs
 			}
 			if !runner.IsNotFound(err, t.wanted.Module, t.search()) {
-				return err
+				return t.lookupFailed(err)
 			}
 			return t.notFoundCounts()
 		}
 		if report.Planned.Import > 0 {
 			err := t.checkOwner(ctx, workspace)
-			if _, other := errors.AsType[*foreignError](err); other && t.decision.Operation == runs.Destroy {
+			if _, other := errors.AsType[*module.ForeignError](err); other && t.decision.Operation == runs.Destroy {
 				return t.notFoundCounts()
 			}
 			if err != nil {
@@ -51,22 +43,38 @@ func (t *task) lookUp(ctx context.Context) (found bool, err error) {
 		found, err = t.importFound(ctx, workspace, report)
 		return err
 	})
+	if t.lookedUp {
+		t.actuator.searched.Store(t.uid, true)
+	}
 	return found, err
 }
 
-// importFound applies the plan of a lookup. Where that finds no instance, the plan makes one: a create may do that once the lookup counts, and a
-// destroy where something that belongs to an instance was found, since nothing else brings that into the state.
-func (t *task) importFound(ctx context.Context, workspace runner.Workspace, report *engine.Report) (found bool, err error) {
+// lookupFailed says what the run was doing, and how to go on without the lookup: credentials that
+// were never valid may never become so.
+func (t *task) lookupFailed(err error) error {
+	run := t.facts.AbandonedRun()
+	if run == "" || t.facts.Adopted() {
+		return err
+	}
+	return reporting.LookupFailed(t.machine, run, err)
+}
+
+// importFound applies the plan of a lookup. If the lookup found no instance, the plan creates one.
+// A create may apply it once the "not found" is reliable. A destroy applies it if a resource
+// attached to an instance was found, since nothing else brings that into the state.
+func (t *task) importFound(ctx context.Context, workspace runner.Workspace,
+	report *engine.Report) (found bool, err error) {
 	instance := slices.ContainsFunc(report.Changes, func(c engine.Change) bool { return c.Import && c.Instance() })
 	if why := t.wanted.Incomplete; why != nil && report.Planned.Import > 0 && lifecycle.CheckAdoption(report, nil) != "" {
-		return false, why // what was found lacks something, which would be made without user data
+		return false, why // a part of the instance is missing and would be created without user data
 	}
 	if !instance {
 		if err := t.notFoundCounts(); err != nil {
 			return false, err
 		}
 		operation := t.decision.Operation
-		if operation == runs.Update || t.wanted.Incomplete != nil && operation != runs.Destroy || operation == runs.Destroy && report.Planned.Import == 0 {
+		if operation == runs.Update || t.wanted.Incomplete != nil && operation != runs.Destroy ||
+			operation == runs.Destroy && report.Planned.Import == 0 {
 			return false, nil
 		}
 	}
@@ -78,18 +86,20 @@ func (t *task) importFound(ctx context.Context, workspace runner.Workspace, repo
 	return err == nil, err
 }
 
-// notFoundCounts returns nil when a lookup that found no instance counts: what the abandoned run asked for has had the time to appear.
+// notFoundCounts returns nil once a "not found" is reliable, because the abandoned run's requests
+// have had time to take effect.
 func (t *task) notFoundCounts() error {
 	until := t.intent.Died.Add(t.wanted.Module.Settle())
 	if t.intent.Abandoned == "" || !t.actuator.clock.Now().Before(until) {
 		t.lookedUp = true
 		return nil
 	}
-	return &undecidedError{until: until, text: fmt.Sprintf("the lookup finds nothing of run %s, whose requests may still be carried out", t.intent.Abandoned)}
+	return &undecidedError{until: until,
+		text: fmt.Sprintf("the lookup found nothing from run %s, whose requests may still take effect", t.intent.Abandoned)}
 }
 
-// checkOwner refuses a plan that would take over an object that bears no sign of the Machine: a lookup by name may find another's, and
-// a destroy would then remove it.
+// checkOwner refuses a plan that would import another owner's object. A lookup by name may find
+// one, and a destroy would then remove it.
 func (t *task) checkOwner(ctx context.Context, workspace runner.Workspace) error {
 	planned, err := workspace.Planned(ctx)
 	if err != nil {
@@ -99,16 +109,33 @@ func (t *task) checkOwner(ctx context.Context, workspace runner.Workspace) error
 		_, err := t.proveIdentity(planned)
 		return err
 	}
-	uid := t.identityUID()
-	for address, object := range planned.Imported {
-		if !bytes.Contains(object, []byte(uid)) {
-			return &foreignError{address: address, uid: string(uid)}
-		}
+	known, err := t.facts.Objects()
+	if err != nil {
+		return err
+	}
+	uid := string(t.identityUID())
+	if err := t.wanted.Module.Identities().Check(planned.Imported, known, uid); err != nil {
+		return fmt.Errorf("an instance of another owner is in the way: %w, but this Machine has the UID %s; leave that "+
+			"instance to its owner, delete this Machine, and create one with another name", err, uid)
 	}
 	return nil
 }
 
-// checkPlace refuses a run in another place than the instance was made in: what it finds there, or does not find, says nothing of the instance.
+// checkState refuses a run with another Machine's state: a destroy would remove that Machine's
+// instance.
+func (t *task) checkState() error {
+	if t.wanted == nil {
+		return nil
+	}
+	why, err := t.facts.OfAnother(t.wanted.Module.Identities(), t.uid)
+	if err != nil || why == "" {
+		return err
+	}
+	return reporting.StateOfAnother(why)
+}
+
+// checkPlace refuses a run in another place than the instance's: results from there say nothing
+// about the instance.
 func (t *task) checkPlace() error {
 	made := t.facts.Record.Place
 	if !t.facts.Stored && t.facts.Witness != nil {
@@ -126,7 +153,8 @@ func (t *task) checkPlace() error {
 	return reporting.OtherPlace(t.asked, t.facts, made.Diff(t.wanted.Place))
 }
 
-// undecidedError says that a run found nothing where an instance may be, and that it is too early to rely on it.
+// undecidedError says that nothing was found where an instance may exist, and that it is too early
+// to rely on that.
 type undecidedError struct {
 	until time.Time
 	text  string
@@ -134,5 +162,5 @@ type undecidedError struct {
 
 // Error implements error.
 func (e *undecidedError) Error() string {
-	return fmt.Sprintf("%s; it is looked for again after %s", e.text, e.until.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%s; next lookup at %s", e.text, e.until.UTC().Format(time.RFC3339))
 }

@@ -27,22 +27,31 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/modules"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
 func testClock() *clocktesting.FakePassiveClock {
 	return clocktesting.NewFakePassiveClock(time.Unix(1700000000, 0))
 }
 
-// changedModule loads the kubemark module with something added to its main.tf, and pieces of its files replaced, each old by new.
+// changedModule loads the kubemark module with something added to its main.tf, and pieces of its
+// files replaced, each old by new.
 func changedModule(t *testing.T, added string, replaced ...string) *module.Module {
 	t.Helper()
 	return changed(t, modules.FS, added, replaced...)
 }
 
-// changed returns the kubemark module or stack, with something added to its main.tf and each first of two pieces replaced by the second.
+// changed returns the kubemark module or stack, with something added to its main.tf and each first
+// of two pieces replaced by the second.
 func changed(t *testing.T, folders fs.FS, added string, replaced ...string) *module.Module {
 	t.Helper()
-	shipped, err := fs.Sub(folders, "kubemark")
+	return changedOf(t, folders, "kubemark", added, replaced...)
+}
+
+// changedOf returns any module or stack so.
+func changedOf(t *testing.T, folders fs.FS, name, added string, replaced ...string) *module.Module {
+	t.Helper()
+	shipped, err := fs.Sub(folders, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +96,7 @@ const madeBy = "example.com/made-by"
 func (b *bench) upgrade(loaded *module.Module, owner string) {
 	b.t.Helper()
 	b.loaded = []*module.Module{loaded}
-	b.start(b.t.TempDir(), owner)
+	b.start(shortdir.New(b.t), owner)
 }
 
 // record returns what is recorded of a Machine's state.
@@ -111,14 +120,14 @@ func conditionOf(machine *machinev1beta1.Machine, name string) metav1.Condition 
 func (b *bench) checked(machine *machinev1beta1.Machine) record.DriftCheck {
 	b.t.Helper()
 	b.clock.SetTime(b.clock.Now().Add(2 * time.Hour))
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(patience)
 	for time.Now().Before(deadline) {
 		_ = b.Update(b.t.Context(), machine)
 		found := b.record(machine).Check
 		if _, held := b.pool.Status(machine.UID); !held && found != nil && found.At.Equal(b.clock.Now().UTC()) {
 			return *found
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(pause)
 	}
 	b.t.Fatal("no drift check was made")
 	return record.DriftCheck{}
@@ -233,10 +242,10 @@ func TestAMachineThatCannotGetTheCurrentModuleGoesOnWithItsOwn(t *testing.T) {
 	if err := b.drive(b.Update, machine); !isReason(err, machinev1beta1.UnsupportedChangeMachineError) {
 		t.Errorf("Update of the zone: %v, want UnsupportedChange of the module", err)
 	}
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(patience)
 	for b.node(machine).Labels[corev1.LabelTopologyZone] != "zone-b" && time.Now().Before(deadline) {
 		_ = b.Update(t.Context(), machine)
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(pause)
 	}
 	after := b.node(machine)
 	if after.UID != before.UID || after.Labels[corev1.LabelTopologyZone] != "zone-b" {
@@ -256,8 +265,8 @@ func TestAnApplyOfANewerModuleThatFailsHasItRecorded(t *testing.T) {
 	b.upgrade(broken, "owner-2")
 	_ = b.Update(t.Context(), machine) // once: the provider takes what it has sent for what there is, so that a second try finds nothing to change
 	events := b.warnings()
-	for deadline := time.Now().Add(time.Minute); len(events) == 0 && time.Now().Before(deadline); events = b.warnings() {
-		time.Sleep(20 * time.Millisecond)
+	for deadline := time.Now().Add(patience); len(events) == 0 && time.Now().Before(deadline); events = b.warnings() {
+		time.Sleep(pause)
 	}
 	if len(events) == 0 || !strings.Contains(events[0], "FailedUpdate") || !strings.Contains(events[0], madeBy) {
 		t.Fatalf("events %q, want the API server's refusal", events)
@@ -287,7 +296,8 @@ func TestWhatIsHalfMadeIsFinishedWithWhatBeganIt(t *testing.T) {
 	}
 }
 
-// crash leaves a Machine as a manager does that is killed after its engine has made the instance, before the state was saved.
+// crash leaves a Machine as a manager does that is killed after its engine has made the instance,
+// before the state was saved.
 func (b *bench) crash(machine *machinev1beta1.Machine, made *module.Module) {
 	b.t.Helper()
 	key := state.KeyFor(machine.Namespace, machine.UID)
@@ -368,7 +378,7 @@ func TestAHeldMachineCostsNoMoreReadsThanAnother(t *testing.T) {
 		}
 		return reads.Load() - before
 	}
-	b.start(t.TempDir(), "owner-2")
+	b.start(shortdir.New(t), "owner-2")
 	settled := cost()
 	b.upgrade(labelling(t, "newer"), "owner-3")
 	if held := cost(); held != settled || settled == 0 {
@@ -388,7 +398,7 @@ func TestModulesAreStoredForStatesFromBefore(t *testing.T) {
 	if err := b.client.Delete(t.Context(), stored); err != nil {
 		t.Fatalf("the module was not stored before the create: %v", err)
 	}
-	b.start(t.TempDir(), "owner-2")
+	b.start(shortdir.New(t), "owner-2")
 	if _, err := b.orphans().Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -415,7 +425,7 @@ func TestModulesAreStoredForStatesFromBefore(t *testing.T) {
 		}
 		b.clock.SetTime(b.clock.Now().Add(2 * time.Hour))
 	}
-	b.start(t.TempDir(), "owner-4") // which remembers nothing
+	b.start(shortdir.New(t), "owner-4") // which remembers nothing
 	if _, err := b.modules.Load(t.Context(), b.namespace, digest); !store.IsMissing(err) {
 		t.Errorf("the module that nothing needs any more: %v, want it gone", err)
 	}

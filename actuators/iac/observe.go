@@ -15,20 +15,21 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// observation is what a verb has observed of a Machine, and what it publishes.
+// observation is what a verb has observed of a Machine, and what it will publish.
 type observation struct {
 	asked   runs.Operation
 	machine *machinev1beta1.Machine
 	facts   *lifecycle.Facts
-	// status is the provider status, decoded once; before is what it was.
+	// status is the decoded provider status; before is its previous value.
 	status, before v1alpha1.TerraformMachineProviderStatus
-	// outputs are those of an instance that is to be updated; nil otherwise.
+	// outputs are the outputs of an instance to be updated, or nil.
 	outputs *lifecycle.Outputs
-	// waiting says that an address is waited for, and that nothing else is decided meanwhile; nil otherwise.
+	// waiting is the error while an address is pending, which blocks other decisions; nil
+	// otherwise.
 	waiting error
-	// claims says that the Machine takes addresses from pools.
+	// claims reports whether the Machine takes addresses from pools.
 	claims bool
-	// choice is the desired state, choiceErr why there is none.
+	// choice is the desired state; choiceErr says why there is none.
 	choice    desired.Choice
 	choiceErr error
 }
@@ -40,8 +41,9 @@ func newObservation(asked runs.Operation, machine *machinev1beta1.Machine, f *li
 	return o
 }
 
-// observe reads what there is of a Machine, and what it asks for.
-func (a *Actuator) observe(ctx context.Context, machine *machinev1beta1.Machine, asked runs.Operation) (*observation, error) {
+// observe reads the facts about a Machine and its desired state.
+func (a *Actuator) observe(ctx context.Context, machine *machinev1beta1.Machine,
+	asked runs.Operation) (*observation, error) {
 	f, err := a.facts(ctx, machine)
 	if err != nil {
 		return nil, err
@@ -51,7 +53,7 @@ func (a *Actuator) observe(ctx context.Context, machine *machinev1beta1.Machine,
 		if o.outputs, err = f.Outputs(); err != nil {
 			return nil, actuators.UpdateFailed("%s", err.Error())
 		}
-		o.status.Run = nil // until one is found to be in progress
+		o.status.Run = nil // set again if a run is in progress
 	}
 	if o.waiting = a.claimAddresses(ctx, o); o.waiting == nil {
 		o.choice, o.choiceErr = a.choose(ctx, o.machine, f, asked)
@@ -59,7 +61,8 @@ func (a *Actuator) observe(ctx context.Context, machine *machinev1beta1.Machine,
 	return o, nil
 }
 
-// facts reads the facts about a Machine, its run first: one that ends meanwhile would else be over beside a state from before its end.
+// facts reads the facts about a Machine. It reads the run first: if the run ended in between, its
+// outcome would be paired with a state from before its end.
 func (a *Actuator) facts(ctx context.Context, machine *machinev1beta1.Machine) (*lifecycle.Facts, error) {
 	if f, handed := actuators.Handed[*lifecycle.Facts](ctx, machine.UID); handed {
 		return f, nil
@@ -75,8 +78,9 @@ func (a *Actuator) facts(ctx context.Context, machine *machinev1beta1.Machine) (
 	return f, nil
 }
 
-// choose returns the desired state of a Machine for an operation, with errors of the Machine API.
-func (a *Actuator) choose(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, operation runs.Operation) (desired.Choice, error) {
+// choose returns a Machine's desired state for an operation. Its errors are Machine API errors.
+func (a *Actuator) choose(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts,
+	operation runs.Operation) (desired.Choice, error) {
 	c, err := a.desired.Choose(ctx, machine, f, operation)
 	if failed := reporting.OfDesired(operation, err); failed != nil {
 		return c, failed
@@ -84,7 +88,7 @@ func (a *Actuator) choose(ctx context.Context, machine *machinev1beta1.Machine, 
 	return c, err
 }
 
-// target returns what the facts of an observation are compared with now.
+// target returns the target for an observation's facts at this time.
 func (a *Actuator) target(o *observation) lifecycle.Target {
 	addresses := o.machine.Status.Addresses
 	if o.outputs != nil && len(o.outputs.Addresses) > 0 {
@@ -93,14 +97,18 @@ func (a *Actuator) target(o *observation) lifecycle.Target {
 	now := a.clock.Now()
 	schedule := lifecycle.NewSchedule(o.machine, &o.status, addresses, a.interval).WithLook(a.looksAt(o))
 	t := lifecycle.Target{Now: now, Due: schedule.Due(o.facts, now)}
+	_, searched := a.searched.Load(o.machine.UID)
+	t.Search = !searched && o.machine.CreationTimestamp.Time.Before(a.leader.Began())
 	if s := o.choice.State; s != nil {
-		t.Fingerprint, t.Lookup, t.Settle = s.Fingerprint, len(s.Module.LookupFiles()) > 0, s.Module.Settle()
+		t.Fingerprint, t.Settle = s.Fingerprint, s.Module.Settle()
+		t.Lookup = len(s.Module.LookupFiles()) > 0 && s.Module.Identifies()
 		t.Adopt = len(s.Module.AdoptFiles()) > 0
 	}
 	return t
 }
 
-// readProviderStatus decodes the provider status. One that cannot be read is replaced: it is output.
+// readProviderStatus decodes the provider status. An unreadable one is replaced, since it is only
+// output.
 func readProviderStatus(machine *machinev1beta1.Machine) v1alpha1.TerraformMachineProviderStatus {
 	var status v1alpha1.TerraformMachineProviderStatus
 	if machine.Status.ProviderStatus == nil || json.Unmarshal(machine.Status.ProviderStatus.Raw, &status) != nil {

@@ -32,7 +32,8 @@ func (h held) Execute(ctx context.Context) error {
 
 func (held) Settle(_ context.Context, outcome error) error { return outcome }
 
-// A run that is over beside a state from before its end would look like one that got lost, and be made again.
+// A run that is over beside a state from before its end would look like one that got lost, and be
+// made again.
 func TestARunThatEndsWhileTheStateIsReadIsNotOverYet(t *testing.T) {
 	for _, operation := range []runs.Operation{runs.Create, runs.Destroy} {
 		t.Run(string(operation), func(t *testing.T) {

@@ -19,7 +19,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 	"github.com/machine-iac/machine-iac-operator/test/openstack"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
 const ignition = `{"ignition":{"version":"3.2.0"}}`
@@ -33,12 +35,13 @@ type cloud struct {
 
 func newCloud(t *testing.T) *cloud {
 	t.Helper()
+	long.Test(t)
 	parallel(t)
 	namespace, err := plane.Namespace(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cloud{Cloud: openstack.Start(), workDir: t.TempDir(), bench: &bench{
+	c := &cloud{Cloud: openstack.Start(), workDir: shortdir.New(t), bench: &bench{
 		t: t, client: plane.Client, namespace: namespace, clock: clocktesting.NewFakePassiveClock(time.Now()),
 	}}
 	t.Cleanup(c.Close)
@@ -91,7 +94,7 @@ func (c *cloud) check(machine *machinev1beta1.Machine) *record.DriftCheck {
 	c.t.Helper()
 	c.clock.SetTime(c.clock.Now().Add(2 * time.Hour))
 	now := c.clock.Now().UTC()
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pause) {
 		// An Update starts the check, and reports what one has found.
 		_ = c.Update(c.t.Context(), machine)
 		snapshot, err := c.store.Get(c.t.Context(), state.KeyFor(machine.Namespace, machine.UID))
@@ -106,7 +109,7 @@ func (c *cloud) check(machine *machinev1beta1.Machine) *record.DriftCheck {
 			return known.Check
 		}
 	}
-	c.t.Fatal("no drift check within two minutes")
+	c.t.Fatal("no drift check in time")
 	return nil
 }
 
@@ -167,7 +170,8 @@ func TestAServerFromCreateToDelete(t *testing.T) {
 	c.has(map[string]int{"servers": 0, "ports": 0, "trunks": 0, "volumes": 0, "server groups": 1})
 }
 
-// TestAServerOfADualStackNetworkHasOnePort has a network with a subnet of each family, and two server groups of one name.
+// TestAServerOfADualStackNetworkHasOnePort has a network with a subnet of each family, and two
+// server groups of one name.
 func TestAServerOfADualStackNetworkHasOnePort(t *testing.T) {
 	c := newCloud(t)
 	client, err := c.Login(t.Context())
@@ -227,14 +231,14 @@ func TestAServerGroupOfAnotherNameEndsTheMachine(t *testing.T) {
 // looksAsAskedFor compares a server, and what is published of it, with the Machine.
 func (c *cloud) looksAsAskedFor(machine *machinev1beta1.Machine, made *openstack.Server) {
 	c.t.Helper()
-	uid := string(machine.UID)
+	uid, installed := string(machine.UID), string(c.installation.UID())
 	want := &openstack.Server{
 		ID: made.ID, Created: made.Created, Name: machine.Name, Status: "ACTIVE", Flavor: "m1.xlarge", Image: openstack.Cluster + "-rhcos", UserData: ignition, Zone: "nova",
-		Metadata: map[string]string{"Name": openstack.Cluster + "-worker", "openshiftClusterID": openstack.Cluster, "machine-iac.io_machine-uid": uid},
+		Metadata: map[string]string{"Name": openstack.Cluster + "-worker", "openshiftClusterID": openstack.Cluster, "machine-iac.io_machine-uid": uid, "machine-iac.io_installation": installed},
 		Tags:     []string{"openshiftClusterID=" + openstack.Cluster, "cluster-api-provider-openstack", machine.Namespace + "-" + openstack.Cluster}, Group: openstack.Cluster + "-worker",
 		Ports: []openstack.Port{{
 			Name: machine.Name + "-0", Network: openstack.Cluster + "-openshift", Trunk: true, Others: []string{openstack.APIAddress, openstack.IngressAddress},
-			Description:    "Machine " + machine.Namespace + "/" + machine.Name + " " + uid,
+			Description:    "Installation " + installed + ", Machine " + machine.Namespace + "/" + machine.Name + " " + uid,
 			SecurityGroups: []string{openstack.Cluster + "-worker"},
 			Tags:           slices.Sorted(slices.Values([]string{"cluster-api-provider-openstack", "machine-uid=" + uid, "openshiftClusterID=" + openstack.Cluster, machine.Namespace + "-" + openstack.Cluster})),
 		}},
@@ -295,7 +299,8 @@ func TestAServerThatTheStateLostIsFoundWithAllThatBelongsToIt(t *testing.T) {
 	c.has(map[string]int{"servers": 0, "ports": 0, "trunks": 0, "volumes": 0, "server groups": 1})
 }
 
-// The provider forgets a port that it made where a request after that is refused, such as one of a login that ended meanwhile.
+// The provider forgets a port that it made where a request after that is refused, such as one of a
+// login that ended meanwhile.
 func TestAPortThatTheProviderMadeAndForgotIsFound(t *testing.T) {
 	c := newCloud(t)
 	machine := c.machine()
@@ -303,21 +308,45 @@ func TestAPortThatTheProviderMadeAndForgotIsFound(t *testing.T) {
 	refused := c.Obstruct(openstack.Obstacle{Refuse: true, Status: http.StatusUnauthorized, Times: 2, Match: func(r *http.Request) bool {
 		return r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/network/v2.0/ports/")
 	}})
-	for deadline := time.Now().Add(2 * time.Minute); refused.Met() < 2; time.Sleep(pause) {
+	for deadline := time.Now().Add(patience); refused.Met() < 2; time.Sleep(pause) {
 		if _ = c.Create(t.Context(), machine); time.Now().After(deadline) {
-			t.Fatal("no create has made a port within two minutes")
+			t.Fatal("no create has made a port in time")
 		}
 	}
-	c.clock.SetTime(c.clock.Now().Add(time.Hour))      // what was requested is carried out by now
-	if err := c.drive(c.Create, machine); err != nil { // of the run that was refused, where it has ended just now
-		c.clock.SetTime(c.clock.Now().Add(time.Hour))
+	for active(c.pool, machine.UID) { // when it ends is recorded: time must not pass before
+		time.Sleep(pause)
 	}
-	c.bring(machine)
+	c.later(time.Hour) // what was requested is carried out by now
+	c.settles(machine) // a verb that comes before the run is repeated reports how the last one failed
 	c.has(map[string]int{"servers": 1, "ports": 1, "trunks": 1, "volumes": 0, "server groups": 1})
 	if err := c.drive(c.bench.Delete, machine); err != nil {
 		t.Fatal(err)
 	}
 	c.has(map[string]int{"servers": 0, "ports": 0, "trunks": 0, "volumes": 0, "server groups": 1})
+}
+
+// TestAServerOutlivesWhatItWasMadeOf removes image, flavor, networks and groups, or gives them
+// other names.
+func TestAServerOutlivesWhatItWasMadeOf(t *testing.T) {
+	c := newCloud(t)
+	machine := c.machine(withVolumes)
+	c.bring(machine)
+	c.RemoveSources()
+	if found := c.check(machine); found.Result != record.DriftNone {
+		t.Errorf("without its image a check finds %s: %s", found.Result, found.Summary)
+	}
+	wanted := machine.Spec.ProviderSpec.Value
+	machine.Spec.ProviderSpec.Value = c.machine(withVolumes, func(spec map[string]any) { spec["configDrive"] = true }).Spec.ProviderSpec.Value
+	if err := c.drive(c.Update, machine); !isReason(err, machinev1beta1.UnsupportedChangeMachineError) {
+		t.Errorf("Update with a config drive: %v, want UnsupportedChange", err)
+	}
+	machine.Spec.ProviderSpec.Value = wanted
+	if !c.Cloud.Delete(machine.Name) {
+		t.Fatal("there is no server to delete")
+	}
+	if found := c.check(machine); found.Result != record.DriftMissing {
+		t.Errorf("without the server a check finds %s: %s; want it to miss the instance", found.Result, found.Summary)
+	}
 }
 
 func TestAServerThatWasDeletedIsMissed(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/modules"
@@ -47,7 +48,7 @@ func optionalOutputsArePublished(t *testing.T, b *bench) {
 			t.Errorf("%s has the labels %v, want %s", where, labels, labelInterruptible)
 		}
 	}
-	if got := conditionOf(machine, outlivesMachine); got.Status != metav1.ConditionTrue || !strings.HasSuffix(got.Message, ": "+stays) {
+	if got := conditionOf(machine, reporting.OutlivesMachine); got.Status != metav1.ConditionTrue || !strings.HasSuffix(got.Message, ": "+stays) {
 		t.Errorf("the condition is %+v, want it to name %s", got, stays)
 	}
 	starts := b.starts()
@@ -58,7 +59,7 @@ func optionalOutputsArePublished(t *testing.T, b *bench) {
 	if err := b.drive(b.Delete, machine); err != nil {
 		t.Fatal(err)
 	}
-	want := "Normal OutlivesMachine Deleted the instance; this stays, as the providerSpec asks for: " + stays
+	want := "Normal OutlivesMachine Deleted the instance; kept as the providerSpec requests: " + stays
 	if sent := b.sent("OutlivesMachine"); len(sent) != 1 || sent[0] != want {
 		t.Errorf("sent %q, want %q", sent, want)
 	}
@@ -71,7 +72,7 @@ func TestAMachineWithoutOptionalOutputsHasNoneOfTheirSigns(t *testing.T) {
 	if _, there := machine.Labels[labelInterruptible]; there || machine.Spec.Labels != nil {
 		t.Errorf("the labels are %v and %v", machine.Labels, machine.Spec.Labels)
 	}
-	if got := conditionOf(machine, outlivesMachine); got.Type != "" {
+	if got := conditionOf(machine, reporting.OutlivesMachine); got.Type != "" {
 		t.Errorf("there is a condition %+v", got)
 	}
 }

@@ -51,7 +51,7 @@ func (b *bench) orphaned(machine *machinev1beta1.Machine) record.Orphan {
 // passes passes over the states until something is as wanted.
 func (b *bench) passes(pass *orphans.Orphans, wanted func() bool) {
 	b.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(pause) {
 		if _, err := pass.Check(b.t.Context()); err != nil {
 			b.t.Fatal(err)
 		}
@@ -80,10 +80,7 @@ func (b *bench) sent(text string) []string {
 }
 
 func TestAStateWithoutItsMachineIsDestroyedOnRequest(t *testing.T) {
-	eachEngine(t, aStateWithoutItsMachineIsDestroyedOnRequest)
-}
-
-func aStateWithoutItsMachineIsDestroyedOnRequest(t *testing.T, b *bench) {
+	b := newBench(t)
 	machine := b.machine()
 	machine.OwnerReferences = []metav1.OwnerReference{{APIVersion: "machine.openshift.io/v1beta1", Kind: "MachineSet", Name: "workers", UID: "u", Controller: ptr.To(true)}}
 	b.bring(machine)
@@ -131,8 +128,10 @@ func TestWhatIsRequestedOfAStateWithItsMachineIsDropped(t *testing.T) {
 	}
 }
 
-// The instance of a state whose Machine is gone may be that of a Machine that was restored from a backup, or copied.
+// The instance of a state whose Machine is gone may be that of a Machine that was restored from a
+// backup, or copied.
 func TestAClaimedStateIsKept(t *testing.T) {
+	parallel(t)
 	for name, names := range map[string]func(anew, gone *machinev1beta1.Machine){
 		"by its witness":     func(anew, _ *machinev1beta1.Machine) { anew.Spec.ProviderID = nil },
 		"by its provider ID": func(anew, _ *machinev1beta1.Machine) { delete(anew.Annotations, record.WitnessAnnotation) },
@@ -217,7 +216,8 @@ func TestADestroyThatHadBegunIsRepeated(t *testing.T) {
 	}
 }
 
-// With the policy for it, a state is destroyed that was without its Machine for the grace period, in passes before and after.
+// With the policy for it, a state is destroyed that was without its Machine for the grace period,
+// in passes before and after.
 func TestThePolicyDestroysAfterTheGracePeriod(t *testing.T) {
 	b := newBench(t)
 	machine := b.machine()

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
-	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,61 +13,47 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// ownersLifetime is how long the owners of instances are remembered: every Machine of a namespace that is adopted asks for them.
-const ownersLifetime = 30 * time.Second
-
-// instanceOwners are the Machines and states of a namespace by the provider ID of their instance.
+// instanceOwners maps provider IDs to the Machines and states of a namespace.
 type instanceOwners struct {
-	mu     sync.Mutex
-	listed map[string]ownersList
-}
-
-type ownersList struct {
-	at time.Time
-	// machines are the names of Machines, by provider ID and UID.
+	// machines are the names of Machines by provider ID and UID.
 	machines map[string]map[types.UID]string
-	// states are the names of Machines that are gone, whose state has the instance, by provider ID.
+	// states are the names of deleted Machines whose state has the instance, by provider ID.
 	states map[string]string
 }
 
-// checkOtherOwners refuses to adopt an instance that another Machine names, or the state of a Machine that is gone. A Machine that is created
-// after the list was read refuses for its part.
+// checkOtherOwners refuses to adopt an instance that another Machine, or a deleted Machine's state,
+// refers to. A Machine created after the list was read refuses on its own.
 func (t *task) checkOtherOwners(ctx context.Context, providerID string) error {
 	if providerID == "" {
 		return nil
 	}
-	list, err := t.actuator.ownersIn(ctx, t.key.Namespace, t.machine.CreationTimestamp.Time)
+	list, err := t.actuator.ownersIn(ctx, t.key.Namespace)
 	if err != nil {
 		return err
 	}
 	for uid, name := range list.machines[providerID] {
 		if uid != t.uid {
-			return &refusedAdoption{why: fmt.Sprintf("the Machines %s and %s both name the instance %s; remove the providerID of the one that it does not belong to, or delete that one "+
+			return &refusedAdoption{why: fmt.Sprintf("Machines %s and %s both refer to instance %s; remove the providerID of "+
+				"the one that does not own it, or delete that one "+
 				"after removing its finalizer", t.key.Name, name, providerID)}
 		}
 	}
 	if name, known := list.states[providerID]; known {
-		return &refusedAdoption{why: fmt.Sprintf("the state of the Machine %s, which is gone, has the instance %s; see kubectl machine orphans", name, providerID)}
+		return &refusedAdoption{why: fmt.Sprintf("the state of the deleted Machine %s has instance %s; see kubectl "+
+			"machine orphans", name, providerID)}
 	}
 	return nil
 }
 
-// ownersIn returns the owners of instances in a namespace, as they were read after a time.
-func (a *Actuator) ownersIn(ctx context.Context, namespace string, after time.Time) (ownersList, error) {
-	a.owners.mu.Lock()
-	defer a.owners.mu.Unlock()
-	now := a.clock.Now()
-	if list, known := a.owners.listed[namespace]; known && now.Sub(list.at) < ownersLifetime && list.at.After(after.Add(time.Second)) {
-		return list, nil
-	}
-	list := ownersList{at: now, machines: map[string]map[types.UID]string{}, states: map[string]string{}}
+func (a *Actuator) ownersIn(ctx context.Context, namespace string) (instanceOwners, error) {
+	list := instanceOwners{machines: map[string]map[types.UID]string{}, states: map[string]string{}}
 	heads, err := a.store.List(ctx, namespace)
 	if err != nil {
-		return ownersList{}, err
+		return instanceOwners{}, err
 	}
 	machines := &machinev1beta1.MachineList{}
 	if err := a.client.List(ctx, machines, client.InNamespace(namespace)); err != nil {
-		return ownersList{}, fmt.Errorf("listing Machines: %w", err)
+		return instanceOwners{}, fmt.Errorf("listing Machines: %w", err)
 	}
 	known := map[state.Key]bool{}
 	for i := range machines.Items {
@@ -87,13 +71,9 @@ func (a *Actuator) ownersIn(ctx context.Context, namespace string, after time.Ti
 			continue
 		}
 		if err := a.addStateOwner(ctx, head, list.states); err != nil {
-			return ownersList{}, err
+			return instanceOwners{}, err
 		}
 	}
-	if a.owners.listed == nil {
-		a.owners.listed = map[string]ownersList{}
-	}
-	a.owners.listed[namespace] = list
 	return list, nil
 }
 

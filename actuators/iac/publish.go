@@ -18,14 +18,10 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// Conditions in the provider status, beside that of reporting.
+// Conditions in the provider status, in addition to those of package reporting.
 const (
-	// moduleCurrent says whether the instance was made with the module as it is now.
+	// moduleCurrent reports whether the instance was created with the current module.
 	moduleCurrent = "ModuleCurrent"
-	// adoptedCondition says whether an instance that something else has made is adopted.
-	adoptedCondition = "Adopted"
-	// outlivesMachine names what stays when the Machine is deleted.
-	outlivesMachine = "OutlivesMachine"
 )
 
 // Labels and annotations of the Machine API that describe the instance.
@@ -37,20 +33,21 @@ const (
 	annotationInstanceState = "machine.openshift.io/instance-state"
 )
 
-// write encodes the provider status into the Machine, in memory, where it has changed.
+// write encodes the provider status into the Machine in memory, if it has changed.
 func (o *observation) write() {
-	o.status.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.TerraformMachineProviderStatusKind}
+	o.status.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(),
+		Kind: v1alpha1.TerraformMachineProviderStatusKind}
 	if equality.Semantic.DeepEqual(o.status, o.before) {
 		return
 	}
 	raw, err := json.Marshal(o.status)
 	if err != nil {
-		return // which its types rule out
+		return // cannot happen: the types guarantee it
 	}
 	o.machine.Status.ProviderStatus = &runtime.RawExtension{Raw: raw}
 }
 
-// publish writes what was observed, and what came of the verb, into the Machine, in memory.
+// publish writes the observation and the verb's outcome into the Machine in memory.
 func (a *Actuator) publish(o *observation, outcome error) {
 	if o.outputs != nil {
 		a.publishInstance(o)
@@ -66,17 +63,18 @@ func (a *Actuator) publish(o *observation, outcome error) {
 	o.write()
 }
 
-// publishFailure writes what hinders the operation. The last failure stays while the next try is in progress.
+// publishFailure records the error in status. It stays there until the next attempt finishes.
 func (o *observation) publishFailure(outcome error) {
 	if outcome == nil {
 		o.status.Failure = nil
 	}
 	if failed, ok := errors.AsType[*actuators.MachineError](outcome); ok {
-		o.status.Failure = &v1alpha1.FailureStatus{Operation: operations[o.asked], Class: cmp.Or(failed.Class, string(failed.Reason))}
+		o.status.Failure = &v1alpha1.FailureStatus{Operation: operations[o.asked],
+			Class: cmp.Or(failed.Class, string(failed.Reason))}
 	}
 }
 
-// publishInstance writes the outputs of the instance.
+// publishInstance publishes the outputs of the instance.
 func (a *Actuator) publishInstance(o *observation) {
 	machine, out := o.machine, o.outputs
 	if out.ProviderID != "" {
@@ -85,7 +83,8 @@ func (a *Actuator) publishInstance(o *observation) {
 	if len(out.Addresses) > 0 {
 		machine.Status.Addresses = out.Addresses
 	}
-	for label, value := range map[string]string{labelInstanceType: out.InstanceType, labelRegion: out.Region, labelZone: out.Zone} {
+	for label, value := range map[string]string{labelInstanceType: out.InstanceType, labelRegion: out.Region,
+		labelZone: out.Zone} {
 		if value != "" {
 			metav1.SetMetaDataLabel(&machine.ObjectMeta, label, value)
 		}
@@ -95,7 +94,7 @@ func (a *Actuator) publishInstance(o *observation) {
 		if machine.Spec.Labels == nil {
 			machine.Spec.Labels = map[string]string{}
 		}
-		machine.Spec.Labels[labelInterruptible] = "" // from where it gets to the Node
+		machine.Spec.Labels[labelInterruptible] = "" // copied to the Node from there
 	}
 	if out.InstanceState != "" {
 		metav1.SetMetaDataAnnotation(&machine.ObjectMeta, annotationInstanceState, out.InstanceState)
@@ -105,24 +104,14 @@ func (a *Actuator) publishInstance(o *observation) {
 	if second := o.facts.Record.SecondLook; second != nil {
 		o.status.SecondLookTime = seconds(*second)
 	}
-	a.publishCreation(o, metav1.ConditionTrue, machinev1beta1.MachineCreationSucceededConditionReason, "Machine successfully created")
-	a.publishOutlives(o)
+	a.publishCreation(o, metav1.ConditionTrue, machinev1beta1.MachineCreationSucceededConditionReason,
+		"Machine successfully created")
+	reporting.SetOutlivesMachine(&o.status.Conditions, o.outputs.Outlives, a.clock.Now())
+	reporting.SetProvidersChanged(&o.status.Conditions, o.facts.Record.Providers, a.clock.Now())
 	a.publishCheck(o)
 }
 
-// publishOutlives writes what stays when the Machine is deleted.
-func (a *Actuator) publishOutlives(o *observation) {
-	if len(o.outputs.Outlives) == 0 {
-		meta.RemoveStatusCondition(&o.status.Conditions, outlivesMachine)
-		return
-	}
-	meta.SetStatusCondition(&o.status.Conditions, metav1.Condition{
-		Type: outlivesMachine, Status: metav1.ConditionTrue, Reason: "AsRequested", Message: reporting.Outlives(o.outputs.Outlives),
-		LastTransitionTime: metav1.NewTime(a.clock.Now()),
-	})
-}
-
-// publishCreation writes whether there is an instance.
+// publishCreation publishes whether the instance exists.
 func (a *Actuator) publishCreation(o *observation, created metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&o.status.Conditions, metav1.Condition{
 		Type: string(machinev1beta1.MachineCreation), Status: created, Reason: reason, Message: message,
@@ -130,7 +119,7 @@ func (a *Actuator) publishCreation(o *observation, created metav1.ConditionStatu
 	})
 }
 
-// publishCheck writes what the last drift check found.
+// publishCheck publishes the last drift check.
 func (a *Actuator) publishCheck(o *observation) {
 	if check := o.facts.Record.Check; check != nil {
 		o.status.LastDriftCheckTime, o.status.LastDriftCheckRequest = seconds(check.At), check.Request
@@ -140,14 +129,15 @@ func (a *Actuator) publishCheck(o *observation) {
 	}
 }
 
-// publishModule writes how the Machine's pinned module stands to the current one.
+// publishModule publishes how the Machine's pinned module differs from the current one.
 func (a *Actuator) publishModule(o *observation) {
 	status := o.choice.Modules.Status(o.choice.Withheld)
 	if status == nil {
 		return
 	}
 	condition := metav1.Condition{
-		Type: moduleCurrent, Status: metav1.ConditionFalse, Reason: status.Reason, Message: status.Message, LastTransitionTime: metav1.NewTime(a.clock.Now()),
+		Type: moduleCurrent, Status: metav1.ConditionFalse, Reason: status.Reason, Message: status.Message,
+		LastTransitionTime: metav1.NewTime(a.clock.Now()),
 	}
 	if status.Reason == desired.ReasonCurrent {
 		condition.Status = metav1.ConditionTrue

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -23,10 +22,14 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
-// eachEngine runs a test with each engine. What is reported, recorded and refused is the same with all.
+// eachEngine runs a test with each engine. What is reported, recorded and refused is the same with
+// all.
 func eachEngine(t *testing.T, test func(t *testing.T, b *bench)) {
+	t.Helper()
+	parallel(t)
 	for _, name := range []v1alpha1.Engine{v1alpha1.EngineTerraform, v1alpha1.EnginePulumi} {
 		t.Run(string(name), func(t *testing.T) {
 			b := newBench(t)
@@ -53,18 +56,8 @@ func (b *bench) pulumi() *pulumi.Engine {
 	if err != nil {
 		b.t.Fatalf("%v; run 'make tools'", err)
 	}
-	// Plugins put sockets into it, whose paths are bounded.
-	dir, err := os.MkdirTemp("", "p")
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			b.t.Error(err)
-		}
-	})
 	engine, err := pulumi.New(pulumi.Options{
-		Binary: binary, WorkDir: dir, Plugins: repository(b.t, "bin", "pulumi-plugins"),
+		Binary: binary, WorkDir: shortdir.New(b.t), Plugins: repository(b.t, "bin", "pulumi-plugins"),
 		ProviderMirror: repository(b.t, "bin", "mirror"), Slots: 4, WaitDelay: 10 * time.Second, Environment: b.environment, Sandbox: b.confined(),
 	})
 	if err != nil {
@@ -73,7 +66,8 @@ func (b *bench) pulumi() *pulumi.Engine {
 	return engine
 }
 
-// pend leaves a Machine as a manager does that was killed while Pulumi made the instance: the checkpoint says that it had begun.
+// pend leaves a Machine as a manager does that was killed while Pulumi made the instance: the
+// checkpoint says that it had begun.
 func (b *bench) pend(machine *machinev1beta1.Machine) {
 	b.t.Helper()
 	key := state.KeyFor(machine.Namespace, machine.UID)
@@ -200,7 +194,7 @@ func TestWhatPulumiWasMakingAndIsNotThereKeepsNobodyFromDeleting(t *testing.T) {
 func TestAnInstanceStaysWithItsEngine(t *testing.T) {
 	b := newBench(t)
 	b.updates = desired.ModuleUpdatesInPlace
-	b.start(t.TempDir(), "owner-1")
+	b.start(shortdir.New(t), "owner-1")
 	machine := b.machine()
 	b.bring(machine)
 	before := b.node(machine)
@@ -208,7 +202,7 @@ func TestAnInstanceStaysWithItsEngine(t *testing.T) {
 	other := b.machine()
 	machine.Spec.ProviderSpec.Value = other.Spec.ProviderSpec.Value
 	err := b.drive(b.Update, machine)
-	if !isReason(err, machinev1beta1.UnsupportedChangeMachineError) || !strings.Contains(err.Error(), "was made with Terraform and stays with it") {
+	if !isReason(err, machinev1beta1.UnsupportedChangeMachineError) || !strings.Contains(err.Error(), "was created with Terraform and cannot change engines") {
 		t.Errorf("Update: %v, want an UnsupportedChange that names the engine", err)
 	}
 	if err := b.drive(b.Delete, machine); err != nil || b.node(machine) != nil {
@@ -219,9 +213,9 @@ func TestAnInstanceStaysWithItsEngine(t *testing.T) {
 func TestAMachineOfAnEngineThatIsNotThereSaysSo(t *testing.T) {
 	b := newBench(t)
 	b.uses, b.lacks = v1alpha1.EnginePulumi, v1alpha1.EnginePulumi
-	b.start(t.TempDir(), "owner-1")
+	b.start(shortdir.New(t), "owner-1")
 	err := b.drive(b.Create, b.machine())
-	if err == nil || !strings.Contains(err.Error(), "runs on Pulumi") || !strings.Contains(err.Error(), "--pulumi") || actuators.IsInvalidConfiguration(err) {
+	if err == nil || !strings.Contains(err.Error(), "needs Pulumi") || !strings.Contains(err.Error(), "--pulumi") || actuators.IsInvalidConfiguration(err) {
 		t.Errorf("Create: %v, want an error that is tried again and names the fix", err)
 	}
 }
@@ -256,7 +250,7 @@ func TestAKeyThatIsReplacedIsDoneWithAfterADriftCheck(t *testing.T) {
 	if b.keys, err = pulumikeys.New(b.client, pulumikeys.Options{Namespace: b.namespace}); err != nil {
 		t.Fatal(err)
 	}
-	b.start(t.TempDir(), "owner-1")
+	b.start(shortdir.New(t), "owner-1")
 	machine := b.machine(func(spec map[string]any) { spec["userDataSecret"] = map[string]any{"name": "user-data"} })
 	err = plane.Create(t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "user-data"}, Data: map[string][]byte{"userData": []byte("#cloud-config")},

@@ -7,6 +7,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
 // queue admits runs when it is closed.
@@ -35,14 +36,14 @@ func queuedBench(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t)
 	b.queue = &queue{open: make(chan struct{})}
-	b.start(t.TempDir(), "owner-2")
+	b.start(shortdir.New(t), "owner-2")
 	return b
 }
 
 func TestARunThatWaitsInTheClusterSaysSo(t *testing.T) {
 	b := queuedBench(t)
 	machine := b.machine()
-	b.poll(func() error { return b.Create(t.Context(), machine) }, "an engine run to create it has begun and waits: a queue of the cluster")
+	b.poll(func() error { return b.Create(t.Context(), machine) }, "create run waiting: a queue of the cluster")
 	if run := readProviderStatus(machine).Run; run == nil || run.WaitsFor != "a queue of the cluster" || run.Operation != v1alpha1.RunCreate {
 		t.Errorf("the provider status has the run %+v", run)
 	}
@@ -74,10 +75,10 @@ func TestADeletedMachineOfWhichSomethingMayBeThereIsLookedFor(t *testing.T) {
 	machine := b.machine()
 	b.bring(machine)
 	b.queue = &queue{open: make(chan struct{})}
-	b.start(t.TempDir(), "owner-2")
+	b.start(shortdir.New(t), "owner-2")
 	b.lose(machine, b.owner)
 	b.poll(func() error { return b.Create(t.Context(), machine) }, "a queue of the cluster")
-	b.poll(func() error { return b.Delete(t.Context(), machine) }, "an engine run to destroy it has begun and waits: a queue of the cluster")
+	b.poll(func() error { return b.Delete(t.Context(), machine) }, "destroy run waiting: a queue of the cluster")
 	if intent := b.record(machine).Intent; intent == nil || intent.AbandonedRun() == "" {
 		t.Errorf("the intent is %+v", intent)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// RecheckAfter implements actuators.Rechecker: the time until the next check, the next look at the instance, or the second look, and
-// soon where a claim of an address waits.
+// RecheckAfter implements actuators.Rechecker. It returns the time until the next check, look or
+// second look, or a short delay while an address claim is pending.
 func (a *Actuator) RecheckAfter(machine *machinev1beta1.Machine) time.Duration {
 	status := readProviderStatus(machine)
 	after := a.recheckAfter(machine, &status)
@@ -24,22 +24,26 @@ func (a *Actuator) RecheckAfter(machine *machinev1beta1.Machine) time.Duration {
 	return after
 }
 
-func (a *Actuator) recheckAfter(machine *machinev1beta1.Machine, status *v1alpha1.TerraformMachineProviderStatus) time.Duration {
-	next := lifecycle.NewSchedule(machine, status, machine.Status.Addresses, a.interval).WithLook(a.looks.Known(machine.UID)).Next(status)
+func (a *Actuator) recheckAfter(machine *machinev1beta1.Machine,
+	status *v1alpha1.TerraformMachineProviderStatus) time.Duration {
+	next := lifecycle.NewSchedule(machine, status, machine.Status.Addresses,
+		a.interval).WithLook(a.looks.Known(machine.UID)).Next(status)
 	if next.IsZero() {
 		return 0
 	}
 	return max(minRequeue, next.Sub(a.clock.Now()))
 }
 
-// maxUnchanged is for how long a Machine is said to be unchanged at most: a reconcile reads more than what is compared, such as the content of a stored module.
+// maxUnchanged bounds how long Unchanged may hold. A reconcile reads more than Unchanged compares,
+// such as a stored module's content.
 const maxUnchanged = time.Hour
 
-// remember keeps the basis of the decision that nothing is to be done about a Machine, for Unchanged. After any other decision, and where a decision depends on
-// more than the basis has, it drops what it kept.
+// remember keeps the basis of a no-op decision for Unchanged. It drops the basis after any other
+// decision, and if the decision depends on more than the basis covers.
 func (a *Actuator) remember(o *observation, d lifecycle.Decision, outcome error) {
 	check := o.facts.Record.Check
-	if outcome != nil || o.asked != runs.Update || d.Action != lifecycle.ActionDone || o.facts.Run != nil || o.claims || check != nil && check.Result != record.DriftNone {
+	if outcome != nil || o.asked != runs.Update || d.Action != lifecycle.ActionDone || o.facts.Run != nil || o.claims ||
+		check != nil && check.Result != record.DriftNone {
 		a.bases.Keep(o.machine.UID, nil, time.Time{})
 		return
 	}
@@ -51,12 +55,15 @@ func (a *Actuator) remember(o *observation, d lifecycle.Decision, outcome error)
 }
 
 // Unchanged implements actuators.UnchangedChecker.
-func (a *Actuator) Unchanged(ctx context.Context, machine *machinev1beta1.Machine) (after time.Duration, unchanged bool) {
+func (a *Actuator) Unchanged(ctx context.Context,
+	machine *machinev1beta1.Machine) (after time.Duration, unchanged bool) {
 	basis, until := a.bases.Kept(machine.UID)
 	_, run := a.pool.Status(machine.UID)
 	after = until.Sub(a.clock.Now())
-	// Nothing is read where something is due: it falls due on each of many Machines at another time, and a list of all states serves those only that ask together.
-	if basis == nil || after <= 0 || run || a.looks.Known(machine.UID).Missed() || !a.desired.Unchanged(ctx, machine, basis) {
+	// If something is due, nothing is read: due times differ between Machines, so a bulk read of
+	// states would serve only one.
+	if basis == nil || after <= 0 || run || a.looks.Known(machine.UID).Missed() ||
+		!a.desired.Unchanged(ctx, machine, basis) {
 		return 0, false
 	}
 	return after, true

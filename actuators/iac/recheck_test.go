@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
 // listsAnew has the versions of states listed anew.
@@ -78,7 +79,8 @@ func TestAMachineIsUnchangedWhileAllIsThatItWasDecidedFrom(t *testing.T) {
 	}
 }
 
-// A drift check falls due on thousands of Machines, each at its time: none of them may have all states listed.
+// A drift check falls due on thousands of Machines, each at its time: none of them may have all
+// states listed.
 func TestNothingIsReadOfAMachineForWhichSomethingIsDue(t *testing.T) {
 	b := newBench(t)
 	live, err := client.NewWithWatch(plane.Config, client.Options{Scheme: plane.Scheme})
@@ -96,7 +98,7 @@ func TestNothingIsReadOfAMachineForWhichSomethingIsDue(t *testing.T) {
 			return c.List(ctx, list, options...)
 		},
 	})
-	b.start(t.TempDir(), "owner-2")
+	b.start(shortdir.New(t), "owner-2")
 	b.listsAnew()
 	machine := b.machine()
 	b.bring(machine)

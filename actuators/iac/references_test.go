@@ -13,17 +13,19 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
 // hidden is in a Secret that Machines may not use, and may be shown nowhere.
 const hidden = "s3cr3t-of-another"
 
-// newLabelledBench has an actuator to which the label decides; the bench's credentials have none and are listed.
+// newLabelledBench has an actuator to which the label decides; the bench's credentials have none
+// and are listed.
 func newLabelledBench(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t)
 	b.policy = references.New(references.Labelled, "kubemark-credentials")
-	b.start(t.TempDir(), "owner-2")
+	b.start(shortdir.New(t), "owner-2")
 	return b
 }
 
@@ -37,7 +39,8 @@ func (b *bench) userData(name string, labels map[string]string) func(map[string]
 	return func(spec map[string]any) { spec["userDataSecret"] = map[string]any{"name": name} }
 }
 
-// label gives a Secret the label that lets Machines use it, and takes it away where the value is empty.
+// label gives a Secret the label that lets Machines use it, and takes it away where the value is
+// empty.
 func (b *bench) label(name, value string) {
 	b.t.Helper()
 	text := `"` + value + `"`
@@ -51,7 +54,8 @@ func (b *bench) label(name, value string) {
 	}
 }
 
-// refused fails the test unless a verb says that a Secret may not be used, in a way that a label heals.
+// refused fails the test unless a verb says that a Secret may not be used, in a way that a label
+// heals.
 func (b *bench) refused(err error, reason machinev1beta1.MachineStatusError, secret string) {
 	b.t.Helper()
 	if !isReason(err, reason) || actuators.IsInvalidConfiguration(err) || !strings.Contains(err.Error(), "the Secret "+secret+" may not be used") {
@@ -102,9 +106,11 @@ func TestStatesAreNoUserData(t *testing.T) {
 	}
 }
 
-// TestWhatAnInstanceWasMadeWithStaysUsable takes the label away from what an instance was made with. Nothing else is opened by that. A state that an
-// earlier version wrote has the fingerprint only.
+// TestWhatAnInstanceWasMadeWithStaysUsable takes the label away from what an instance was made
+// with. Nothing else is opened by that. A state that an earlier version wrote has the fingerprint
+// only.
 func TestWhatAnInstanceWasMadeWithStaysUsable(t *testing.T) {
+	parallel(t)
 	for name, forget := range map[string]bool{"recorded": false, "forgotten": true} {
 		t.Run(name, func(t *testing.T) {
 			b := newLabelledBench(t)

@@ -6,12 +6,13 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// report sends the events of an outcome and returns its typed error.
+// report sends an outcome's events and returns its typed error.
 func (t *task) report(outcome error) error {
 	_, open := errors.AsType[*undecidedError](outcome)
 	quiet := open || runs.Interrupted(outcome)
@@ -25,32 +26,38 @@ func (t *task) report(outcome error) error {
 		if !quiet {
 			reporting.Failure(t.actuator.recorder, t.actuator.metrics, t.decision.Operation, t.machine, outcome)
 		}
-		return reporting.AsMachineError(t.decision.Operation, t.requeueAfter(outcome))
+		err := reporting.AsMachineError(t.decision.Operation, t.requeueAfter(outcome))
+		if awaitsProvider(outcome) {
+			return runs.RetrySoon(err)
+		}
+		return err
 	}
 	t.reportSuccess()
 	return nil
 }
 
-// reportSuccess sends the event of what a run has done.
+// reportSuccess sends the event of a successful run.
 func (t *task) reportSuccess() {
 	recorder := t.actuator.recorder
 	switch {
 	case t.decision.Adopt && t.decision.Operation == runs.Update:
 		reporting.Adopted(t.machine, t.adoption != nil && len(t.adoption.Changes) > 0).Send(recorder)
 	case t.imported:
-		reporting.Succeeded(t.decision.Operation, t.machine, "Found the instance of run "+t.intent.Abandoned+" and took it into the state").Send(recorder)
+		reporting.Succeeded(t.decision.Operation, t.machine,
+			"Found the instance of run "+t.intent.Abandoned+" and imported it into the state").Send(recorder)
 	case t.decision.Operation == runs.Create:
 		reporting.Succeeded(runs.Create, t.machine, "Created the instance with module "+t.wanted.Module.Name()).Send(recorder)
 	case t.decision.Repair && t.changed:
 		reporting.DriftRepaired(t.machine).Send(recorder)
 	case t.changesModule:
-		reporting.Succeeded(runs.Update, t.machine, "Brought the instance to module "+t.wanted.Module.Reference()).Send(recorder)
+		reporting.Succeeded(runs.Update, t.machine,
+			"Brought the instance to module "+t.wanted.Module.Reference()).Send(recorder)
 	case t.changed:
 		reporting.Succeeded(runs.Update, t.machine, "Changed the instance in place").Send(recorder)
 	}
 }
 
-// reportLeftBehind sends the event of what stays after the instance was destroyed.
+// reportLeftBehind sends the event about what remains after the instance was destroyed.
 func (t *task) reportLeftBehind() {
 	if t.facts.State == nil {
 		return
@@ -60,7 +67,7 @@ func (t *task) reportLeftBehind() {
 	}
 }
 
-// requeueAfter makes an outcome that is undecided one that says when to try again.
+// requeueAfter converts an undecided outcome to an error with a retry time.
 func (t *task) requeueAfter(outcome error) error {
 	open, ok := errors.AsType[*undecidedError](outcome)
 	if !ok {
@@ -69,9 +76,9 @@ func (t *task) requeueAfter(outcome error) error {
 	return actuators.InProgress(max(minRequeue, open.until.Sub(t.actuator.clock.Now())), "%s", open.Error())
 }
 
-// reportDrift sends the event of what a drift check found, and counts it.
+// reportDrift counts a drift check and sends its event.
 func (t *task) reportDrift(outcome error) {
-	ignored := lifecycle.DriftOf(t.machine).Policy == v1alpha1.DriftIgnore // the check was made for something else
+	ignored := lifecycle.DriftOf(t.machine).Policy == v1alpha1.DriftIgnore // the check had another purpose
 	if t.found != nil && (t.found.Result == record.DriftMissing || t.found.Result == record.DriftChanged && !ignored) {
 		reporting.DriftFound(t.machine, *t.found).Send(t.actuator.recorder)
 	}
@@ -82,4 +89,15 @@ func (t *task) reportDrift(outcome error) {
 	if t.found != nil || outcome != nil {
 		t.actuator.metrics.Checked(engineOf(t.wanted), found)
 	}
+}
+
+// awaitsProvider reports whether a run failed before it started an engine, or because the provider
+// mirror lacks a provider. Someone may add it at any time. Any other initialization failure, such
+// as an error in the module, costs a process per attempt and gets the full backoff.
+func awaitsProvider(err error) bool {
+	failed, ok := errors.AsType[*failure.Error](err)
+	if !ok || failed.Op != failure.OpInit {
+		return false
+	}
+	return failure.LacksProvider(err) || failed.Class == failure.Unknown && len(failed.Diagnostics) == 0
 }

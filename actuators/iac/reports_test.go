@@ -134,20 +134,17 @@ func TestABadProviderSpecIsShownOnTheMachine(t *testing.T) {
 }
 
 func TestADriftCheckIsCounted(t *testing.T) {
-	eachEngine(t, aDriftCheckIsCounted)
-}
-
-func aDriftCheckIsCounted(t *testing.T, b *bench) {
+	b := newBench(t)
 	machine := b.machine()
 	b.bring(machine)
 	check := func(result string) {
 		t.Helper()
 		b.clock.SetTime(b.clock.Now().Add(2 * time.Hour))
 		series := "machine_iac_drift_checks_total{engine=" + reporting.EngineLabel(b.uses) + ",result=" + result + "}"
-		deadline := time.Now().Add(time.Minute)
+		deadline := time.Now().Add(patience)
 		for observe.Counters(t, b.metrics.Collectors()...)[series] == 0 && time.Now().Before(deadline) {
 			_ = b.Update(t.Context(), machine)
-			time.Sleep(20 * time.Millisecond)
+			time.Sleep(pause)
 		}
 		if got := observe.Counters(t, b.metrics.Collectors()...); got[series] != 1 {
 			t.Errorf("counted %v, want one of %s", got, series)
@@ -216,6 +213,7 @@ func TestTheExampleOfEveryModuleHasItsSize(t *testing.T) {
 }
 
 func TestCapacityIsTheModules(t *testing.T) {
+	parallel(t)
 	b := newBench(t)
 	for name, tc := range map[string]struct {
 		change  func(map[string]any)
@@ -225,7 +223,7 @@ func TestCapacityIsTheModules(t *testing.T) {
 		"what is stated":         {func(spec map[string]any) { spec["memory"], spec["architecture"] = "8Gi", "arm64" }, &actuators.Capacity{CPU: 4, MemoryMiB: 8192, Architecture: "arm64"}, ""},
 		"the module's defaults":  {func(spec map[string]any) { delete(spec, "cpu") }, &actuators.Capacity{CPU: 4, MemoryMiB: 16384, Architecture: "amd64"}, ""},
 		"a field's wrong type":   {func(spec map[string]any) { spec["cpu"] = []int{4} }, nil, "spec.providerSpec.value.cpu"},
-		"memory that is no size": {func(spec map[string]any) { spec["memory"] = "much" }, nil, "spec.providerSpec.value.memory: it cannot be read"},
+		"memory that is no size": {func(spec map[string]any) { spec["memory"] = "much" }, nil, "spec.providerSpec.value.memory: not a valid amount of memory"},
 		"a kind nobody knows":    {func(spec map[string]any) { spec["kind"] = "Nothing" }, nil, "KubemarkMachineProviderConfig"},
 	} {
 		t.Run(name, func(t *testing.T) {

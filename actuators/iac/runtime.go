@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// closeTimeout bounds how long the engine may take to close when everything has settled.
+// closeTimeout bounds how long closing the engines may take once all runs have settled.
 const closeTimeout = 30 * time.Second
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: only the leader runs engines.
 func (a *Actuator) NeedLeaderElection() bool { return true }
 
-// Start runs the actuator until ctx ends: the engines, the recovery of what was left behind, and the pool. When ctx ends, runs are
-// interrupted and saved before the engines are closed. It implements manager.Runnable.
+// Start implements manager.Runnable. It runs the engines, the recovery and the pool until ctx ends.
+// Runs are then interrupted and saved before the engines are closed.
 func (a *Actuator) Start(ctx context.Context) error {
 	for _, name := range a.engines() {
 		if err := a.runners[name].Start(ctx); err != nil {
-			return fmt.Errorf("starting what runs of %s need: %w", name, err)
+			return fmt.Errorf("starting the runner of %s: %w", name, err)
 		}
 	}
 	a.recovery.Find()

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
 // A file that credentials name by path must be named by --sandbox-read, and the error says so.
@@ -27,11 +29,11 @@ func TestAFileThatCredentialsNameNeedsTheFlag(t *testing.T) {
 	}
 	machine := c.machine(func(spec map[string]any) { spec["cloudsSecret"] = map[string]any{"name": named.Name} })
 	err := c.drive(c.Create, machine)
-	if want := "engines may not read " + file + ": name it, or its folder, by --sandbox-read"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "engines cannot read " + file + "; add the file or its folder to --sandbox-read"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Fatalf("Create: %v, want %q", err, want)
 	}
 	c.readable = []string{file}
-	c.start(t.TempDir(), "owner-1")
+	c.start(shortdir.New(t), "owner-1")
 	err = c.drive(c.Create, machine)
 	if err == nil || strings.Contains(err.Error(), "permission denied") || strings.Contains(err.Error(), "--sandbox-read") {
 		t.Errorf("Create: %v, want that the file is read and found to be no authority", err)

@@ -1,11 +1,11 @@
 package iac
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -17,17 +17,15 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// maxMessage bounds what is recorded of a failure.
-const maxMessage = 2 << 10
-
-// Settle implements runs.Task: a state that the engine could not save is saved, then one write clears intent and lock and records
-// the outcome. The intent stays where it is not known what the engine did.
+// Settle implements runs.Task. It saves a state that the engine failed to save. One write then
+// clears intent and lock and records the outcome. The intent remains if the engine's effects are
+// unknown.
 func (t *task) Settle(ctx context.Context, outcome error) error {
 	if errors.Is(outcome, runs.ErrAlone) {
 		return t.giveBack(ctx)
 	}
 	if err := t.save(ctx); err != nil {
-		return runs.NotSettled(fmt.Errorf("saving the state that the engine could not save: %w", errors.Join(err, outcome)))
+		return runs.NotSettled(fmt.Errorf("saving the state after the engine failed to: %w", errors.Join(err, outcome)))
 	}
 	if outcome == nil && (t.decision.Operation == runs.Destroy || t.absent) {
 		t.keepOutput(ctx)
@@ -53,14 +51,19 @@ func (t *task) Settle(ctx context.Context, outcome error) error {
 	return t.report(outcome)
 }
 
-// keepsInputs reports whether a run that succeeded has its inputs kept with the state. Those of a create are kept with its intent, and those of an
-// adoption too, but an earlier try may have had others.
+// keepsInputs reports whether a successful run stores its inputs with the state. Creates and
+// adoptions have stored them with the intent, but an adoption's earlier attempt may have had
+// others.
 func (t *task) keepsInputs() bool {
-	return t.decision.Operation == runs.Update && (!t.decision.Lookup || t.decision.Adopt) || t.facts.Inputs == nil && t.decision.Operation != runs.Create
+	if t.beside {
+		return false // the run used the stored inputs
+	}
+	return t.decision.Operation == runs.Update && (!t.decision.Lookup || t.decision.Adopt) || t.facts.Inputs == nil &&
+		t.decision.Operation != runs.Create
 }
 
-// save stores a state that the engine could not save. While that fails its workspace stays, and so do the lock and the intent: the Machine's
-// next run begins with saving it.
+// save stores a state that the engine failed to save. On failure the workspace, lock and intent
+// remain, and the Machine's next run saves the state first.
 func (t *task) save(ctx context.Context) error {
 	if t.unsaved == nil {
 		return nil
@@ -69,12 +72,13 @@ func (t *task) save(ctx context.Context) error {
 	if err := kept.Save(ctx); err != nil {
 		return errors.Join(err, kept.Keep(), t.actuator.recovery.Keep(t.wanted.Module.Engine(), t.uid))
 	}
-	t.unsaved = nil
+	t.unsaved, t.saved = nil, true
 	return kept.Close()
 }
 
-// deleteState deletes a state whose instance is destroyed, once the Machine says so too: a manager that dies between the two must not look for
-// the instance again. Should the state list resources still, it stays and the destroy has failed.
+// deleteState deletes the state of a destroyed instance after marking the Machine. In the other
+// order, a crash in between would trigger a lookup of the instance. If the state still lists
+// resources, it stays and the destroy fails.
 func (t *task) deleteState(ctx context.Context) error {
 	if err := t.markDestroyed(ctx); err != nil {
 		return t.releaseFailed(ctx, err)
@@ -85,39 +89,43 @@ func (t *task) deleteState(ctx context.Context) error {
 	switch {
 	case t.absent:
 		reporting.Succeeded(runs.Destroy, t.machine, "Deleted nothing: "+t.adoption.Refused).Send(t.actuator.recorder)
-	case t.facts.HasResources() || t.imported:
+	case t.facts.HasInstance() || t.facts.HalfMade() || t.imported:
 		reporting.Succeeded(runs.Destroy, t.machine, "Deleted the instance").Send(t.actuator.recorder)
+	case t.facts.HasResources():
+		reporting.Succeeded(runs.Destroy, t.machine, "Deleted what was created before the instance").Send(t.actuator.recorder)
 	}
 	t.reportLeftBehind()
 	return nil
 }
 
-// markDestroyed writes on the Machine that its instance is gone. A Machine without a witness has had none, unless it names one.
+// markDestroyed records on the Machine that its instance is gone. A Machine without a witness never
+// had one, unless it refers to one.
 func (t *task) markDestroyed(ctx context.Context) error {
 	if t.facts.Gone || t.facts.Witness == nil && !t.facts.Provisioned && !t.absent {
 		return nil
 	}
 	now := t.actuator.clock.Now().UTC()
-	w := record.Witness{UID: string(t.uid), Run: t.id, Since: now, Destroyed: &now}
+	w := record.Witness{Run: t.id, Since: now, Destroyed: &now}
 	err := t.actuator.writeWitness(ctx, t.machine, w)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // the Machine is gone, or another has its name
+		return nil // the Machine is gone or was replaced
 	}
 	return err
 }
 
-// releaseFailed gives the lock back after a destroy that could not be concluded.
+// releaseFailed releases the lock after a destroy that could not be concluded.
 func (t *task) releaseFailed(ctx context.Context, err error) error {
 	p := record.NewPatch()
 	p.SetLastRun(t.lastRun(err))
 	return reporting.Typed(runs.Destroy, errors.Join(err, t.session.Release(ctx, p.MetaPatch)))
 }
 
-// lastRun returns what to record of the run, for people.
+// lastRun returns the record of the run, for people.
 func (t *task) lastRun(outcome error) record.LastRun {
 	lock := t.session.Lock()
 	last := record.LastRun{
-		Operation: t.decision.Operation, Run: t.id, Began: lock.Since.UTC(), Ended: t.actuator.clock.Now().UTC(), Result: record.RunSucceeded, Reason: t.decision.Reason,
+		Operation: t.decision.Operation, Run: t.id, Began: lock.Since.UTC(), Ended: t.actuator.clock.Now().UTC(),
+		Result: record.RunSucceeded, Reason: t.decision.Reason,
 	}
 	switch _, open := errors.AsType[*undecidedError](outcome); {
 	case outcome == nil:
@@ -129,22 +137,20 @@ func (t *task) lastRun(outcome error) record.LastRun {
 	default:
 		last.Result = record.RunFailed
 	}
-	last.Message = strings.ToValidUTF8(reporting.Typed(t.decision.Operation, outcome).Message, "")
-	if len(last.Message) > maxMessage {
-		last.Message = strings.ToValidUTF8(last.Message[:maxMessage], "") + "..."
-	}
+	last.Message = reporting.Typed(t.decision.Operation, outcome).Message
 	return last
 }
 
-// patchFor returns what to record.
+// patchFor returns the record of the outcome.
 func (t *task) patchFor(outcome error) record.Patch {
 	p := record.NewPatch()
+	t.providers.Record(p, t.facts.Record.Providers, outcome == nil && t.decision.Operation != runs.Drift)
 	if t.decision.Operation == runs.Drift {
 		return t.patchForDrift(p, outcome)
 	}
 	t.settleIntent(p, outcome)
-	if outcome == nil {
-		p.SetApplied(t.wanted.Fingerprint, t.wanted.Module.Reference())
+	if outcome == nil && !t.beside {
+		p.SetApplied(cmp.Or(t.wanted.Renewed, t.wanted.Fingerprint), t.wanted.Module.Reference())
 		p.SetPlace(t.wanted.Place)
 	}
 	if outcome == nil && t.changesModule {
@@ -180,10 +186,14 @@ func (t *task) patchForDrift(p record.Patch, outcome error) record.Patch {
 	if outcome == nil && t.facts.Record.Place == nil {
 		p.SetPlace(t.wanted.Place)
 	}
+	if outcome == nil && t.wanted.Renewed != "" {
+		p.SetFingerprint(t.wanted.Renewed)
+	}
 	return p
 }
 
-// settleIntent clears the intent, or leaves it with what is known by now of the run that may have made an instance.
+// settleIntent clears the intent, or updates it with what is known about the run that may have
+// created an instance.
 func (t *task) settleIntent(p record.Patch, outcome error) {
 	if _, open := errors.AsType[*undecidedError](outcome); open && t.decision.Lookup {
 		left := *t.intent
@@ -196,14 +206,14 @@ func (t *task) settleIntent(p record.Patch, outcome error) {
 		return
 	}
 	if t.decision.Operation != runs.Create || !t.mayHaveMade(outcome) {
-		return // it has made nothing: what is recorded stays true
+		return // it created nothing, so the record stays true
 	}
 	left := *t.intent
 	left.Abandoned, left.Died, left.Looked = t.id, t.actuator.clock.Now().UTC(), false
 	p.SetIntent(left)
 }
 
-// setRefusalOrRepair records that a change was refused, so that it is not planned again and again, and the same of repairs.
+// setRefusalOrRepair records a refused change or repair, so that it is not planned again and again.
 func (t *task) setRefusalOrRepair(p record.Patch, outcome error) {
 	if outcome != nil && !reporting.IsRefused(outcome) {
 		return
@@ -224,8 +234,8 @@ func (t *task) setRefusalOrRepair(p record.Patch, outcome error) {
 	}
 }
 
-// mayHaveLeft reports whether a run that failed may have left something that the state lacks, or was to find out what an earlier run has left
-// and did not.
+// mayHaveLeft reports whether a failed run may have left something that the state lacks, or failed
+// to find out what an earlier run left.
 func (t *task) mayHaveLeft(outcome error) bool {
 	if outcome == nil {
 		return false
@@ -233,16 +243,17 @@ func (t *task) mayHaveLeft(outcome error) bool {
 	return t.mayHaveMade(outcome) || t.intent.Abandoned != "" && !t.lookedUp && !t.facts.ConfirmedAbsent()
 }
 
-// mayHaveMade reports whether the engine may have made something that the state lacks: it was killed, or it was interrupted or failed while
-// it made something, of which the response may be lost. A response that refuses is not lost.
+// mayHaveMade reports whether the engine may have created something that the state lacks: it was
+// killed, it left no readable state, or it lost a response because it was interrupted or failed
+// during a create. A refusal is a response.
 func (t *task) mayHaveMade(outcome error) bool {
-	if failure.ClassOf(outcome) == failure.Killed {
+	if class := failure.ClassOf(outcome); class == failure.Killed || class == failure.StateNotSaved && !t.saved {
 		return t.touched
 	}
 	return len(t.making) > 0 && !t.refused(outcome)
 }
 
-// refused reports whether each error of a run is the infrastructure's refusal to make something.
+// refused reports whether every error of a run is the infrastructure refusing to create something.
 func (t *task) refused(outcome error) bool {
 	failed, ok := errors.AsType[*failure.Error](outcome)
 	if !ok {
@@ -252,13 +263,15 @@ func (t *task) refused(outcome error) bool {
 		return t.refuses(failed.Class)
 	}
 	return !slices.ContainsFunc(failed.Diagnostics, func(one failure.Diagnostic) bool {
-		return !t.refuses(failure.Classify([]failure.Diagnostic{one}, t.wanted.Module.Final))
+		class := failure.Classify([]failure.Diagnostic{one}, t.wanted.Module.Final)
+		return (!t.refuses(class) || one.LostResponse()) && !t.wanted.Module.NothingMade(one.Text())
 	})
 }
 
-// refuses reports whether an error of a class says that nothing was made. Wrong credentials and too many requests may come in the way of a request
-// after the one that made something, and providers forget what they made when they fail then; this is looked up where it can be. Without a
-// lookup somebody would have to look, whenever a credential expires.
+// refuses reports whether an error class proves that nothing was created. Bad credentials or
+// throttling may hit a request after the one that created something, and providers forget their
+// creation then. With a lookup, such failures are looked up. Without one, an expired credential
+// would force people to search by hand.
 func (t *task) refuses(class failure.Class) bool {
 	switch class {
 	case failure.InvalidConfiguration, failure.Quota:
@@ -270,11 +283,12 @@ func (t *task) refuses(class failure.Class) bool {
 	}
 }
 
-// attachments returns the inputs of the run as they are stored with the state. Inputs that are too large are not stored, and older ones are removed.
+// attachments returns the run's inputs in stored form. Inputs that are too large are not stored,
+// and older ones are removed.
 func (t *task) attachments() state.Attachments {
 	packed, err := t.wanted.PackInputs()
 	if err != nil || packed == nil {
-		t.actuator.logger.Info("The inputs of a Machine are not kept with its state; it can be deleted only while its providerSpec can be used",
+		t.actuator.logger.Info("Not keeping a Machine's inputs with its state; deleting it will need a valid providerSpec",
 			"Machine", t.machine.Namespace+"/"+t.machine.Name, "error", err)
 		return state.Attachments{lifecycle.InputsAttachment: nil}
 	}

@@ -40,6 +40,7 @@ func TestDoubtful(t *testing.T) {
 		intent   *record.Intent
 		events   []engine.Event
 		touched  bool
+		saved    bool
 		lookedUp bool
 		noLookup bool
 		outcome  error
@@ -64,14 +65,19 @@ func TestDoubtful(t *testing.T) {
 		"a failed lookup leaves what it was to find out":        {intent: lost, outcome: &failure.Error{Class: failure.Transient}, want: true},
 		"a lookup that it is too early to believe does as well": {intent: lost, outcome: &undecidedError{}, want: true},
 		"a failure after a lookup that has found out is not":    {intent: lost, lookedUp: true, outcome: &failure.Error{Class: failure.Credentials}},
-		"a change that is refused is not":                       {outcome: actuators.UnsupportedChange("no")},
+		"an engine that left no readable state is, although it reported the instance as created": {
+			events:  []engine.Event{event(engine.EventStarted, instance), event(engine.EventCompleted, instance)},
+			touched: true, outcome: &failure.Error{Class: failure.StateNotSaved}, want: true,
+		},
+		"one whose state was saved in the end is not": {touched: true, saved: true, outcome: &failure.Error{Class: failure.StateNotSaved}},
+		"a change that is refused is not":             {outcome: actuators.UnsupportedChange("no")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			used := changedModule(t, "")
 			if tc.noLookup {
 				used = withoutLookup(t)
 			}
-			run := &task{intent: tc.intent, facts: &lifecycle.Facts{}, touched: tc.touched, lookedUp: tc.lookedUp, wanted: &desired.State{Module: used}}
+			run := &task{intent: tc.intent, facts: &lifecycle.Facts{}, touched: tc.touched, saved: tc.saved, lookedUp: tc.lookedUp, wanted: &desired.State{Module: used}}
 			if run.intent == nil {
 				run.intent = &record.Intent{}
 			}
@@ -90,6 +96,15 @@ func TestWhatARunLeavesOfItsIntent(t *testing.T) {
 	died := at.Add(-time.Hour)
 	lost := record.Record{Intent: &record.Intent{Operation: runs.Create, Run: "lost", Died: died}}
 	killed := &failure.Error{Class: failure.Killed}
+	refusing := changedModule(t, "", "    nothingMade:\n", "    nothingMade:\n      - 'it is refused'\n")
+	making := func(t *task) { t.touched, t.making = true, map[string]bool{"kubectl_manifest.this": true} }
+	said := func(summaries ...string) error {
+		failed := &failure.Error{Class: failure.Credentials}
+		for _, summary := range summaries {
+			failed.Diagnostics = append(failed.Diagnostics, failure.Diagnostic{Severity: failure.SeverityError, Summary: summary})
+		}
+		return failed
+	}
 	for name, tc := range map[string]struct {
 		record  record.Record
 		op      runs.Operation
@@ -97,7 +112,12 @@ func TestWhatARunLeavesOfItsIntent(t *testing.T) {
 		outcome error
 		want    *record.Intent // without run, since and reason; nil for none
 	}{
-		"a create that was killed may have made an instance":           {record.Record{}, runs.Create, func(t *task) { t.touched = true }, killed, &record.Intent{Operation: runs.Create, Abandoned: "this run", Died: at}},
+		"a create that was killed may have made an instance":      {record.Record{}, runs.Create, func(t *task) { t.touched = true }, killed, &record.Intent{Operation: runs.Create, Abandoned: "this run", Died: at}},
+		"a create that was not allowed may have":                  {record.Record{}, runs.Create, making, said("Access Denied"), &record.Intent{Operation: runs.Create, Abandoned: "this run", Died: at}},
+		"a create that was refused in the module's words has not": {record.Record{}, runs.Create, making, said("it is refused: Access Denied"), nil},
+		"a create whose response was lost, of a Machine called like a refusal, may have": {record.Record{}, runs.Create, making,
+			said(`m-overquota failed: Post "https://a": EOF`), &record.Intent{Operation: runs.Create, Abandoned: "this run", Died: at}},
+		"a create with another error besides may have":                 {record.Record{}, runs.Create, making, said("it is refused", "Access Denied"), &record.Intent{Operation: runs.Create, Abandoned: "this run", Died: at}},
 		"a create that failed cleanly has not":                         {record.Record{}, runs.Create, func(t *task) { t.touched = true }, errors.New("no"), nil},
 		"a lookup that found nothing too soon keeps the abandoned run": {lost, runs.Create, nil, &undecidedError{}, &record.Intent{Operation: runs.Create, Abandoned: "lost", Died: died, Looked: true}},
 		"a lookup that failed keeps it as well":                        {lost, runs.Create, nil, errors.New("no"), &record.Intent{Operation: runs.Create, Abandoned: "lost", Died: died}},
@@ -109,7 +129,7 @@ func TestWhatARunLeavesOfItsIntent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &lifecycle.Facts{Stored: true, Record: tc.record}
-			run := decided(&Actuator{clock: testClock()}, &machinev1beta1.Machine{}, &desired.State{Module: changedModule(t, "")}, f,
+			run := decided(&Actuator{clock: testClock()}, &machinev1beta1.Machine{}, &desired.State{Module: refusing}, f,
 				lifecycle.Decision{Operation: tc.op, Lookup: tc.record.Intent != nil})
 			if tc.prepare != nil {
 				tc.prepare(run)

@@ -16,12 +16,15 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// submit submits a run and returns that it is in progress, or why the last one failed.
+// submit submits a run. It returns that the run is in progress, or why the last one failed.
 func (a *Actuator) submit(o *observation, d lifecycle.Decision) error {
 	wanted := o.choice.State
 	t := newTask(a, o.machine, d.Operation)
+	t.beside = d.Beside
 	request := t.request(wanted)
 	request.Group, request.Task, request.Batch = groupOf(o.machine), t, a.batchKey(wanted, o.facts, d)
+	request.Between = d.Between
+	request.Fingerprint += o.facts.Confirmed // a confirmation by a person ends the backoff
 	status, err := a.pool.Submit(request)
 	if err != nil {
 		return actuators.InProgress(reporting.ProgressInterval, "%s", err.Error())
@@ -37,20 +40,20 @@ func (a *Actuator) submit(o *observation, d lifecycle.Decision) error {
 	return o.inProgress(status)
 }
 
-// request describes a run for what is desired to the pool; nil where that is not known. Which group and task it is of is the caller's.
+// request describes a run for the pool. wanted may be nil. The caller sets Group and Task.
 func (t *task) request(wanted *desired.State) runs.Request {
 	request := runs.Request{Machine: t.key, UID: t.poolUID, Operation: t.asked, Engine: engineOf(wanted), Run: t.id}
 	if wanted == nil {
 		return request
 	}
-	request.Fingerprint, request.Footprint = wanted.Fingerprint, wanted.Module.Digest()
+	request.Fingerprint, request.Footprint = wanted.Attempt(t.asked), wanted.Module.Digest()
 	if wanted.CredentialsSecret != "" {
 		request.Credential = t.key.Namespace + "/" + wanted.CredentialsSecret
 	}
 	return request
 }
 
-// warn sends events when a run begins: that the pinned module is missing, and what is doubtful in the providerSpec.
+// warn sends events when a run begins, about a missing pinned module or a doubtful providerSpec.
 func (a *Actuator) warn(machine *machinev1beta1.Machine, wanted *desired.State, operation runs.Operation) {
 	if wanted != nil && wanted.ModuleMissing != "" {
 		reporting.ModuleMissing(machine, wanted.ModuleMissing).Send(a.recorder)
@@ -67,35 +70,37 @@ func (a *Actuator) warn(machine *machinev1beta1.Machine, wanted *desired.State, 
 	}
 }
 
-// operations are the operations of runs, as the provider status has them.
+// operations maps operations to their names in the provider status.
 var operations = map[runs.Operation]v1alpha1.RunOperation{
-	runs.Create: v1alpha1.RunCreate, runs.Update: v1alpha1.RunUpdate, runs.Drift: v1alpha1.RunDriftCheck, runs.Destroy: v1alpha1.RunDestroy,
+	runs.Create: v1alpha1.RunCreate, runs.Update: v1alpha1.RunUpdate, runs.Drift: v1alpha1.RunDriftCheck,
+	runs.Destroy: v1alpha1.RunDestroy,
 }
 
-// inProgress returns that a run is queued or running, and notes it in the provider status.
+// inProgress records the run in the provider status and returns the in-progress error.
 func (o *observation) inProgress(run runs.Status) error {
 	o.status.Run = &v1alpha1.RunStatus{Operation: operations[run.Operation], QueuedAt: seconds(run.QueuedAt)}
 	if run.Phase == runs.Running {
 		o.status.Run.StartedAt = seconds(run.StartedAt)
 	}
-	said := fmt.Sprintf("an engine run is under way to %s it", run.Operation)
+	said := fmt.Sprintf("%s run in progress", run.Operation)
 	if run.Waits != "" {
 		o.status.Run.WaitsFor = run.Waits
-		said = fmt.Sprintf("an engine run to %s it has begun and waits: %s", run.Operation, run.Waits)
+		said = fmt.Sprintf("%s run waiting: %s", run.Operation, run.Waits)
 	}
 	if run.Err != nil {
-		said += fmt.Sprintf(", after %d that failed: %s", run.Failures, run.Err)
+		said += fmt.Sprintf(", after %d failures: %s", run.Failures, run.Err)
 	}
 	return actuators.InProgress(reporting.ProgressAfter(run.Waiting), "%s", said)
 }
 
-// seconds is a time as it is stored, so that a status is not written again for the rest of it.
+// seconds truncates a time as the API does, so that a status does not change by a fraction of a
+// second.
 func seconds(at time.Time) *metav1.Time {
 	stored := metav1.NewTime(at.Truncate(time.Second))
 	return &stored
 }
 
-// retryLater returns the error of a run that has failed, with the time until it is repeated.
+// retryLater returns the error of a failed run with the time until its retry.
 func (a *Actuator) retryLater(run *runs.Status) error {
 	after := max(minRequeue, run.RetryAt.Sub(a.clock.Now()))
 	err := reporting.AsMachineError(run.Operation, run.Err)
@@ -111,7 +116,7 @@ func (a *Actuator) retryLater(run *runs.Status) error {
 	return actuators.InProgress(after, "%s", err.Error())
 }
 
-// groupOf returns what runs are shared out fairly between: the Machine's controller, or the namespace for one without.
+// groupOf returns the fair-queuing key: the Machine's owning controller, or its namespace.
 func groupOf(machine *machinev1beta1.Machine) string {
 	if owner := metav1.GetControllerOf(machine); owner != nil {
 		return string(owner.UID)

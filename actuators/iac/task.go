@@ -3,11 +3,13 @@ package iac
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
+	"github.com/machine-iac/machine-iac-operator/actuators/recovery"
 	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
@@ -17,53 +19,69 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// task is one engine run for one Machine. In the queue it is a key and an operation; the rest is decided once it holds the lock.
+// task is one engine run for one Machine. In the queue it is a key and an operation; everything
+// else is decided under the lock.
 type task struct {
 	actuator *Actuator
 	asked    runs.Operation
-	key      types.NamespacedName
-	uid      types.UID
-	// poolUID is what the pool has the run as: the Machine's UID, but for looks and inventories, which are in nobody's way.
+	// beside marks a run with the configuration applied last, while the Machine's update cannot be
+	// made.
+	beside bool
+	key    types.NamespacedName
+	uid    types.UID
+	// poolUID is the run's key in the pool. It is the Machine's UID, except for looks and
+	// inventories, which must not delay a Machine's run.
 	poolUID types.UID
 	id      string
 
-	// machine is the Machine as it was read when the lock was taken; only its name for one that is gone.
+	// machine is the Machine as read under the lock. Only its name is set if it is gone.
 	machine *machinev1beta1.Machine
-	// facts, wanted and decision are what was found and decided then; wanted is nil where only an empty state is to be removed.
+	// facts, wanted and decision were determined under the lock. wanted is nil if only an empty
+	// state is to be removed.
 	facts    *lifecycle.Facts
 	wanted   *desired.State
 	decision lifecycle.Decision
-	// intent is what was recorded; nil for a drift check.
+	// intent is the recorded intent; nil for a drift check.
 	intent *record.Intent
-	// changesModule says that an update is to bring the instance to another module than the pinned one, recordsModule that none is recorded yet.
+	// changesModule marks an update to another module than the pinned one, recordsModule that none
+	// is recorded yet.
 	changesModule, recordsModule bool
 
 	session *state.Session
-	// share is the run's part in a batch, nil for one that is carried out alone.
+	// epoch is an invalid epoch found in the state, or empty.
+	epoch string
+	// share is the run's part in a batch; nil for a run executed alone.
 	share runner.Share
-	// transcript is what the engine says, withheld what of it may hold values of sensitive inputs.
+	// transcript is the engine's output. withheld is the part that may contain values of sensitive
+	// inputs.
 	transcript, withheld reporting.Transcript
-	// found is what the run learned of the instance, nil for nothing.
+	// found is the run's finding about the instance, or nil.
 	found *record.DriftCheck
-	// adoption is what was found about an adoption, nil for nothing.
+	// adoption is the finding about an adoption, or nil.
 	adoption *record.PlannedAdoption
-	// absent says that there is no instance to adopt for a Machine that is being deleted.
+	// absent reports that a Machine being deleted has no instance to adopt.
 	absent bool
-	// changed says that the run has changed infrastructure.
+	// changed reports whether the run has changed infrastructure.
 	changed bool
-	// making are the resources that the engine has begun to make and has not said to be made.
+	// applies reports whether the engine is creating or changing the instance.
+	applies atomic.Bool
+	// making are the resources whose creation the engine has started and not finished.
 	making map[string]bool
-	// lookedUp says that a lookup has shown whether there is an instance, imported that it has found one.
+	// lookedUp reports that a lookup has settled whether an instance exists; imported that it found
+	// one.
 	lookedUp, imported bool
-	// touched says that an engine was started that could change something.
-	touched bool
-	// unsaved is the workspace with a state that the engine could not save, until it is saved.
+	providers          reporting.UsedProviders
+	// touched reports that an engine was started that could change something; saved that Settle
+	// saved its state.
+	touched, saved bool
+	// unsaved is the workspace with a state that the engine failed to save, until it is saved.
 	unsaved runner.Workspace
 }
 
 var (
 	_ runs.Task     = &task{}
 	_ runs.Reasoner = &task{}
+	_ runs.Finisher = &task{}
 )
 
 func newTask(a *Actuator, machine *machinev1beta1.Machine, asked runs.Operation) *task {
@@ -76,8 +94,9 @@ func newTask(a *Actuator, machine *machinev1beta1.Machine, asked runs.Operation)
 // Reason implements runs.Reasoner.
 func (t *task) Reason() string { return t.decision.Reason }
 
-// Intend implements runs.Task: it takes the lock, decides, and records what is intended, in one write on the very state that was decided
-// upon. What an earlier run of the Machine could not save is saved first.
+// Intend implements runs.Task. It takes the lock, decides, and records the intent in one write
+// against the state version that it decided on. It first saves what an earlier run of the Machine
+// could not.
 func (t *task) Intend(ctx context.Context) error {
 	a := t.actuator
 	if err := a.leader.Confirm(ctx); err != nil {
@@ -96,14 +115,29 @@ func (t *task) Intend(ctx context.Context) error {
 		return runs.ErrNothingToDo
 	}
 	if err != nil {
-		return reporting.AsMachineError(t.asked, err)
+		return t.notBegun(err)
 	}
 	t.session = session
-	a.logger.V(1).Info("Decided", "Machine", t.key.String(), "operation", t.decision.Operation, "lookup", t.decision.Lookup, "reason", t.decision.Reason)
+	if t.epoch != "" {
+		reporting.EpochRefuted(t.machine, t.epoch).Send(a.recorder)
+	}
+	a.logger.V(1).Info("Decided", "Machine", t.key.String(), "operation", t.decision.Operation, "lookup",
+		t.decision.Lookup, "reason", t.decision.Reason)
 	return nil
 }
 
-// belongsTo returns the annotations that say whose the state is, also once the Machine is gone.
+// notBegun returns the error of a run that could not record its intent. A refused write gets an
+// event, since no run has begun that would report it.
+func (t *task) notBegun(err error) error {
+	failed := reporting.AsMachineError(t.asked, err)
+	if !reporting.RefusedWrite(err) {
+		return failed
+	}
+	reporting.Failure(t.actuator.recorder, t.actuator.metrics, t.asked, t.machine, failed)
+	return runs.RetrySoon(failed)
+}
+
+// belongsTo returns the annotations that identify the state's owner even after the Machine is gone.
 func (t *task) belongsTo() map[string]string {
 	annotations := map[string]string{state.AnnotationMachine: t.key.Name}
 	if set := record.MachineSetOf(t.machine); set != "" {
@@ -112,16 +146,17 @@ func (t *task) belongsTo() map[string]string {
 	return annotations
 }
 
-// prepare is called with the state that is about to be locked, and returns what the write that locks it records. The module and the
-// Machine's witness are written before anything can be made.
+// prepare returns the records for the write that locks the given state. The module and the
+// Machine's witness are written before anything can be created.
 func (t *task) prepare(ctx context.Context, snapshot *state.Snapshot) (state.Change, error) {
 	if err := t.decide(ctx, snapshot); err != nil {
 		return state.Change{}, err
 	}
+	t.epoch = recovery.Refuted(t.actuator.leader.Epoch(), snapshot)
 	if t.decision.Action != lifecycle.ActionStart {
 		return state.Change{}, t.actuator.noRun(t.facts, t.decision)
 	}
-	if err := t.checkPlace(); err != nil {
+	if err := errors.Join(t.checkPlace(), t.checkState()); err != nil {
 		return state.Change{}, err
 	}
 	if t.recordsModule || t.changesModule {
@@ -130,7 +165,7 @@ func (t *task) prepare(ctx context.Context, snapshot *state.Snapshot) (state.Cha
 		}
 	}
 	if t.decision.Operation == runs.Create && t.witnessIsDue() {
-		w := record.Witness{UID: string(t.uid), Run: t.id, Since: t.actuator.clock.Now().UTC(), Place: t.wanted.Place}
+		w := record.Witness{Run: t.id, Since: t.actuator.clock.Now().UTC(), Place: t.wanted.Place}
 		if made := t.identityUID(); made != t.uid {
 			w.IdentityUID = made
 		}
@@ -141,16 +176,17 @@ func (t *task) prepare(ctx context.Context, snapshot *state.Snapshot) (state.Cha
 	return t.change(snapshot)
 }
 
-// identityUID returns the UID that the instance was made with, or is about to be.
+// identityUID returns the UID that the instance was created with, or will be.
 func (t *task) identityUID() types.UID { return t.facts.Identity(t.uid) }
 
-// witnessIsDue reports whether the Machine lacks a witness of what this create makes, or has one of a place where nothing was made.
+// witnessIsDue reports whether the Machine lacks a witness for this create, or has one for a place
+// where nothing was created.
 func (t *task) witnessIsDue() bool {
 	w := t.facts.Witness
-	return w == nil || !t.facts.Bound() && !w.Place.Equal(t.wanted.Place)
+	return w == nil || w.Unsigned || !t.facts.Bound() && !w.Place.Equal(t.wanted.Place)
 }
 
-// decide finds out what is to be done now. It may be called again where another writer was faster.
+// decide makes the decision under the lock. It is called again after a write conflict.
 func (t *task) decide(ctx context.Context, snapshot *state.Snapshot) error {
 	if err := t.observe(ctx, snapshot); err != nil {
 		return err
@@ -162,6 +198,9 @@ func (t *task) decide(ctx context.Context, snapshot *state.Snapshot) error {
 		return err
 	}
 	o := newObservation(t.asked, t.machine, t.facts)
+	if t.beside {
+		return t.decideBeside(ctx, o)
+	}
 	var err error
 	o.choice, err = t.actuator.choose(ctx, t.machine, t.facts, t.asked)
 	switch {
@@ -173,10 +212,7 @@ func (t *task) decide(ctx context.Context, snapshot *state.Snapshot) error {
 		return reporting.Typed(t.asked, o.choice.Withheld)
 	}
 	t.wanted = o.choice.State
-	t.decision = lifecycle.Decide(t.asked, t.facts, t.actuator.target(o))
-	if t.decision.Action == lifecycle.ActionStart && t.decision.Operation != t.asked {
-		t.decision = lifecycle.Decision{Action: lifecycle.ActionDone, Reason: "something else is to be done now: " + t.decision.Reason}
-	}
+	t.take(lifecycle.Decide(t.asked, t.facts, t.actuator.target(o)))
 	if t.decision.Action != lifecycle.ActionStart || t.wanted == nil {
 		return nil
 	}
@@ -184,7 +220,15 @@ func (t *task) decide(ctx context.Context, snapshot *state.Snapshot) error {
 	return nil
 }
 
-// observe reads the Machine anew, and the facts about it.
+// take accepts a decision unless it is about another operation than this run's.
+func (t *task) take(d lifecycle.Decision) {
+	t.decision = d
+	if d.Action == lifecycle.ActionStart && d.Operation != t.asked {
+		t.decision = lifecycle.Decision{Action: lifecycle.ActionDone, Reason: "superseded: " + d.Reason}
+	}
+}
+
+// observe rereads the Machine and the facts about it.
 func (t *task) observe(ctx context.Context, snapshot *state.Snapshot) error {
 	machine, err := t.actuator.readMachine(ctx, t.key, t.uid)
 	if err != nil {
@@ -209,14 +253,14 @@ func (t *task) observe(ctx context.Context, snapshot *state.Snapshot) error {
 	return t.facts.SetGone(meta)
 }
 
-// bindModule decides what the run records of its module.
+// bindModule decides which module the run records.
 func (t *task) bindModule() {
 	update, recorded := t.decision.Operation == runs.Update, t.facts.Record.Module
 	t.changesModule = update && recorded != "" && recorded != t.wanted.Module.Reference()
 	t.recordsModule = t.decision.Operation == runs.Create || update && (recorded == "" || t.facts.Unrecorded())
 }
 
-// change returns what is recorded with the lock.
+// change returns the records to write with the lock.
 func (t *task) change(snapshot *state.Snapshot) (state.Change, error) {
 	change := state.Change{Operation: string(t.decision.Operation)}
 	if t.decision.Operation == runs.Drift {
@@ -234,15 +278,15 @@ func (t *task) change(snapshot *state.Snapshot) (state.Change, error) {
 		p.SetModule(t.wanted.Module.Reference())
 		p.SetPlace(t.wanted.Place)
 	}
-	if t.recordsModule && (!t.facts.Unrecorded() || t.facts.Inputs == nil) { // else they are those of the run that was abandoned
+	if t.recordsModule && (!t.facts.CutShort() || t.facts.Inputs == nil) { // otherwise keep the abandoned run's inputs
 		change.Attachments = t.attachments()
 	}
 	change.Meta = p.MetaPatch
 	return change, nil
 }
 
-// nextIntent returns the intent of this run, with what is known of an earlier one that was abandoned. takenOver says that the lock is that of a
-// run whose process is dead.
+// nextIntent returns this run's intent, including what is known about an earlier abandoned run.
+// takenOver reports that the lock was held by a run of a dead process.
 func (t *task) nextIntent(takenOver bool) *record.Intent {
 	now := t.actuator.clock.Now().UTC()
 	next := &record.Intent{Operation: t.decision.Operation, Run: t.id, Since: now, Reason: t.decision.Reason}

@@ -7,12 +7,17 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/modules"
 )
 
-// interrupted leaves a Machine as a manager does that is killed during a create, with its instance where that was made, and takes away the user data.
+// interrupted leaves a Machine as a manager does that is killed during a create, with its instance
+// where that was made, and takes away the user data.
 func (b *bench) interrupted(machine *machinev1beta1.Machine, userData string) {
 	b.t.Helper()
 	_, used, err := b.desired.Complete(machine)
@@ -31,17 +36,15 @@ func (b *bench) interrupted(machine *machinev1beta1.Machine, userData string) {
 func (b *bench) waitsForUserData(machine *machinev1beta1.Machine, name string) {
 	b.t.Helper()
 	err := b.drive(b.Create, machine)
-	if !isReason(err, machinev1beta1.CreateMachineError) || actuators.IsInvalidConfiguration(err) || !strings.Contains(err.Error(), "the Secret "+b.namespace+"/"+name) {
+	if !isReason(err, machinev1beta1.CreateMachineError) || actuators.IsInvalidConfiguration(err) || !strings.Contains(err.Error(), "Secret "+b.namespace+"/"+name) {
 		b.t.Fatalf("Create: %v, want a CreateError that names the Secret", err)
 	}
 }
 
-// What is stored of an interrupted create has no user data, so that it is not repeated from that alone.
+// What is stored of an interrupted create has no user data, so that it is not repeated from that
+// alone.
 func TestAnInterruptedCreateWaitsForItsUserData(t *testing.T) {
-	eachEngine(t, anInterruptedCreateWaitsForItsUserData)
-}
-
-func anInterruptedCreateWaitsForItsUserData(t *testing.T, b *bench) {
+	b := newBench(t)
 	machine := b.machine(b.userData("mine", nil))
 	b.interrupted(machine, "mine")
 	for range 2 { // also once the lookup has settled that there is nothing
@@ -59,10 +62,7 @@ func anInterruptedCreateWaitsForItsUserData(t *testing.T, b *bench) {
 }
 
 func TestAnInstanceIsFoundWithoutItsUserData(t *testing.T) {
-	eachEngine(t, anInstanceIsFoundWithoutItsUserData)
-}
-
-func anInstanceIsFoundWithoutItsUserData(t *testing.T, b *bench) {
+	b := newBench(t)
 	machine := b.machine(b.userData("mine", nil))
 	b.bring(machine)
 	before := b.node(machine)
@@ -80,10 +80,7 @@ func anInstanceIsFoundWithoutItsUserData(t *testing.T, b *bench) {
 }
 
 func TestAnInterruptedCreateIsDeletedWithoutItsUserData(t *testing.T) {
-	eachEngine(t, anInterruptedCreateIsDeletedWithoutItsUserData)
-}
-
-func anInterruptedCreateIsDeletedWithoutItsUserData(t *testing.T, b *bench) {
+	b := newBench(t)
 	for name, made := range map[string]bool{"with an instance": true, "before there was one": false} {
 		t.Run(name, func(t *testing.T) {
 			secret := "mine-" + map[bool]string{true: "made", false: "unmade"}[made]
@@ -127,5 +124,59 @@ resource "kubectl_manifest" "part" {
 	b.bring(machine)
 	if after := b.node(machine); after == nil || after.UID != before.UID || b.node(part) == nil {
 		t.Errorf("the Node is %v, want the one with UID %s, and its part", after, before.UID)
+	}
+}
+
+// User data is what an instance is made with. What becomes of its Secret concerns the instances
+// that are made afterwards.
+func TestTheUserDataOfAnInstanceIsThatOfItsCreate(t *testing.T) {
+	eachEngine(t, theUserDataOfAnInstanceIsThatOfItsCreate)
+}
+
+func theUserDataOfAnInstanceIsThatOfItsCreate(t *testing.T, b *bench) {
+	if b.uses != v1alpha1.EnginePulumi {
+		b.upgrade(changedModule(t, "resource \"terraform_data\" \"booted\" {\n  input = nonsensitive(var.user_data)\n  lifecycle {\n    ignore_changes = [input]\n  }\n}\n"), "owner-2")
+	}
+	uses := b.userData("mine", nil)
+	machine := b.machine(uses)
+	b.bring(machine)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "mine"}}
+	starts := b.starts()
+	unconcerned := func(when string) {
+		t.Helper()
+		if err := b.drive(b.Update, machine); err != nil || b.starts() != starts {
+			t.Errorf("Update with %s: %v after %d engine processes, want no run", when, err, b.starts()-starts)
+		}
+		if found := b.checked(machine); found.Result != record.DriftNone {
+			t.Errorf("a check with %s found %+v", when, found)
+		}
+		starts = b.starts()
+	}
+	if err := plane.Client.Patch(t.Context(), secret, client.RawPatch(types.MergePatchType, []byte(`{"stringData":{"userData":"other"}}`))); err != nil {
+		t.Fatal(err)
+	}
+	unconcerned("other user data")
+	later := b.machine(uses)
+	b.bring(later)
+	if b.uses != v1alpha1.EnginePulumi {
+		for one, want := range map[*machinev1beta1.Machine]string{machine: hidden, later: "other"} {
+			if raw := string(b.factsOf(one).Raw); !strings.Contains(raw, `"`+want+`"`) {
+				t.Errorf("the instance was not made with the user data %s", want)
+			}
+		}
+	}
+	if err := plane.Client.Delete(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	starts = b.starts()
+	unconcerned("no Secret")
+	machine.Spec.ProviderSpec.Value = b.machine(uses, func(spec map[string]any) { spec["zone"] = "zone-b" }).Spec.ProviderSpec.Value
+	if err := b.drive(b.Update, machine); err != nil {
+		t.Errorf("Update in place without the Secret: %v", err)
+	}
+	b.waitsForUserData(b.machine(uses), "mine")
+	b.noticed(machine)
+	if err := b.drive(b.Delete, later); err != nil || b.node(later) != nil {
+		t.Errorf("Delete without the Secret: %v, want the instance gone", err)
 	}
 }

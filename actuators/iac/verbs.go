@@ -14,13 +14,15 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// Exists implements actuators.Actuator. It is decided from the state and what was last seen of the instance, and is an UncertainError where
-// neither says anything.
+// Exists implements actuators.Actuator. It decides from the state and the last sighting of the
+// instance, and returns an UncertainError if neither is conclusive.
 func (a *Actuator) Exists(ctx context.Context, machine *machinev1beta1.Machine) (bool, error) {
 	f, err := a.facts(ctx, machine)
 	switch {
 	case err != nil:
 		return false, err
+	case f.BeingMade():
+		return false, nil
 	case f.Exists():
 		actuators.HandOver(ctx, machine.UID, f)
 		return true, nil
@@ -29,6 +31,8 @@ func (a *Actuator) Exists(ctx context.Context, machine *machinev1beta1.Machine) 
 		a.publishCheck(o)
 		o.write()
 		return false, nil
+	case f.Foreign() && f.Adoption.Requested():
+		return false, reporting.NotAdopted(f, "") // Update searches for the instance
 	case f.Destroyed() || !f.Provisioned || f.Unrecorded() && f.ConfirmedAbsent():
 		return false, nil
 	case f.Foreign():
@@ -47,8 +51,8 @@ func (a *Actuator) Update(ctx context.Context, machine *machinev1beta1.Machine) 
 	return a.reconcile(ctx, machine, runs.Update)
 }
 
-// Delete implements actuators.Actuator. What is queued for the Machine is cancelled, be it in the pool or in the cluster, but for an adoption or a
-// release that was requested.
+// Delete implements actuators.Actuator. It cancels the Machine's queued run, in the pool or in the
+// cluster, unless an adoption or release was requested.
 func (a *Actuator) Delete(ctx context.Context, machine *machinev1beta1.Machine) error {
 	adoption, _ := lifecycle.AdoptionOf(machine)
 	queued, known := a.pool.Status(machine.UID)
@@ -59,7 +63,7 @@ func (a *Actuator) Delete(ctx context.Context, machine *machinev1beta1.Machine) 
 	return a.reconcile(ctx, machine, runs.Destroy)
 }
 
-// reconcile observes, decides, submits a run where one is needed, and publishes.
+// reconcile observes, decides, submits a run if needed, and publishes the result.
 func (a *Actuator) reconcile(ctx context.Context, machine *machinev1beta1.Machine, asked runs.Operation) error {
 	o, err := a.observe(ctx, machine, asked)
 	if err != nil {
@@ -67,7 +71,13 @@ func (a *Actuator) reconcile(ctx context.Context, machine *machinev1beta1.Machin
 	}
 	if o.waiting != nil {
 		a.publish(o, o.waiting)
+		a.beside(ctx, o, false)
 		return o.waiting
+	}
+	if w := o.facts.RenewedWitness(machine, a.clock.Now()); w != nil {
+		if err := a.writeWitness(ctx, machine, *w); err != nil {
+			return err
+		}
 	}
 	d := lifecycle.Decide(asked, o.facts, a.target(o))
 	err = a.act(ctx, o, d)
@@ -76,10 +86,11 @@ func (a *Actuator) reconcile(ctx context.Context, machine *machinev1beta1.Machin
 		err = a.withheld(o)
 	}
 	a.remember(o, d, err)
+	a.beside(ctx, o, d.Action == lifecycle.ActionStart && o.choice.State != nil)
 	return err
 }
 
-// act does what was decided and returns the verb's error.
+// act carries out the decision and returns the verb's error.
 func (a *Actuator) act(ctx context.Context, o *observation, d lifecycle.Decision) error {
 	if err := a.blocked(o, d); err != nil {
 		return err
@@ -94,6 +105,7 @@ func (a *Actuator) act(ctx context.Context, o *observation, d lifecycle.Decision
 	case d.Action == lifecycle.ActionDone && o.asked == runs.Destroy:
 		a.metrics.Forget(o.machine)
 		a.looks.Forget(o.machine.UID)
+		a.searched.Delete(o.machine.UID)
 		if err := a.releaseAddresses(ctx, o); err != nil {
 			return err
 		}
@@ -107,14 +119,17 @@ func (a *Actuator) act(ctx context.Context, o *observation, d lifecycle.Decision
 	return nil
 }
 
-// blocked returns why nothing can be done about the Machine as it is; nil where something can.
+// blocked returns the reason that the Machine cannot be reconciled, or nil.
 func (a *Actuator) blocked(o *observation, d lifecycle.Decision) error {
 	err := o.choiceErr
 	switch {
 	case err == nil, d.Release:
 		return nil
+	case o.asked == runs.Create && d.Action == lifecycle.ActionInProgress:
+		return nil // the run started before the problem, and may still find or create the instance
 	case o.asked == runs.Destroy:
-		needless := d.Action == lifecycle.ActionDone || d.Action == lifecycle.ActionInProgress || d.Action == lifecycle.ActionForeign
+		needless := d.Action == lifecycle.ActionDone || d.Action == lifecycle.ActionInProgress ||
+			d.Action == lifecycle.ActionForeign
 		if needless || !o.facts.HasResources() && !o.facts.Unrecorded() {
 			return nil
 		}
@@ -124,11 +139,13 @@ func (a *Actuator) blocked(o *observation, d lifecycle.Decision) error {
 	return err
 }
 
-// noRun returns why a decision starts no run: runs.ErrNothingToDo where there is nothing to do.
+// noRun returns why a decision starts no run. It returns runs.ErrNothingToDo if the Machine is up
+// to date.
 func (a *Actuator) noRun(f *lifecycle.Facts, d lifecycle.Decision) error {
 	switch d.Action {
 	case lifecycle.ActionRequeueAfter:
-		return actuators.InProgress(max(minRequeue, d.Until.Sub(a.clock.Now())), "%s; it is looked for again after %s", d.Reason, d.Until.UTC().Format(time.RFC3339))
+		return actuators.InProgress(max(minRequeue, d.Until.Sub(a.clock.Now())), "%s; next lookup at %s", d.Reason,
+			d.Until.UTC().Format(time.RFC3339))
 	case lifecycle.ActionRefuse:
 		return actuators.UnsupportedChange("%s", f.Record.Refusal.Message).In(reporting.ProgressInterval)
 	case lifecycle.ActionUnresolved:
@@ -140,11 +157,14 @@ func (a *Actuator) noRun(f *lifecycle.Facts, d lifecycle.Decision) error {
 	}
 }
 
-// withheld returns why a Machine does not get the current module, although it may. Until the Machine is Running, an error would stop it from
-// getting there while its instance is as it should be but for the module: only the provider status says so then.
+// withheld returns why a Machine does not get the current module although it may. Until the Machine
+// is Running, an error would keep it from getting there over an outdated module alone, so only the
+// provider status reports it.
 func (a *Actuator) withheld(o *observation) error {
-	if o.choice.Withheld == nil || o.choice.State != nil && ptr.Deref(o.machine.Status.Phase, "") != machinev1beta1.PhaseRunning {
+	if o.choice.Withheld == nil || o.choice.State != nil &&
+		ptr.Deref(o.machine.Status.Phase, "") != machinev1beta1.PhaseRunning {
 		return nil
 	}
-	return reporting.Typed(runs.Update, o.choice.Withheld).In(max(reporting.ProgressInterval, a.recheckAfter(o.machine, &o.status)))
+	return reporting.Typed(runs.Update, o.choice.Withheld).In(max(reporting.ProgressInterval,
+		a.recheckAfter(o.machine, &o.status)))
 }

@@ -47,7 +47,8 @@ func inGroup(name string) func(map[string]any) {
 	return func(spec map[string]any) { spec["workspace"].(map[string]any)["vmGroup"] = name }
 }
 
-// TestVirtualMachinesShareAGroup puts two into one at the same time. Each is in it before its guest boots, and takes none of the others out.
+// TestVirtualMachinesShareAGroup puts two into one at the same time. Each is in it before its guest
+// boots, and takes none of the others out.
 func TestVirtualMachinesShareAGroup(t *testing.T) {
 	v := newVCenter(t)
 	var nothing any
@@ -96,7 +97,8 @@ func TestAVirtualMachineIsNotMadeWhereItsGroupIsMissing(t *testing.T) {
 	}
 }
 
-// TestALinkedCloneIsOfTheSnapshotThatIsNamed has it be of the current one where none is named, and a full clone where the named one is not there.
+// TestALinkedCloneIsOfTheSnapshotThatIsNamed has it be of the current one where none is named, and
+// a full clone where the named one is not there.
 func TestALinkedCloneIsOfTheSnapshotThatIsNamed(t *testing.T) {
 	v := newVCenter(t)
 	linked := func(snapshot string) *simulated {

@@ -26,9 +26,11 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
-	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
+	"github.com/machine-iac/machine-iac-operator/test/long"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
 // vcenterName is the name in the certificate of the simulated vCenter.
@@ -60,9 +62,12 @@ func newVCenter(t *testing.T) *vcenter {
 	})
 }
 
-// newVCenterReached has reach say to the bench which authority has signed the simulated vCenter's certificate, and which proxy leads to it.
+// newVCenterReached has reach say to the bench which authority has signed the simulated vCenter's
+// certificate, and which proxy leads to it.
 func newVCenterReached(t *testing.T, reach func(b *bench, certificate string, proxy *url.URL)) *vcenter {
 	t.Helper()
+	long.Test(t)
+	parallel(t)
 	certificate := filepath.Join(t.TempDir(), "vcenter.pem")
 	proxy := forwardTo(t, simulator(t, certificate))
 	namespace, err := plane.Namespace(t.Context())
@@ -81,7 +86,7 @@ func newVCenterReached(t *testing.T, reach func(b *bench, certificate string, pr
 	v.ask(http.MethodGet, "/test/tag", &v.tag)
 	v.secret("vsphere", map[string]string{vcenterName + ".username": "administrator@vsphere.local", vcenterName + ".password": "simulated"})
 	v.secret("user-data", map[string]string{"userData": `{"ignition":{"version":"3.2.0"}}`})
-	v.start(t.TempDir(), "owner-1")
+	v.start(shortdir.New(t), "owner-1")
 	return v
 }
 
@@ -110,7 +115,8 @@ func simulator(t *testing.T, certificate string) string {
 	return strings.TrimSpace(address)
 }
 
-// forwardTo starts a proxy that leads every connection to one address. So the vCenter has a name and no port, as keys of Secrets need.
+// forwardTo starts a proxy that leads every connection to one address. So the vCenter has a name
+// and no port, as keys of Secrets need.
 func forwardTo(t *testing.T, address string) *url.URL {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -233,7 +239,7 @@ func (v *vcenter) check(machine *machinev1beta1.Machine) *record.DriftCheck {
 	v.t.Helper()
 	v.clock.SetTime(v.clock.Now().Add(2 * time.Hour))
 	now := v.clock.Now().UTC()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(patience)
 	for time.Now().Before(deadline) {
 		// An Update starts the check, and reports what one has found.
 		_ = v.Update(v.t.Context(), machine)
@@ -248,25 +254,25 @@ func (v *vcenter) check(machine *machinev1beta1.Machine) *record.DriftCheck {
 		if known.Check != nil && !known.Check.At.Before(now) {
 			return known.Check
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(pause)
 	}
-	v.t.Fatal("no drift check within a minute")
+	v.t.Fatal("no drift check in time")
 	return nil
 }
 
 // reports waits until the Machine has what its guest reports.
 func (v *vcenter) reports(machine *machinev1beta1.Machine) {
 	v.t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(patience)
 	for !hasAddress(machine) {
 		if time.Now().After(deadline) {
-			v.t.Fatalf("addresses %v after a minute; want what the guest reports", machine.Status.Addresses)
+			v.t.Fatalf("addresses %v; want what the guest reports", machine.Status.Addresses)
 		}
 		v.clock.SetTime(v.clock.Now().Add(21 * time.Second))
 		if err := v.drive(v.Update, machine); err != nil {
 			v.t.Fatal(err)
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(pause)
 	}
 }
 
@@ -359,6 +365,64 @@ func TestAVirtualMachineThatWasDeletedIsMissed(t *testing.T) {
 	}
 }
 
+// People remove a template when they have made a newer one.
+func TestAVirtualMachineOutlivesItsTemplateAndIsDeleted(t *testing.T) {
+	v := newVCenter(t)
+	machine := v.machine()
+	v.bring(machine)
+	var nothing any
+	if !v.ask(http.MethodDelete, "/test/vm?path="+url.QueryEscape("/DC0/vm/DC0_C0_RP0_VM0"), &nothing) {
+		t.Fatal("there is no template to remove")
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v.namespace, Name: "user-data"}}
+	if err := v.client.Delete(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	machine.Spec.ProviderSpec.Value = builder.ProviderSpec(v.spec(func(spec map[string]any) { spec["numCPUs"] = -1 }))
+	if err := v.drive(v.Delete, machine); err != nil {
+		t.Fatal(err)
+	}
+	if left := v.vm(machine); left != nil {
+		t.Errorf("%+v outlived its Machine", left)
+	}
+}
+
+// TestAVirtualMachineOutlivesWhatItWasMadeOf removes the template, as people do after each new
+// image.
+func TestAVirtualMachineOutlivesWhatItWasMadeOf(t *testing.T) {
+	v := newVCenter(t)
+	machine := v.machine()
+	v.bring(machine)
+	made := v.vm(machine)
+	var nothing any
+	if !v.ask(http.MethodDelete, "/test/vm?path="+url.QueryEscape("/DC0/vm/DC0_C0_RP0_VM0"), &nothing) {
+		t.Fatal("there is no template to delete")
+	}
+	if found := v.check(machine); found.Result != record.DriftNone {
+		t.Errorf("without its template a check finds %s: %s", found.Result, found.Summary)
+	}
+	machine.Spec.ProviderSpec.Value = builder.ProviderSpec(v.spec(func(spec map[string]any) { spec["tagIDs"] = []any{} }))
+	if err := v.drive(v.Update, machine); err != nil {
+		t.Errorf("Update without the tag: %v", err)
+	}
+	if changed := v.vm(machine); changed.UUID != made.UUID || len(changed.Tags) > 0 {
+		t.Errorf("after the change it is %+v, want the same without a tag", changed)
+	}
+	machine.Spec.ProviderSpec.Value = builder.ProviderSpec(v.spec(func(spec map[string]any) {
+		spec["network"] = map[string]any{"devices": []any{map[string]any{"networkName": "VM Network"}, map[string]any{"networkName": "VM Network"}}}
+	}))
+	if err := v.drive(v.Update, machine); !isReason(err, machinev1beta1.UnsupportedChangeMachineError) {
+		t.Errorf("Update with another device: %v, want UnsupportedChange", err)
+	}
+	machine.Spec.ProviderSpec.Value = builder.ProviderSpec(v.spec(func(spec map[string]any) { spec["tagIDs"] = []any{} }))
+	if !v.ask(http.MethodDelete, pathOf(machine), &nothing) {
+		t.Fatal("there is no virtual machine to delete")
+	}
+	if found := v.check(machine); found.Result != record.DriftMissing {
+		t.Errorf("without the virtual machine a check finds %s: %s; want it to miss the instance", found.Result, found.Summary)
+	}
+}
+
 // The provider's words for a path that leads nowhere must be those of module.yaml.
 func TestAVirtualMachineThatALookupDoesNotFindIsMadeOrNotMissed(t *testing.T) {
 	v := newVCenter(t)
@@ -375,11 +439,12 @@ func TestAVirtualMachineThatALookupDoesNotFindIsMadeOrNotMissed(t *testing.T) {
 	}
 }
 
-// TestAVirtualMachineOfAnOpenShiftCluster has the tag that the installer made, its networks from its own compute cluster, and the zone of that.
+// TestAVirtualMachineOfAnOpenShiftCluster has the tag that the installer made, its networks from
+// its own compute cluster, and the zone of that.
 func TestAVirtualMachineOfAnOpenShiftCluster(t *testing.T) {
 	v := newVCenterReached(t, func(b *bench, certificate string, proxy *url.URL) {
 		b.environment = map[string]string{"SSL_CERT_FILE": certificate, "HTTPS_PROXY": proxy.String()}
-		b.cluster = &platform.Cluster{Platform: "VSphere", FailureDomains: []platform.FailureDomain{
+		b.cluster = &module.Cluster{Platform: "VSphere", FailureDomains: []module.FailureDomain{
 			{Name: "a", Region: "east", Zone: "east-1", Server: vcenterName, Datacenter: "DC0", ComputeCluster: "/DC0/host/DC0_C0", Datastore: "/DC0/datastore/LocalDS_0"},
 			{Name: "b", Region: "east", Zone: "east-2", Server: vcenterName, Datacenter: "DC0", ComputeCluster: "/DC0/host/DC0_C1", Datastore: "/DC0/datastore/LocalDS_0"},
 		}}

@@ -13,8 +13,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 )
 
-// readMachine reads a Machine from the API server; nil when there is none of that UID.
-func (a *Actuator) readMachine(ctx context.Context, key types.NamespacedName, uid types.UID) (*machinev1beta1.Machine, error) {
+// readMachine reads a Machine from the API server. It returns nil if none has that UID.
+func (a *Actuator) readMachine(ctx context.Context, key types.NamespacedName,
+	uid types.UID) (*machinev1beta1.Machine, error) {
 	machine := &machinev1beta1.Machine{}
 	err := a.client.Get(ctx, key, machine)
 	switch {
@@ -26,9 +27,10 @@ func (a *Actuator) readMachine(ctx context.Context, key types.NamespacedName, ui
 	return machine, nil
 }
 
-// writeWitness writes a witness on the Machine. It needs no resourceVersion: the annotation is this operator's alone.
+// writeWitness signs a witness and writes it on the Machine. It needs no resource version, because
+// only this operator writes the annotation.
 func (a *Actuator) writeWitness(ctx context.Context, machine *machinev1beta1.Machine, w record.Witness) error {
-	return a.patchWitness(ctx, machine, w.String())
+	return a.patchWitness(ctx, machine, w.SignedFor(machine, a.installation))
 }
 
 // removeWitness removes the witness from a Machine whose instance is released.
@@ -36,7 +38,7 @@ func (a *Actuator) removeWitness(ctx context.Context, machine *machinev1beta1.Ma
 	return a.patchWitness(ctx, machine, nil)
 }
 
-// patchWitness writes a value of the annotation; nil removes it.
+// patchWitness sets the annotation to a value; nil removes it.
 func (a *Actuator) patchWitness(ctx context.Context, machine *machinev1beta1.Machine, value any) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": machine.UID, "annotations": map[string]any{record.WitnessAnnotation: value},

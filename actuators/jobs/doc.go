@@ -1,5 +1,7 @@
-// Package jobs carries runs out in Jobs: one Pod for each, which the cluster schedules and Kueue may queue. The Pod has no rights on the cluster.
-// Its Secret has what it connects to this manager with, and nothing else; inputs and credentials go over that connection (package remote).
+// Package jobs executes each run in a Job with one Pod, which the cluster schedules and Kueue may
+// queue. The Pod has no permissions in the cluster. Its Secret holds only the credentials for its
+// connection to this manager. Inputs and cloud credentials go over that connection (package
+// remote).
 //
-// A Job is never the source of a decision. One that is gone before its run has ended is a run that was killed.
+// No decision is based on a Job. If a Job is gone before its run has ended, the run was killed.
 package jobs

@@ -77,7 +77,7 @@ func TestAJobIsMadeSafely(t *testing.T) {
 	}
 	time.Sleep(500 * time.Millisecond) // the runner knows that it is made
 	cancel()
-	if err := <-opened; failure.ClassOf(err) != failure.Interrupted || !strings.Contains(err.Error(), `is in the queue "runs": Kueue is not installed`) {
+	if err := <-opened; failure.ClassOf(err) != failure.Interrupted || !strings.Contains(err.Error(), `is in queue "runs": Kueue is not installed`) {
 		t.Errorf("a run that waits in a queue until it is stopped fails with %v", err)
 	}
 	if left := b.jobsOf(); len(left) > 0 {
@@ -98,7 +98,7 @@ func TestWhatAJobWaitsForIsReported(t *testing.T) {
 		opened <- err
 	}()
 	job := b.oneJob()
-	if what := <-heard; what != "Job "+job.Name+` is in the queue "runs": Kueue is not installed, and nothing else admits it` {
+	if what := <-heard; what != "Job "+job.Name+` is in queue "runs": Kueue is not installed, and nothing else admits the Job` {
 		t.Errorf("it waits for %q", what)
 	}
 	must(t, plane.Client.Patch(t.Context(), job, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":false}}`))))

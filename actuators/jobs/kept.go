@@ -14,7 +14,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 )
 
-// kept are the states that were returned by Pods and could not be saved, as files of one folder: they outlive the process.
+// kept stores states that Pods returned and that could not be saved, as files in one folder. They
+// outlive the process.
 type kept struct {
 	dir string
 
@@ -31,14 +32,14 @@ type keptRun struct {
 
 const keptSuffix = ".json"
 
-// read reads what an earlier process has kept.
+// read loads the states kept by an earlier process.
 func (k *kept) read() error {
 	if err := os.MkdirAll(k.dir, 0o700); err != nil {
-		return fmt.Errorf("making the folder of states that could not be saved: %w", err)
+		return fmt.Errorf("creating the folder for unsaved states: %w", err)
 	}
 	entries, err := os.ReadDir(k.dir)
 	if err != nil {
-		return fmt.Errorf("reading the states that could not be saved: %w", err)
+		return fmt.Errorf("reading the unsaved states: %w", err)
 	}
 	for _, entry := range entries {
 		if !strings.HasSuffix(entry.Name(), keptSuffix) {
@@ -46,11 +47,11 @@ func (k *kept) read() error {
 		}
 		content, err := os.ReadFile(filepath.Join(k.dir, entry.Name()))
 		if err != nil {
-			return fmt.Errorf("reading a state that could not be saved: %w", err)
+			return fmt.Errorf("reading an unsaved state: %w", err)
 		}
 		var one keptRun
 		if err := json.Unmarshal(content, &one); err != nil {
-			return fmt.Errorf("reading a state that could not be saved, %s: %w", entry.Name(), err)
+			return fmt.Errorf("reading unsaved state %s: %w", entry.Name(), err)
 		}
 		k.runs = append(k.runs, one)
 	}
@@ -71,10 +72,10 @@ func (k *kept) keep(run runner.RunSpec, unsaved []byte) error {
 	defer k.mu.Unlock()
 	part := k.file(one.Run) + ".part"
 	if err := os.WriteFile(part, content, 0o600); err != nil {
-		return fmt.Errorf("keeping a state that could not be saved: %w", err)
+		return fmt.Errorf("keeping an unsaved state: %w", err)
 	}
 	if err := os.Rename(part, k.file(one.Run)); err != nil {
-		return fmt.Errorf("keeping a state that could not be saved: %w", err)
+		return fmt.Errorf("keeping an unsaved state: %w", err)
 	}
 	k.runs = append(k.runs, one)
 	return nil
@@ -96,7 +97,7 @@ func (k *kept) discard(id string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err := os.Remove(k.file(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("removing a state that is saved by now: %w", err)
+		return fmt.Errorf("removing a saved state: %w", err)
 	}
 	k.runs = slices.DeleteFunc(k.runs, func(one keptRun) bool { return one.Run == id })
 	return nil
@@ -108,5 +109,6 @@ func (r keptRun) ID() string { return r.Run }
 // Identity implements runner.AbandonedRun.
 func (r keptRun) Identity() json.RawMessage { return r.Whose }
 
-// Unsaved implements runner.AbandonedRun. States have a serial, by which the store detects one that is too old.
+// Unsaved implements runner.AbandonedRun. States have a serial, by which the store detects a stale
+// one.
 func (r keptRun) Unsaved([]byte, bool) ([]byte, error) { return r.State, nil }

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// labelJobUID is what Kueue finds the Workload of a Job by.
+	// labelJobUID is the label by which Kueue finds a Job's Workload.
 	labelJobUID = "kueue.x-k8s.io/job-uid"
 	// quotaReserved is the condition of a Workload that says why its Job is not admitted.
 	quotaReserved = "QuotaReserved"
@@ -20,23 +20,25 @@ const (
 
 var workloads = schema.GroupVersionKind{Group: "kueue.x-k8s.io", Version: "v1beta1", Kind: "WorkloadList"}
 
-// inQueue returns where a Job waits that was not admitted, with Kueue's words, for people.
+// inQueue describes, for people, where a suspended Job waits, in Kueue's words.
 func (b *begun) inQueue(ctx context.Context) string {
-	return fmt.Sprintf("Job %s is in the queue %q: %s", b.job.Name, b.job.Labels[LabelQueue], b.kueueSays(ctx))
+	return fmt.Sprintf("Job %s is in queue %q: %s", b.job.Name, b.job.Labels[LabelQueue], b.kueueSays(ctx))
 }
 
-// kueueSays returns why Kueue has not admitted the Job. What cannot be read is no error: nothing is decided from it.
+// kueueSays returns why Kueue has not admitted the Job. Read errors become part of the text,
+// because no decision is based on it.
 func (b *begun) kueueSays(ctx context.Context) string {
 	found := &unstructured.UnstructuredList{}
 	found.SetGroupVersionKind(workloads)
-	err := b.runner.options.Client.List(ctx, found, client.InNamespace(b.job.Namespace), client.MatchingLabels{labelJobUID: string(b.job.UID)})
+	err := b.runner.options.Client.List(ctx, found, client.InNamespace(b.job.Namespace),
+		client.MatchingLabels{labelJobUID: string(b.job.UID)})
 	switch {
 	case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
-		return "Kueue is not installed, and nothing else admits it"
+		return "Kueue is not installed, and nothing else admits the Job"
 	case err != nil:
-		return "what Kueue says of it cannot be read: " + err.Error()
+		return "reading Kueue's Workload: " + err.Error()
 	case len(found.Items) == 0:
-		return "Kueue has not seen it yet"
+		return "Kueue has not seen the Job yet"
 	}
 	conditions, _, _ := unstructured.NestedSlice(found.Items[0].Object, "status", "conditions")
 	for _, one := range conditions {
@@ -45,15 +47,15 @@ func (b *begun) kueueSays(ctx context.Context) string {
 		switch {
 		case condition["type"] != quotaReserved:
 		case condition["status"] == "True":
-			return "Kueue has admitted it"
+			return "Kueue has admitted the Job"
 		case message != "":
 			return message
 		}
 	}
-	return "Kueue has not looked at it yet"
+	return "Kueue has not processed the Job yet"
 }
 
-// goesOn says that the Job waits no more.
+// goesOn reports that the Job no longer waits.
 func (b *begun) goesOn() {
 	if b.waits != nil {
 		b.waits("")

@@ -26,11 +26,11 @@ func TestAJobInAQueueHasTheWordsOfKueue(t *testing.T) {
 		want       string
 	}{
 		"it has no place":          {conditions: []any{map[string]any{"type": "Other", "status": "False", "message": "no"}, reserved("False", "insufficient unused quota")}, want: "insufficient unused quota"},
-		"it has one":               {conditions: []any{reserved("True", "Quota reserved")}, want: "Kueue has admitted it"},
-		"nobody has looked":        {want: "Kueue has not looked at it yet"},
-		"conditions of other form": {conditions: []any{"text", reserved("False", "")}, want: "Kueue has not looked at it yet"},
-		"there is no Workload yet": {none: true, want: "Kueue has not seen it yet"},
-		"it may not be read":       {err: errors.New("forbidden"), want: "what Kueue says of it cannot be read: forbidden"},
+		"it has one":               {conditions: []any{reserved("True", "Quota reserved")}, want: "Kueue has admitted the Job"},
+		"nobody has looked":        {want: "Kueue has not processed the Job yet"},
+		"conditions of other form": {conditions: []any{"text", reserved("False", "")}, want: "Kueue has not processed the Job yet"},
+		"there is no Workload yet": {none: true, want: "Kueue has not seen the Job yet"},
+		"it may not be read":       {err: errors.New("forbidden"), want: "reading Kueue's Workload: forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			read := interceptor.NewClient(nil, interceptor.Funcs{List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
@@ -45,7 +45,7 @@ func TestAJobInAQueueHasTheWordsOfKueue(t *testing.T) {
 				}
 				return tc.err
 			}})
-			if got, want := jobs.InQueue(t.Context(), read, job), `Job run is in the queue "runs": `+tc.want; got != want {
+			if got, want := jobs.InQueue(t.Context(), read, job), `Job run is in queue "runs": `+tc.want; got != want {
 				t.Errorf("it says %q, want %q", got, want)
 			}
 		})

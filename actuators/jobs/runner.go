@@ -29,32 +29,34 @@ import (
 
 const (
 	namePrefix = "machine-run-"
-	// maxName is that of a Job, whose Pods have it as a label; nameSuffix is the random part, since a run that has a lookup may open more than once.
+	// maxName is the limit for a Job's name, which its Pods have as a label. nameSuffix is the
+	// length of its random part: a run with a lookup may open more than once.
 	maxName, nameSuffix = 63, 5
-	// writeTimeout bounds the requests about a Job that is not wanted any more.
+	// writeTimeout bounds requests about a Job that is no longer wanted.
 	writeTimeout = 30 * time.Second
-	// killSlack is what a process may take beyond the grace of its engine.
+	// killSlack is how much longer than its engine's grace period a process may take.
 	killSlack = 15 * time.Second
 )
 
-// Options are what a Runner works with. All must be set but the Logger and the Clock.
+// Options configures a Runner. All fields but Logger and Clock are required.
 type Options struct {
-	// Client makes Jobs and Secrets in Namespace, and reads Jobs and Pods.
+	// Client creates Jobs and Secrets in Namespace, and reads Jobs and Pods.
 	Client    client.Client
 	Namespace string
 	Template  Template
-	// Server is where the Pods connect to, Backend what serves the states to this process.
+	// Server accepts the Pods' connections. Backend serves the states to this process.
 	Server  *remote.Server
 	Backend terraform.Backend
-	// Settings returns what the engine is made with in a Pod.
+	// Settings returns the engine's settings for a Pod.
 	Settings func() ([]byte, error)
-	// Manager identifies this process among those that have made Jobs or will.
+	// Manager identifies this process on the Jobs that it creates.
 	Manager string
 	// InterruptGrace is how long an interrupted engine may take to save its state.
 	InterruptGrace time.Duration
-	// Life is how long an engine lives after its manager was last known to lead, and Grace how long after that it is killed.
+	// Life is how long an engine lives after its manager was last known to lead. Grace is how long
+	// after that it is killed.
 	Life, Grace time.Duration
-	// Dir keeps states that could not be saved.
+	// Dir stores unsaved states.
 	Dir    string
 	Logger logr.Logger
 	Clock  clock.Clock
@@ -74,11 +76,12 @@ var (
 	_ runner.InstanceChecker = &Runner{}
 )
 
-// New returns a Runner. It closes the server and the backend when it is closed.
+// New returns a Runner. Closing it closes the server and the backend.
 func New(o Options) (*Runner, error) {
-	if o.Client == nil || o.Namespace == "" || o.Server == nil || o.Backend == nil || o.Settings == nil || o.Manager == "" || o.Life <= 0 || o.Dir == "" ||
+	if o.Client == nil || o.Namespace == "" || o.Server == nil || o.Backend == nil || o.Settings == nil ||
+		o.Manager == "" || o.Life <= 0 || o.Dir == "" ||
 		o.Template.Image == "" {
-		return nil, errors.New("making the runner of Jobs: an option that must be set is missing")
+		return nil, errors.New("creating the runner of Jobs: a required option is missing")
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -88,14 +91,15 @@ func New(o Options) (*Runner, error) {
 	return r, r.kept.read()
 }
 
-// Start implements runner.Runner. The Jobs of managers that do not lead any more are deleted: by now, or within the time that their states stay
-// locked for, their engines have ended.
+// Start implements runner.Runner. It deletes the Jobs of former leaders: their engines have ended
+// by now, or will before the locks of their states expire.
 func (r *Runner) Start(ctx context.Context) error {
 	if err := errors.Join(r.options.Backend.Start(ctx), r.options.Server.Start(ctx)); err != nil {
 		return err
 	}
 	var found batchv1.JobList
-	if err := r.options.Client.List(ctx, &found, client.InNamespace(r.options.Namespace), client.MatchingLabels{LabelComponent: Component}); err != nil {
+	if err := r.options.Client.List(ctx, &found, client.InNamespace(r.options.Namespace),
+		client.MatchingLabels{LabelComponent: Component}); err != nil {
 		return fmt.Errorf("listing the Jobs of earlier managers: %w", err)
 	}
 	for i := range found.Items {
@@ -110,10 +114,10 @@ func (r *Runner) Start(ctx context.Context) error {
 	return nil
 }
 
-// Starts implements runner.Runner: it counts Jobs, of which each has one run.
+// Starts implements runner.Runner: it counts Jobs, each of which executes one run.
 func (r *Runner) Starts() int64 { return r.starts.Load() }
 
-// Close implements runner.Runner: engines that are interrupted save through the backend before that closes.
+// Close implements runner.Runner. Interrupted engines save through the backend before it closes.
 func (r *Runner) Close(ctx context.Context) error {
 	closed := make(chan struct{})
 	go func() {
@@ -124,7 +128,7 @@ func (r *Runner) Close(ctx context.Context) error {
 	select {
 	case <-closed:
 	case <-ctx.Done():
-		err = fmt.Errorf("closing the runs in Jobs: some are still open: %w", context.Cause(ctx))
+		err = fmt.Errorf("closing the runner of Jobs: some runs are still open: %w", context.Cause(ctx))
 	}
 	return errors.Join(err, r.options.Server.Close(), r.options.Backend.Close(ctx))
 }
@@ -135,7 +139,7 @@ func (r *Runner) AbandonedRuns() ([]runner.AbandonedRun, error) { return r.kept.
 // Discard implements runner.Runner.
 func (r *Runner) Discard(id string) error { return r.kept.discard(id) }
 
-// Open implements runner.Runner. It waits until the Pod runs, which may take long in a queue.
+// Open implements runner.Runner. It blocks until the Pod runs, which may take long in a queue.
 func (r *Runner) Open(ctx context.Context, run runner.RunSpec) (runner.Workspace, error) {
 	var served backend.Endpoint
 	if run.Session != nil || run.Search != engine.SearchInventory {
@@ -156,7 +160,7 @@ func (r *Runner) Open(ctx context.Context, run runner.RunSpec) (runner.Workspace
 }
 
 // CheckInstance implements runner.InstanceChecker.
-func (r *Runner) CheckInstance(ctx context.Context, run runner.RunSpec, hcl, stored []byte) (gone bool, err error) {
+func (r *Runner) CheckInstance(ctx context.Context, run runner.RunSpec, stored []byte) (gone bool, err error) {
 	served, err := r.options.Backend.OpenCopy(stored)
 	if err != nil {
 		return false, err
@@ -167,22 +171,23 @@ func (r *Runner) CheckInstance(ctx context.Context, run runner.RunSpec, hcl, sto
 		return false, err
 	}
 	defer func() { err = errors.Join(err, options.Close()) }()
-	return remote.CheckInstance(ctx, begun.process, run, hcl, options)
+	return remote.CheckInstance(ctx, begun.process, run, options)
 }
 
-// begun is a run that has a Job.
+// begun is a run with a Job.
 type begun struct {
 	runner  *Runner
 	job     *batchv1.Job
 	process *remote.Process
 	served  backend.Endpoint
-	// waits receives what the Job waits for; nil for nobody.
+	// waits receives what the Job waits for; may be nil.
 	waits func(what string)
 	once  sync.Once
 }
 
-// begin makes the Job of a run and waits for its process. What was served is closed where that fails.
-func (r *Runner) begin(ctx context.Context, run runner.RunSpec, served backend.Endpoint) (*begun, remote.OpenOptions, error) {
+// begin creates a run's Job and waits for its process. On failure it closes the served endpoint.
+func (r *Runner) begin(ctx context.Context, run runner.RunSpec,
+	served backend.Endpoint) (*begun, remote.OpenOptions, error) {
 	b := &begun{runner: r, served: served, waits: run.Waits}
 	r.open.Add(1)
 	settings, err := r.options.Settings()
@@ -206,7 +211,7 @@ func (r *Runner) begin(ctx context.Context, run runner.RunSpec, served backend.E
 	}, nil
 }
 
-// nameOf is unique: a search has the ID of the run that it belongs to.
+// nameOf returns a unique ID: a search shares the ID of its run.
 func nameOf(run runner.RunSpec) string {
 	if run.Search == engine.SearchNone {
 		return run.ID
@@ -214,7 +219,8 @@ func nameOf(run runner.RunSpec) string {
 	return run.ID + "-" + string(run.Search)
 }
 
-// make makes the Job and its Secret. The Job comes first, so that the Secret cannot stay behind; the Pod waits for it.
+// make creates the Job and its Secret. The Job comes first, so that the Secret cannot be left
+// behind; the Pod waits for it.
 func (b *begun) make(ctx context.Context, id string) error {
 	r := b.runner
 	process, ticket, err := r.options.Server.Expect(id)
@@ -222,23 +228,24 @@ func (b *begun) make(ctx context.Context, id string) error {
 		return err
 	}
 	b.process = process
-	labels := map[string]string{LabelComponent: Component, "app.kubernetes.io/name": "machine-iac-operator", LabelRun: id, LabelManager: r.manager}
+	labels := map[string]string{LabelComponent: Component, "app.kubernetes.io/name": "machine-iac-operator", LabelRun: id,
+		LabelManager: r.manager}
 	name := strings.ToLower(namePrefix + id)
 	name = strings.TrimRight(name[:min(len(name), maxName-nameSuffix-1)], "-") + "-" + rand.String(nameSuffix)
 	job := r.options.Template.job(name, labels)
 	job.Namespace = r.options.Namespace
 	if err := r.options.Client.Create(ctx, job); err != nil {
-		return fmt.Errorf("making the Job of the run: %w", err)
+		return fmt.Errorf("creating the run's Job: %w", err)
 	}
 	b.job = job
 	r.starts.Add(1)
 	if err := r.options.Client.Create(ctx, secret(job, labels, ticket.Files())); err != nil {
-		return fmt.Errorf("making the Secret of Job %s: %w", job.Name, err)
+		return fmt.Errorf("creating the Secret of Job %s: %w", job.Name, err)
 	}
 	return nil
 }
 
-// close gives back what the run has, and deletes its Job. It may be called again.
+// close frees the run's resources and deletes its Job. It may be called repeatedly.
 func (b *begun) close() (err error) {
 	b.once.Do(func() {
 		defer b.runner.open.Done()
@@ -256,9 +263,10 @@ func (b *begun) close() (err error) {
 	return err
 }
 
-// remove deletes a Job, with what belongs to it.
+// remove deletes a Job and its dependents.
 func (r *Runner) remove(ctx context.Context, job *batchv1.Job) error {
-	err := r.options.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &job.UID})
+	err := r.options.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground),
+		client.Preconditions{UID: &job.UID})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("deleting Job %s: %w", job.Name, err)
 	}

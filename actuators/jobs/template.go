@@ -11,23 +11,23 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The labels of Jobs, their Pods and Secrets.
+// The labels of Jobs and their Pods and Secrets.
 const (
 	// LabelComponent has the value Component, for network policies and selectors.
 	LabelComponent = "app.kubernetes.io/component"
 	Component      = "machine-run"
-	// LabelRun has the run, LabelManager which manager process has made the Job.
+	// LabelRun names the run, LabelManager the manager process that created the Job.
 	LabelRun     = "machine-iac.io/run"
 	LabelManager = "machine-iac.io/run-manager"
-	// LabelQueue is Kueue's.
+	// LabelQueue is Kueue's queue label.
 	LabelQueue = "kueue.x-k8s.io/queue-name"
 )
 
-// Where a Pod finds things.
+// Paths in a Pod.
 const (
-	// TicketDir is the folder of the run's Secret.
+	// TicketDir is the mount path of the run's Secret.
 	TicketDir = "/var/run/machine-iac/run"
-	// VolumeDir is the volume that WorkDir is in.
+	// VolumeDir is the mount path of the volume that contains WorkDir.
 	VolumeDir    = "/var/lib/machine-iac"
 	cloudToken   = "/var/run/secrets/openshift/serviceaccount"
 	nobody       = 65532
@@ -35,22 +35,26 @@ const (
 	scratchLimit = "512Mi"
 )
 
-// Template is what all Jobs have in common.
+// Template is the common part of all Jobs.
 type Template struct {
-	// Image has the program, with its engine and providers. Command is the program, and what it needs to know before it has connected.
+	// Image contains the program with its engine and providers. Command is the program with the
+	// flags that it needs before it has connected.
 	Image   string
 	Command []string
-	// ServiceAccount is the Pods', for a cloud that trusts its tokens. They have no token for the API server.
+	// ServiceAccount is the Pods' service account, for clouds that trust its tokens. The Pods get
+	// no token for the API server.
 	ServiceAccount string
-	// Resources are the container's. The work folder counts among its memory.
+	// Resources are the container's resources. The work folder counts as memory.
 	Resources corev1.ResourceRequirements
-	// Queue is the LocalQueue of Kueue that admits the Jobs; none when empty, and they start at once.
+	// Queue is the Kueue LocalQueue that admits the Jobs. If empty, they start at once.
 	Queue string
-	// Owner is the Pod of the manager, with which the Jobs go; nil for none.
+	// Owner is the manager's Pod, with which the Jobs are deleted; nil for none.
 	Owner *metav1.OwnerReference
-	// Like is the Pod of the manager, from which the Jobs have where they may be scheduled and how the image is pulled; nil for none.
+	// Like is the spec of the manager's Pod, from which Jobs take scheduling and image pull
+	// settings; nil for none.
 	Like *corev1.PodSpec
-	// DeadlineSeconds ends a Job that its manager has forgotten, TTLSeconds removes one that has ended, GraceSeconds is for a Pod that is to end.
+	// DeadlineSeconds ends a forgotten Job, TTLSeconds removes a finished one, and GraceSeconds is
+	// the Pod's termination grace period.
 	DeadlineSeconds, GraceSeconds int64
 	TTLSeconds                    int32
 }
@@ -64,8 +68,9 @@ func (t Template) job(name string, labels map[string]string) *batchv1.Job {
 	job.Spec = batchv1.JobSpec{
 		BackoffLimit: ptr.To[int32](0), Parallelism: ptr.To[int32](1), Completions: ptr.To[int32](1),
 		ActiveDeadlineSeconds: &t.DeadlineSeconds, TTLSecondsAfterFinished: &t.TTLSeconds,
-		PodReplacementPolicy: ptr.To(batchv1.Failed), // never two Pods of a run
-		Template:             corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(labels)}, Spec: t.pod(name)},
+		PodReplacementPolicy: ptr.To(batchv1.Failed), // never two Pods for one run
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(labels)},
+			Spec: t.pod(name)},
 	}
 	if t.Queue != "" {
 		job.Labels[LabelQueue], job.Spec.Suspend = t.Queue, ptr.To(true)
@@ -73,13 +78,15 @@ func (t Template) job(name string, labels map[string]string) *batchv1.Job {
 	return job
 }
 
-// pod returns what one run is carried out in. It is restricted as the manager's own Pod is.
+// pod returns the Pod of one run. It is restricted like the manager's own Pod.
 func (t Template) pod(name string) corev1.PodSpec {
 	pod := corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever, ServiceAccountName: t.ServiceAccount,
-		AutomountServiceAccountToken: ptr.To(false), EnableServiceLinks: ptr.To(false), TerminationGracePeriodSeconds: &t.GraceSeconds,
+		AutomountServiceAccountToken: ptr.To(false), EnableServiceLinks: ptr.To(false),
+		TerminationGracePeriodSeconds: &t.GraceSeconds,
 		SecurityContext: &corev1.PodSecurityContext{
-			RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](nobody), RunAsGroup: ptr.To[int64](nobody), FSGroup: ptr.To[int64](nobody),
+			RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](nobody), RunAsGroup: ptr.To[int64](nobody),
+			FSGroup:        ptr.To[int64](nobody),
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		Containers: []corev1.Container{{
@@ -100,25 +107,30 @@ func (t Template) pod(name string) corev1.PodSpec {
 	}
 	if like := t.Like; like != nil {
 		pod.ImagePullSecrets, pod.NodeSelector, pod.Tolerations = like.ImagePullSecrets, like.NodeSelector, like.Tolerations
-		pod.SecurityContext = cmp.Or(like.SecurityContext, pod.SecurityContext) // users are of the namespace on some clusters
-		pod.RuntimeClassName, pod.DNSPolicy, pod.DNSConfig, pod.HostAliases = like.RuntimeClassName, like.DNSPolicy, like.DNSConfig, like.HostAliases
+		pod.SecurityContext = cmp.Or(like.SecurityContext, pod.SecurityContext) // some clusters assign user IDs per namespace
+		pod.RuntimeClassName, pod.DNSPolicy, pod.DNSConfig, pod.HostAliases = like.RuntimeClassName, like.DNSPolicy,
+			like.DNSConfig, like.HostAliases
 	}
 	return pod
 }
 
 func volumes(secret string) []corev1.Volume {
 	limit := resource.MustParse(scratchLimit)
-	token := corev1.VolumeProjection{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "openshift", Path: "token"}}
+	token := corev1.VolumeProjection{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "openshift",
+		Path: "token"}}
 	return []corev1.Volume{
-		{Name: "run", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret, DefaultMode: ptr.To[int32](ticketMode)}}},
+		{Name: "run", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret,
+			DefaultMode: ptr.To[int32](ticketMode)}}},
 		{Name: "work", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: &limit}}},
 		{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
-		// Short-lived credentials of a cloud are had for this token, which opens nothing on the cluster itself.
-		{Name: "cloud-token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{token}}}},
+		// Clouds exchange this token for short-lived credentials. It is not valid for the cluster
+		// itself.
+		{Name: "cloud-token",
+			VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{token}}}},
 	}
 }
 
-// secret returns the Secret of a Job, which goes with it.
+// secret returns the Secret of a Job, which owns it.
 func secret(of *batchv1.Job, labels map[string]string, content map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{

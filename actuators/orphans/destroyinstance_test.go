@@ -20,13 +20,15 @@ func TestOnlyWhatTwoInventoriesFoundOrphanedIsDestroyed(t *testing.T) {
 		"found less than the period ago":   {func(one *lifecycle.OrphanedInstance) { one.FirstSeen = now.Add(time.Second - grace) }, 0},
 		"younger than the period":          {func(one *lifecycle.OrphanedInstance) { one.Orphaned = false }, 0},
 		"of no Machine, such as a bastion": {func(one *lifecycle.OrphanedInstance) { one.MachineUID = "" }, 0},
+		"of another installation":          {func(one *lifecycle.OrphanedInstance) { one.Installation = "theirs" }, 0},
+		"made before there was any":        {func(one *lifecycle.OrphanedInstance) { one.Installation = "" }, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			one := orphaned("one", now.Add(-grace))
 			tc.change(&one)
 			report := &lifecycle.InventoryReport{Checked: now, Instances: []lifecycle.OrphanedInstance{one}}
-			if got := destroyable(report, grace); len(got) != tc.want {
+			if got := destroyable(report, grace, ours); len(got) != tc.want {
 				t.Errorf("want %d, got %v", tc.want, got)
 			}
 		})
@@ -36,7 +38,7 @@ func TestOnlyWhatTwoInventoriesFoundOrphanedIsDestroyed(t *testing.T) {
 func TestNoGracePeriodStillTakesTwoInventories(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	report := &lifecycle.InventoryReport{Checked: now, Instances: []lifecycle.OrphanedInstance{orphaned("new", now), orphaned("old", now.Add(-time.Second))}}
-	if got := destroyable(report, 0); len(got) != 1 || got[0].Name != "old" {
+	if got := destroyable(report, 0, ours); len(got) != 1 || got[0].Name != "old" {
 		t.Errorf("want the one that an earlier inventory had, got %v", got)
 	}
 }
@@ -48,13 +50,25 @@ func TestAnInventoryDestroysAFewInstancesAtATime(t *testing.T) {
 		report.Instances = append(report.Instances, orphaned(fmt.Sprint(n), now.Add(-time.Hour)))
 	}
 	before := len(report.Instances)
-	if got := destroyable(report, time.Minute); len(got) != maxDestroyed || len(report.Instances) != before {
+	if got := destroyable(report, time.Minute, ours); len(got) != maxDestroyed || len(report.Instances) != before {
 		t.Errorf("want %d of %d, got %d of %d", maxDestroyed, before, len(got), len(report.Instances))
 	}
 }
 
+// ours is the UID of the installation.
+const ours = "ours"
+
 func orphaned(name string, seen time.Time) lifecycle.OrphanedInstance {
 	return lifecycle.OrphanedInstance{
-		ListedInstance: lifecycle.ListedInstance{ProviderID: "acme://" + name, Name: name, MachineUID: "of-" + name}, FirstSeen: seen, Orphaned: true,
+		ListedInstance: lifecycle.ListedInstance{ProviderID: "acme://" + name, Name: name, MachineUID: "of-" + name, Installation: ours}, FirstSeen: seen, Orphaned: true,
+	}
+}
+
+func TestAnInstallationWithoutAnIdentityDestroysNothing(t *testing.T) {
+	one := orphaned("one", time.Time{})
+	one.Installation = ""
+	report := &lifecycle.InventoryReport{Checked: time.Now(), Instances: []lifecycle.OrphanedInstance{one}}
+	if got := destroyable(report, 0, ""); len(got) != 0 {
+		t.Errorf("got %v, want none: that no UID is known is no proof", got)
 	}
 }

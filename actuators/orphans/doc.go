@@ -1,7 +1,8 @@
-// Package orphans is the pass over all states of a namespace. It reports states whose Machine is gone, for example because its finalizer was
-// removed by hand. None is destroyed unless that is requested: there may be an instance that no other state knows. As it reads every
-// state, it also makes sure that the modules that states need are stored, and no others, and that states are encrypted with the key of now.
+// Package orphans checks all states of a namespace. It reports states whose Machine is gone, for
+// example because its finalizer was removed by hand. It destroys none unless requested, because the
+// state may be the only record of an instance. Since it reads every state, it also stores the
+// modules that states need, removes others, and re-encrypts states with the current key.
 //
-// The inventory is the other direction: it lists the instances of the cluster where a module can, and reports those that belong to no Machine and no
-// state.
+// The inventory is the opposite direction. It lists the cluster's instances, if a module can, and
+// reports those that belong to no Machine and no state.
 package orphans

@@ -14,7 +14,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// machinesOf has Machines by their UIDs, and counts how often they are listed. Metadata it lists two at a time.
+// machinesOf has Machines by their UIDs, and counts how often they are listed. Metadata it lists
+// two at a time.
 type machinesOf struct {
 	client.Client
 	uids  []types.UID

@@ -7,17 +7,19 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// findings are what the heads of all states say about them together.
+// findings summarizes the heads of all states.
 type findings struct {
-	// intent and lock are ages: of the oldest intent, and of the oldest lock that another process than the owner holds.
+	// intent is the age of the oldest intent; lock is the age of the oldest lock held by another
+	// process.
 	intent, lock time.Duration
 	// largest is the size of the largest state.
 	largest int
-	// drifted counts Machines by what their last drift check found.
+	// drifted counts Machines by the result of their last drift check.
 	drifted map[record.DriftResult]int
 }
 
-// findingsOf reads the heads of states. owner is this process in locks; a head that cannot be read is left out.
+// findingsOf summarizes the heads of states. owner identifies this process in locks. Unreadable
+// heads are skipped.
 func findingsOf(heads []state.Head, owner string, now time.Time) findings {
 	found := findings{drifted: map[record.DriftResult]int{}}
 	for _, head := range heads {

@@ -49,7 +49,7 @@ func TestFindingsAreThoseOfTheWorstState(t *testing.T) {
 	shown.show(findingsOf(heads, "me", now))
 	want := map[string]float64{
 		"machine_iac_oldest_intent_seconds": 3600, "machine_iac_oldest_foreign_lock_seconds": 3600, "machine_iac_largest_state_bytes": 70,
-		"machine_iac_state_limit_bytes": 128 << 20, "machine_iac_machines_drifted changed": 2, "machine_iac_machines_drifted missing": 1,
+		"machine_iac_state_limit_bytes": state.MaxSize, "machine_iac_machines_drifted changed": 2, "machine_iac_machines_drifted missing": 1,
 		"machine_iac_orphaned_states": 0, "machine_iac_orphaned_instances": 0, "machine_iac_machines_module_held": 0,
 	}
 	if diff := cmp.Diff(want, values(t, registry)); diff != "" {

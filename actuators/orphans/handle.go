@@ -16,7 +16,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// handle does what is due about a state whose Machine is gone, and records what is known of it. It reports whether the state is to be destroyed.
+// handle processes a state whose Machine is gone and records the findings. It reports whether the
+// state is to be destroyed.
 func (o *Orphans) handle(ctx context.Context, head state.Head) (destroys bool, err error) {
 	if onlyPlanned(head) {
 		_, err := o.destroy(head)
@@ -58,8 +59,8 @@ func (o *Orphans) handle(ctx context.Context, head state.Head) (destroys bool, e
 	return destroys, err
 }
 
-// first records that a state was seen without its Machine, and reports it where its MachineSet is. A destroy that was begun or requested goes
-// on.
+// first records that a state was seen without its Machine, and sends an event on its MachineSet. A
+// started or requested destroy continues.
 func (o *Orphans) first(ctx context.Context, head state.Head, said record.Orphan) (destroys bool, err error) {
 	destroys = begun(head, nil) || said.Action == record.OrphanDestroy
 	recorded, err := o.mark(ctx, head, record.OrphanMark{Since: o.Clock.Now().UTC(), Begun: begun(head, nil)})
@@ -67,12 +68,13 @@ func (o *Orphans) first(ctx context.Context, head state.Head, said record.Orphan
 		return destroys, err
 	}
 	if recorded {
-		o.Logger.Info("A state was found whose Machine is gone", "state", head.Key.String(), "machine", machineOf(head).Name, "resources", head.Managed)
+		o.Logger.Info("Found a state whose Machine is gone", "state", head.Key.String(), "machine", machineOf(head).Name,
+			"resources", head.Managed)
 	}
 	if set := said.MachineSet; recorded && set != nil {
 		orphanedState(set, head).Send(o.Recorder)
 	}
-	if destroys { // also one that a run of this process has left locked: the next run goes on with it
+	if destroys { // even if this process's run has left it locked: the next run continues
 		_, err = o.destroy(head)
 	}
 	return destroys, err
@@ -84,19 +86,21 @@ func orphanedState(ref *record.MachineSetRef, head state.Head) events.Event {
 	set.Namespace, set.Name, set.UID = head.Key.Namespace, ref.Name, ref.UID
 	has := fmt.Sprintf("its state lists %d resources, which may still exist", head.Managed)
 	if head.Managed == 0 {
-		has = "an interrupted run of it may have made an instance that its state does not list"
+		has = "its interrupted run may have created an instance that its state does not list"
 	}
-	return events.Warning(set, "OrphanedState", "CheckStates", fmt.Sprintf("the Machine %s is gone, and %s: 'kubectl machine orphans %s' shows what is known",
-		cmp.Or(machineOf(head).Name, string(uidOf(head))), has, uidOf(head)))
+	return events.Warning(set, "OrphanedState", "CheckStates",
+		fmt.Sprintf("Machine %s is gone, and %s: run 'kubectl machine orphans %s' for details",
+			cmp.Or(machineOf(head).Name, string(uidOf(head))), has, uidOf(head)))
 }
 
-// onlyPlanned reports whether a head is what the plan of an adoption has left, without any resource.
+// onlyPlanned reports whether a head is the remains of an adoption plan and lists no resource.
 func onlyPlanned(head state.Head) bool {
 	read, err := record.Read(head.Meta)
 	return err == nil && head.Managed == 0 && read.OnlyPlanned()
 }
 
-// begun reports whether a destroy was begun before the Machine's finalizer was taken away. mark is what was recorded of the state before; nil for nothing.
+// begun reports whether a destroy began before the Machine's finalizer was removed. mark is the
+// state's earlier mark, or nil.
 func begun(head state.Head, mark *record.OrphanMark) bool {
 	if mark != nil && mark.Begun {
 		return true
@@ -105,10 +109,10 @@ func begun(head state.Head, mark *record.OrphanMark) bool {
 	return err == nil && read.Intent != nil && read.Intent.Operation == runs.Destroy
 }
 
-// destroy submits the destroy of a state whose Machine is gone.
 func (o *Orphans) destroy(head state.Head) (runs.Status, error) {
 	if uidOf(head) == "" {
-		return runs.Status{}, fmt.Errorf("label %s is missing on the Secret: set it to the UID of the Machine that the state was made for", state.LabelMachineUID)
+		return runs.Status{}, fmt.Errorf("the Secret lacks label %s; set it to the UID of the state's Machine",
+			state.LabelMachineUID)
 	}
 	return o.Actuator.DestroyWithoutMachine(machineOf(head), uidOf(head))
 }
@@ -121,29 +125,30 @@ func problemOf(status runs.Status) string {
 	return events.Shortened(status.Err.Error())
 }
 
-// mark records what is known of a state whose Machine is gone, in the write that takes its lock. That also gives back the lock that a dead
-// manager has left: no run comes that would take it over. What was intended stays recorded.
+// mark records a state's mark in the write that takes its lock. It also releases the lock of a dead
+// manager, since no run will take it over. The recorded intent remains.
 func (o *Orphans) mark(ctx context.Context, head state.Head, mark record.OrphanMark) (recorded bool, err error) {
 	p := record.NewPatch()
 	p.SetOrphanMark(mark)
 	return o.record(ctx, head, false, p)
 }
 
-// unmark records that a state has its Machine again, where it says otherwise.
+// unmark records that a state has its Machine again, if it says otherwise.
 func (o *Orphans) unmark(ctx context.Context, head state.Head) error {
 	said, err := record.ReadOrphan(head.Meta)
 	if err == nil && said.Mark == nil && said.Action == "" {
 		return nil
 	}
-	o.Logger.Info("A state has its Machine, so that what is requested for a state without one is dropped", "state", head.Key.String(), "action", said.Action)
+	o.Logger.Info("Dropping the request for an orphaned state: its Machine exists", "state", head.Key.String(), "action",
+		said.Action)
 	p := record.NewPatch()
 	p.ClearOrphan()
 	_, err = o.record(ctx, head, true, p)
 	return err
 }
 
-// record changes what a head says of itself as an orphan, if its Machine still is there, or is not, as was found. A state is left alone that
-// is locked by a run, or gone.
+// record changes the orphan record of a head if its Machine's existence is still as found. It skips
+// a state that is locked by a run, or gone.
 func (o *Orphans) record(ctx context.Context, head state.Head, there bool, p record.Patch) (recorded bool, err error) {
 	session, err := o.Actuator.AcquireIdle(ctx, head.Key, "orphan", state.AcquireOptions{
 		Decide: func(ctx context.Context, now *state.Snapshot) (state.Change, error) {
@@ -165,18 +170,19 @@ func (o *Orphans) record(ctx context.Context, head state.Head, there bool, p rec
 	if err != nil {
 		return false, err
 	}
-	if err := session.Release(ctx, nil); err != nil && !errors.Is(err, state.ErrFenced) { // fenced by a run, which keeps what was recorded
+	// Fenced by a run, which keeps the record.
+	if err := session.Release(ctx, nil); err != nil && !errors.Is(err, state.ErrFenced) {
 		return true, err
 	}
 	return true, nil
 }
 
-// hasMachine reads whether the Machine of a state is there.
+// hasMachine reads whether a state's Machine exists.
 func (o *Orphans) hasMachine(ctx context.Context, head state.Head) (bool, error) {
 	machine := &machinev1beta1.Machine{}
 	switch err := o.Client.Get(ctx, machineOf(head), machine); {
 	case machineOf(head).Name == "":
-		return false, nil // the state does not say whose it is: what was found counts
+		return false, nil // the state does not name its owner, so trust the finding
 	case apierrors.IsNotFound(err):
 		return false, nil
 	case err != nil:

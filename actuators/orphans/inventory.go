@@ -12,12 +12,13 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
+	"github.com/machine-iac/machine-iac-operator/internal/installation"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
@@ -27,17 +28,22 @@ import (
 // maxReported bounds how many instances are reported.
 const maxReported = 500
 
-// Inventory finds instances that belong to no Machine and no state, where a module can list those of the cluster. It is a manager.Runnable.
+// Inventory finds instances that belong to no Machine and no state, if a module can list the
+// cluster's instances. It is a manager.Runnable.
 type Inventory struct {
 	*Orphans
-	// Every is how often it lists.
+	// Every is the interval between inventories.
 	Every time.Duration
+	// last is this process's last report. The ConfigMap is not trusted, because others can write
+	// it.
+	last lifecycle.InventoryReport
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (i *Inventory) NeedLeaderElection() bool { return true }
 
-// Start lists until ctx ends, for the first time after a while: a manager that has just started has other things to do.
+// Start runs inventories until ctx ends. The first one is delayed, because a starting manager is
+// busy.
 func (i *Inventory) Start(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -46,13 +52,13 @@ func (i *Inventory) Start(ctx context.Context) error {
 	}
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := i.Check(ctx); err != nil && ctx.Err() == nil {
-			i.Logger.Error(err, "Looking for instances that belong to nobody")
+			i.Logger.Error(err, "Cannot list orphaned instances")
 		}
 	}, i.Every)
 	return nil
 }
 
-// Check lists the instances once, and reports those that belong to nobody.
+// Check lists the instances once and reports the orphans.
 func (i *Inventory) Check(ctx context.Context) error {
 	machines, heads, err := i.read(ctx)
 	if err != nil {
@@ -61,16 +67,25 @@ func (i *Inventory) Check(ctx context.Context) error {
 	owners := &lifecycle.Owners{}
 	owners.Add(machines, heads)
 	report := &lifecycle.InventoryReport{Checked: i.Clock.Now().UTC(), Instances: []lifecycle.OrphanedInstance{}}
+	listed := map[string]bool{}
 	for _, group := range groupsOf(machines, heads) {
-		found, err := i.list(ctx, group)
+		found, known, err := i.list(ctx, group)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
 			report.Problems = append(report.Problems, fmt.Sprintf("%s: %s", group.name(), events.Shortened(err.Error())))
 		}
+		if known && err == nil {
+			listed[group.name()] = true
+		}
 		report.Instances = append(report.Instances, found...)
 	}
+	kept, err := i.unlisted(ctx, listed)
+	if err != nil {
+		return err
+	}
+	report.Instances = append(report.Instances, kept...)
 	if machines, heads, err = i.read(ctx); err != nil {
 		return err
 	}
@@ -86,7 +101,8 @@ func (i *Inventory) read(ctx context.Context) ([]machinev1beta1.Machine, []state
 	var machines []machinev1beta1.Machine
 	for next := ""; ; {
 		page := &machinev1beta1.MachineList{}
-		if err := i.Client.List(ctx, page, client.InNamespace(i.Namespace), client.Limit(livePage), client.Continue(next)); err != nil {
+		if err := i.Client.List(ctx, page, client.InNamespace(i.Namespace), client.Limit(livePage),
+			client.Continue(next)); err != nil {
 			return nil, nil, fmt.Errorf("listing Machines: %w", err)
 		}
 		for n := range page.Items {
@@ -99,7 +115,8 @@ func (i *Inventory) read(ctx context.Context) ([]machinev1beta1.Machine, []state
 	}
 }
 
-// group are Machines whose instances are in one place, made by one module: an inventory with the inputs of any lists those of all.
+// group holds the Machines whose instances share a place and module. Listing with the inputs of any
+// one covers them all.
 type group struct {
 	module, place, cluster string
 	machines               []machinev1beta1.Machine
@@ -107,13 +124,13 @@ type group struct {
 
 func (g group) name() string { return strings.TrimSpace(short(g.module) + " " + g.place) }
 
-// short is a module's name.
+// short returns a module's name.
 func short(reference string) string {
 	name, _, _ := strings.Cut(reference, "@")
 	return name
 }
 
-// groupsOf groups the Machines that have a state with an instance, and are not being deleted.
+// groupsOf groups the Machines that have an instance in their state and are not being deleted.
 func groupsOf(machines []machinev1beta1.Machine, heads []state.Head) []group {
 	byKey := map[state.Key]*state.Head{}
 	for n := range heads {
@@ -129,7 +146,8 @@ func groupsOf(machines []machinev1beta1.Machine, heads []state.Head) []group {
 		if err != nil || store.DigestOf(read.Module) == "" {
 			continue
 		}
-		one := group{module: read.Module, place: read.Place.String(), cluster: machine.Labels[machinev1beta1.MachineClusterIDLabel]}
+		one := group{module: read.Module, place: read.Place.String(),
+			cluster: machine.Labels[machinev1beta1.MachineClusterIDLabel]}
 		key := one.module + "\x00" + one.place + "\x00" + one.cluster
 		if groups[key] == nil {
 			groups[key] = &one
@@ -140,61 +158,72 @@ func groupsOf(machines []machinev1beta1.Machine, heads []state.Head) []group {
 	for _, one := range groups {
 		sorted = append(sorted, *one)
 	}
-	slices.SortFunc(sorted, func(a, b group) int { return cmp.Compare(a.module+a.place+a.cluster, b.module+b.place+b.cluster) })
+	slices.SortFunc(sorted,
+		func(a, b group) int { return cmp.Compare(a.module+a.place+a.cluster, b.module+b.place+b.cluster) })
 	return sorted
 }
 
-// maxTries is how many Machines of a group are tried: one may have inputs that cannot be planned any more.
+// maxTries bounds the Machines tried per group: the inputs of some may no longer be plannable.
 const maxTries = 3
 
-// list lists the instances of a group.
-func (i *Inventory) list(ctx context.Context, g group) ([]lifecycle.OrphanedInstance, error) {
-	var failed error
-	for n := range g.machines[:min(maxTries, len(g.machines))] {
-		listed, known, err := i.Actuator.ListInstances(ctx, &g.machines[n])
-		if err != nil {
-			failed = err
-			continue
-		}
-		if !known {
-			return nil, nil
-		}
-		var found []lifecycle.OrphanedInstance
-		for _, one := range listed {
-			found = append(found, lifecycle.OrphanedInstance{ListedInstance: one, Module: g.module, Place: g.place, ListedBy: g.machines[n].Name})
-		}
-		return found, nil
-	}
-	return nil, failed
-}
-
-// publish reports the instances that have no owner: in a ConfigMap, in a metric, and the first time in an event and in the log.
-func (i *Inventory) publish(ctx context.Context, report *lifecycle.InventoryReport, owners *lifecycle.Owners) error {
+// unlisted returns the last report's instances in places that were not listed now, because no
+// Machine is left there or listing failed. The ConfigMap counts only if the operator signed it.
+func (i *Inventory) unlisted(ctx context.Context, listed map[string]bool) ([]lifecycle.OrphanedInstance, error) {
 	kept := &corev1.ConfigMap{}
 	err := i.Client.Get(ctx, client.ObjectKey{Namespace: i.Namespace, Name: lifecycle.InventoryConfigMap}, kept)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading the last inventory: %w", err)
+	if err != nil {
+		return nil, client.IgnoreNotFound(err)
 	}
-	missing := apierrors.IsNotFound(err)
-	var last lifecycle.InventoryReport
-	if text := kept.Data[lifecycle.InventoryKey]; text != "" && json.Unmarshal([]byte(text), &last) != nil {
-		last = lifecycle.InventoryReport{} // it was edited, and is written anew
+	text := kept.Data[lifecycle.InventoryKey]
+	if i.Installation == nil || !i.Installation.Signed(kept.Data[installation.CodeKey], lifecycle.InventoryConfigMap,
+		i.Namespace, text) {
+		return nil, nil
 	}
+	var report lifecycle.InventoryReport
+	if err := json.Unmarshal([]byte(text), &report); err != nil {
+		return nil, fmt.Errorf("reading the ConfigMap %s: %w; delete it, and the next inventory writes it again",
+			lifecycle.InventoryConfigMap, err)
+	}
+	var found []lifecycle.OrphanedInstance
+	for _, one := range report.Instances {
+		if listed[group{module: one.Module, place: one.Place}.name()] {
+			continue
+		}
+		if one.LastListed.IsZero() {
+			one.LastListed = report.Checked
+		}
+		found = append(found, one)
+	}
+	return found, nil
+}
+
+// list lists a group's instances. known is false if its module cannot.
+func (i *Inventory) list(ctx context.Context, g group) (found []lifecycle.OrphanedInstance, known bool, err error) {
+	for n := range g.machines[:min(maxTries, len(g.machines))] {
+		var listed []lifecycle.ListedInstance
+		listed, known, err = i.Actuator.ListInstances(ctx, &g.machines[n])
+		if err != nil {
+			continue
+		}
+		for _, one := range listed {
+			found = append(found, lifecycle.OrphanedInstance{ListedInstance: one, Module: g.module, Place: g.place,
+				ListedBy: g.machines[n].Name})
+		}
+		break
+	}
+	return found, known, err
+}
+
+// publish reports the instances without an owner: in a ConfigMap, in a metric, and the first time
+// also in an event and the log.
+func (i *Inventory) publish(ctx context.Context, report *lifecycle.InventoryReport, owners *lifecycle.Owners) error {
+	last := i.last
 	i.compare(report, &last, owners)
-	text, err := json.Marshal(report)
+	kept, err := i.write(ctx, report)
 	if err != nil {
 		return fmt.Errorf("writing the inventory: %w", err)
 	}
-	kept.Namespace, kept.Name, kept.Data = i.Namespace, lifecycle.InventoryConfigMap, map[string]string{lifecycle.InventoryKey: string(text)}
-	if missing {
-		kept.ObjectMeta = metav1.ObjectMeta{Namespace: i.Namespace, Name: lifecycle.InventoryConfigMap}
-		err = i.Client.Create(ctx, kept)
-	} else {
-		err = i.Client.Update(ctx, kept)
-	}
-	if err != nil {
-		return fmt.Errorf("writing the inventory: %w", err)
-	}
+	i.last = *report
 	i.report(kept, report, &last)
 	var problems []error
 	for _, problem := range report.Problems {
@@ -203,7 +232,25 @@ func (i *Inventory) publish(ctx context.Context, report *lifecycle.InventoryRepo
 	return errors.Join(problems...)
 }
 
-// compare leaves the instances that have no owner, each once, with what the last inventory knows of them.
+// write overwrites the ConfigMap with a report.
+func (i *Inventory) write(ctx context.Context, report *lifecycle.InventoryReport) (*corev1.ConfigMap, error) {
+	text, err := json.Marshal(report)
+	if err != nil {
+		return nil, err
+	}
+	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: i.Namespace, Name: lifecycle.InventoryConfigMap}}
+	_, err = controllerutil.CreateOrUpdate(ctx, i.Client, kept, func() error {
+		kept.Data = map[string]string{lifecycle.InventoryKey: string(text)}
+		if i.Installation != nil {
+			kept.Data[installation.CodeKey] = i.Installation.Sign(lifecycle.InventoryConfigMap, i.Namespace, string(text))
+		}
+		return nil
+	})
+	return kept, err
+}
+
+// compare keeps the instances without an owner, once each, with the time when this process first
+// found them.
 func (i *Inventory) compare(report, last *lifecycle.InventoryReport, owners *lifecycle.Owners) {
 	seen := map[string]time.Time{}
 	for _, one := range last.Instances {
@@ -215,26 +262,28 @@ func (i *Inventory) compare(report, last *lifecycle.InventoryReport, owners *lif
 		listed[one.ProviderID] = true
 		return twice || one.ProviderID == "" || owners.Own(one.ListedInstance)
 	})
-	slices.SortFunc(report.Instances, func(a, b lifecycle.OrphanedInstance) int { return cmp.Compare(a.ProviderID, b.ProviderID) })
+	slices.SortFunc(report.Instances,
+		func(a, b lifecycle.OrphanedInstance) int { return cmp.Compare(a.ProviderID, b.ProviderID) })
 	for n := range report.Instances {
 		one := &report.Instances[n]
 		one.FirstSeen = report.Checked
-		if first := seen[one.ProviderID]; !first.IsZero() {
+		if first := seen[one.ProviderID]; !first.IsZero() && !first.After(report.Checked) {
 			one.FirstSeen = first
 		}
 		since := one.Since()
 		if since.IsZero() {
 			since = one.FirstSeen
 		}
-		one.Orphaned = !report.Checked.Before(since.Add(i.GracePeriod))
+		known := one.Orphaned && !one.LastListed.IsZero()
+		one.Orphaned = known || !report.Checked.Before(since.Add(i.GracePeriod))
 	}
 	if left := len(report.Instances) - maxReported; left > 0 {
 		report.Instances = report.Instances[:maxReported]
-		report.Problems = append(report.Problems, fmt.Sprintf("%d further instances that belong to nobody are not reported", left))
+		report.Problems = append(report.Problems, fmt.Sprintf("%d more orphaned instances are not listed", left))
 	}
 }
 
-// report counts what was found, and sends what is new.
+// report counts the orphans and sends events about new ones.
 func (i *Inventory) report(about *corev1.ConfigMap, report, last *lifecycle.InventoryReport) {
 	known, count := map[string]bool{}, 0
 	for _, one := range last.Instances {
@@ -246,10 +295,12 @@ func (i *Inventory) report(about *corev1.ConfigMap, report, last *lifecycle.Inve
 		}
 		count++
 		i.Logger.Info("An instance of the cluster belongs to no Machine and no state; see docs/troubleshooting.md",
-			"providerID", one.ProviderID, "name", one.Name, "machine-uid", one.MachineUID, "created", one.Created, "module", one.Module)
+			"providerID", one.ProviderID, "name", one.Name, "machine-uid", one.MachineUID, "installation", one.Installation,
+			"created", one.Created, "module", one.Module)
 		if !known[one.ProviderID] {
-			events.Warning(about, "OrphanedInstance", "CheckInstances", fmt.Sprintf("the instance %s (%s) of this cluster belongs to no Machine and no state: "+
-				"'kubectl machine orphans' shows it", one.Name, one.ProviderID)).Send(i.Recorder)
+			events.Warning(about, "OrphanedInstance", "CheckInstances",
+				fmt.Sprintf("instance %s (%s) of this cluster belongs to no Machine and no state: "+
+					"run 'kubectl machine orphans' for details", one.Name, one.ProviderID)).Send(i.Recorder)
 		}
 	}
 	i.instances.Set(float64(count))

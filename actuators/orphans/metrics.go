@@ -9,7 +9,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// gauges are what a pass counts.
+// gauges are the results of a pass.
 type gauges struct {
 	states  prometheus.Gauge
 	held    prometheus.Gauge
@@ -27,17 +27,19 @@ func newGauges() gauges {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 	}
 	g := gauges{
-		states:  gauge("machine_iac_orphaned_states", "States in Secrets whose Machine does not exist; each may stand for an instance that is paid for."),
-		held:    gauge("machine_iac_machines_module_held", "Machines whose instance was made with another content of a module than the one that is loaded."),
-		intents: gauge("machine_iac_oldest_intent_seconds", "Age of the intent of a run that has not settled for the longest time; zero when there is none."),
+		states: gauge("machine_iac_orphaned_states",
+			"States without a Machine, and unsaved states that name resources no other state has."),
+		held:    gauge("machine_iac_machines_module_held", "Machines that stay on an earlier content of their module."),
+		intents: gauge("machine_iac_oldest_intent_seconds", "Age of the oldest unsettled run in seconds, or zero."),
 		locks: gauge("machine_iac_oldest_foreign_lock_seconds",
-			"Age of the oldest lock on a state that another manager process than the leader holds; zero when there is none."),
+			"Age in seconds of the oldest state lock that a process other than the leader holds, or zero."),
 		largest: gauge("machine_iac_largest_state_bytes", "Size of the largest state, as JSON."),
-		limit:   gauge("machine_iac_state_limit_bytes", "Size above which a state is not stored, as JSON."),
+		limit:   gauge("machine_iac_state_limit_bytes", "Maximum size of a state, as JSON."),
 		drifted: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "machine_iac_machines_drifted", Help: "Machines whose last drift check found the instance changed or missing.",
 		}, []string{"result"}),
-		instances: gauge("machine_iac_orphaned_instances", "Instances of the cluster that belong to no Machine and no state, where a module can list them; each is paid for."),
+		instances: gauge("machine_iac_orphaned_instances",
+			"Instances without a Machine and a state, older than --orphan-grace-period."),
 	}
 	g.limit.Set(state.MaxSize)
 	for _, result := range driftResults {
@@ -46,12 +48,12 @@ func newGauges() gauges {
 	return g
 }
 
-// driftResults are those of a drift check that found a difference.
+// driftResults are the results of drift checks that found a difference.
 var driftResults = []record.DriftResult{record.DriftChanged, record.DriftMissing}
 
 func driftLabel(result record.DriftResult) string { return strings.ToLower(string(result)) }
 
-// show sets what a pass found in the heads of the states.
+// show sets the gauges from the findings.
 func (g gauges) show(found findings) {
 	g.intents.Set(found.intent.Seconds())
 	g.locks.Set(found.lock.Seconds())

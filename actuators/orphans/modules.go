@@ -10,7 +10,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// tidyModules stores the modules that the states need, those of states from before modules were stored too, and removes others.
+// tidyModules stores the modules that states need, including those of states older than the module
+// store, and removes others.
 func (o *Orphans) tidyModules(ctx context.Context, heads []state.Head) error {
 	needed, current, held := map[string]bool{}, map[string]*module.Module{}, 0
 	for _, loaded := range o.Catalog.Modules() {
@@ -24,9 +25,12 @@ func (o *Orphans) tidyModules(ctx context.Context, heads []state.Head) error {
 		}
 	}
 	o.held.Set(float64(held))
-	removed, err := o.Modules.Tidy(ctx, o.Namespace, func(digest string) bool { return needed[digest] || current[digest] != nil })
+	removed, err := o.Modules.Tidy(ctx, o.Namespace, func(digest string) bool {
+		return needed[digest] ||
+			current[digest] != nil
+	})
 	for _, digest := range removed {
-		o.Logger.Info("No state needs a stored module any more; it is removed", "digest", digest)
+		o.Logger.Info("Removing a stored module that no state needs", "digest", digest)
 	}
 	for digest, loaded := range current {
 		if needed[digest] {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
+	"github.com/machine-iac/machine-iac-operator/internal/installation"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
@@ -25,57 +26,65 @@ import (
 )
 
 const (
-	// interval is how often states are compared with Machines, up to 2,000 of them. A destroy whose Machine is gone waits for the next time.
+	// interval is how often up to 2,000 states are compared with Machines. The destroy of a deleted
+	// Machine's state waits for the next pass.
 	interval = 2 * time.Minute
-	// intervalEach, times the number of states, is how often more of them are, so that a manager at rest, and the API server, do not spend more on more of them.
+	// intervalEach, times the number of states, is the interval for more of them. It bounds the
+	// load on an idle manager and on the API server.
 	intervalEach = 60 * time.Millisecond
-	// destroyInterval is how often that is done while a state is to be destroyed that is still there: nothing else repeats a run that had to wait
-	// for a lock, or failed.
+	// destroyInterval is the interval while a state is still to be destroyed. Nothing else retries
+	// a run that failed or had to wait for a lock.
 	destroyInterval = 15 * time.Second
-	// firstPassEach is how long the first pass is put off for each Machine: when a manager begins to lead it reconciles all of them, and is done with
-	// one in half of that time (docs/benchmarks.md).
+	// firstPassEach delays the first pass for each Machine. A new leader reconciles all Machines
+	// first, which takes half of that time each (docs/benchmarks.md).
 	firstPassEach = 5 * time.Millisecond
-	// secondPass is how long after the first pass the second is made.
+	// secondPass is the delay between the first and second pass.
 	secondPass = 30 * time.Second
 )
 
-// Actuator does what only the actuator may do with a state.
+// Actuator is what the pass needs from the actuator.
 type Actuator interface {
-	// DestroyWithoutMachine submits the destroy of what the state of a Machine that is gone has.
+	// DestroyWithoutMachine submits the destroy of the resources in a deleted Machine's state.
 	DestroyWithoutMachine(machine types.NamespacedName, uid types.UID) (runs.Status, error)
-	// AcquireIdle takes the lock of a state, and takes over that of a dead manager, but never that of a run of this process.
+	// AcquireIdle takes a state's lock, even from a dead manager, but never from a run of this
+	// process.
 	AcquireIdle(ctx context.Context, key state.Key, operation string, options state.AcquireOptions) (*state.Session, error)
-	// UnsavedStates returns the states that could not be saved and name what no other state knows.
+	// UnsavedStates returns the unsaved states that list resources missing from all other states.
 	UnsavedStates(ctx context.Context, namespace string) ([]state.Orphan, error)
-	// ListInstances lists the instances of a Machine's cluster; known is false where its module cannot.
-	ListInstances(ctx context.Context, machine *machinev1beta1.Machine) (listed []lifecycle.ListedInstance, known bool, err error)
+	// ListInstances lists the instances of a Machine's cluster. known is false if its module
+	// cannot.
+	ListInstances(ctx context.Context, machine *machinev1beta1.Machine) (listed []lifecycle.ListedInstance, known bool,
+		err error)
 }
 
-// Options are what Orphans work with. All must be set but those that say what they are otherwise.
+// Options configures Orphans. All are required unless a default is named.
 type Options struct {
-	// Namespace of the Machines.
+	// Namespace is the namespace of the Machines.
 	Namespace string
-	// Client reads the API server itself, never a cache.
+	// Client reads the API server directly, not a cache.
 	Client client.Client
-	// Cache reads Machines, perhaps from before a moment: whose Machine it does not have is looked for with the Client. The Client when nil.
+	// Cache reads Machines and may lag behind. Machines that it lacks are read with the Client.
+	// Default is the Client.
 	Cache    client.Reader
 	Actuator Actuator
 	Store    *state.Store
 	Catalog  *module.Catalog
-	// Modules is the actuator's own: it knows what is being stored.
+	// Modules is shared with the actuator, because it knows which modules are being stored.
 	Modules *store.Store
-	// Owner is this process in locks of states. Every lock counts as another's when it is empty.
+	// Owner identifies this process in state locks. If empty, every lock counts as another's.
 	Owner string
-	// Recorder sends events.
-	Recorder events.Recorder
-	// Policy says what becomes of a state whose Machine is gone, without a request; it is retained when empty.
+	// Installation is the operator's own. An instance without its UID is reported, but never
+	// destroyed by the policy.
+	Installation *installation.Installation
+	Recorder     events.Recorder
+	// Policy says what happens to a state whose Machine is gone without a request; default Retain.
 	Policy Policy
-	// GracePeriod is how long after it was first seen a state is destroyed, with PolicyDelete, and how old an instance without a Machine is that
-	// is reported.
+	// GracePeriod is how long after its discovery a state is destroyed under PolicyDelete, and the
+	// minimum age of a reported orphaned instance.
 	GracePeriod time.Duration
-	// Clock is the system's when nil.
+	// Clock defaults to the system clock.
 	Clock clock.PassiveClock
-	// Logger gets what no Machine shows; nothing when unset.
+	// Logger logs what no Machine shows; default is to discard.
 	Logger logr.Logger
 }
 
@@ -100,7 +109,7 @@ func New(options Options) *Orphans {
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (o *Orphans) NeedLeaderElection() bool { return true }
 
-// Start passes over the states until ctx ends.
+// Start makes passes until ctx ends.
 func (o *Orphans) Start(ctx context.Context) error {
 	wait := o.firstPass(ctx)
 	for passes := 1; ; passes++ {
@@ -111,23 +120,24 @@ func (o *Orphans) Start(ctx context.Context) error {
 		}
 		next, err := o.Check(ctx)
 		if err != nil && ctx.Err() == nil {
-			o.Logger.Error(err, "Checking the states")
+			o.Logger.Error(err, "Cannot check the states")
 		}
 		wait = pause(passes, next)
 	}
 }
 
-// firstPass returns how long to wait before the first pass, in which the Machines are reconciled that there are.
+// firstPass returns the delay before the first pass, during which existing Machines are reconciled.
 func (o *Orphans) firstPass(ctx context.Context) time.Duration {
 	machines, err := o.cached(ctx)
 	if err != nil {
-		return 0 // the pass lists them itself, and reports this
+		return 0 // the pass lists them itself and reports the error
 	}
 	return time.Duration(len(machines)) * firstPassEach
 }
 
-// pause returns how long to wait after that many passes. The first is made soon after this process leads: Machines whose instance another process has
-// destroyed go right afterwards, and an empty state may stay that it had not deleted yet.
+// pause returns the delay after the given number of passes. The second pass follows soon after the
+// first. It catches Machines whose instance a former leader has destroyed and whose empty state it
+// had not deleted yet.
 func pause(passes int, next time.Duration) time.Duration {
 	if passes == 1 {
 		return min(next, secondPass)
@@ -135,10 +145,10 @@ func pause(passes int, next time.Duration) time.Duration {
 	return next
 }
 
-// intervalFor returns how often so many states are compared with Machines.
+// intervalFor returns the interval for the given number of states.
 func intervalFor(states int) time.Duration { return max(interval, time.Duration(states)*intervalEach) }
 
-// Check passes over the states once, and returns when to do it again.
+// Check makes one pass and returns the delay before the next.
 func (o *Orphans) Check(ctx context.Context) (next time.Duration, err error) {
 	heads, err := o.Store.List(ctx, o.Namespace)
 	if err != nil {
@@ -161,13 +171,13 @@ func (o *Orphans) report(ctx context.Context, heads []state.Head) (next time.Dur
 	}
 	o.states.Set(float64(len(orphaned) + len(unsaved)))
 	for _, one := range unsaved {
-		o.Logger.Info("A state that an engine could not save names resources that no other state knows; see docs/troubleshooting.md",
+		o.Logger.Info("An unsaved state lists resources that no other state has; see docs/troubleshooting.md",
 			"secret", one.Name, "machine", one.Machine, "resources", statefile.Names(one.Missing), "reason", one.Reason)
 	}
 	for _, head := range orphaned {
 		destroys, err := o.handle(ctx, head)
 		if err != nil {
-			o.Logger.Error(err, "Handling a state without a Machine", "state", head.Key.String())
+			o.Logger.Error(err, "Cannot handle a state without a Machine", "state", head.Key.String())
 		}
 		if destroys {
 			next = destroyInterval
@@ -176,8 +186,8 @@ func (o *Orphans) report(ctx context.Context, heads []state.Head) (next time.Dur
 	return next, nil
 }
 
-// find returns the states without a Machine. States were listed first: a Machine that is made meanwhile has none among them. What others say of
-// themselves as orphans is dropped: a Machine is back.
+// find returns the states without a Machine. States were listed first, so a Machine created
+// meanwhile has none among them. Orphan records of states with a Machine are dropped.
 func (o *Orphans) find(ctx context.Context, heads []state.Head) ([]state.Head, error) {
 	known, err := o.cached(ctx)
 	if err != nil {
@@ -193,13 +203,13 @@ func (o *Orphans) find(ctx context.Context, heads []state.Head) ([]state.Head, e
 		if !known[head.Key] {
 			orphaned = append(orphaned, head)
 		} else if err := o.unmark(ctx, head); err != nil {
-			o.Logger.Error(err, "Recording that a state has its Machine again", "state", head.Key.String())
+			o.Logger.Error(err, "Cannot record that a state has its Machine again", "state", head.Key.String())
 		}
 	}
 	return orphaned, nil
 }
 
-// cached returns the keys of the states of all Machines, as the cache knows them.
+// cached returns the state keys of all Machines in the cache.
 func (o *Orphans) cached(ctx context.Context) (map[state.Key]bool, error) {
 	machines := &machinev1beta1.MachineList{}
 	if err := o.Cache.List(ctx, machines, client.InNamespace(o.Namespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -212,16 +222,17 @@ func (o *Orphans) cached(ctx context.Context) (map[state.Key]bool, error) {
 	return known, nil
 }
 
-// livePage is how many Machines are read at a time.
+// livePage is the page size for reading Machines.
 const livePage = 500
 
-// live returns the same as the API server knows them.
+// live returns the state keys of all Machines on the API server.
 func (o *Orphans) live(ctx context.Context) (map[state.Key]bool, error) {
 	known := map[state.Key]bool{}
 	for next := ""; ; {
 		page := &metav1.PartialObjectMetadataList{}
 		page.SetGroupVersionKind(machinev1beta1.GroupVersion.WithKind("MachineList"))
-		if err := o.Client.List(ctx, page, client.InNamespace(o.Namespace), client.Limit(livePage), client.Continue(next)); err != nil {
+		if err := o.Client.List(ctx, page, client.InNamespace(o.Namespace), client.Limit(livePage),
+			client.Continue(next)); err != nil {
 			return nil, fmt.Errorf("listing Machines: %w", err)
 		}
 		for i := range page.Items {
@@ -238,5 +249,6 @@ func uidOf(head state.Head) types.UID { return types.UID(head.Labels[state.Label
 
 // machineOf returns the name of the Machine that a state belongs to.
 func machineOf(head state.Head) types.NamespacedName {
-	return types.NamespacedName{Namespace: head.Key.Namespace, Name: head.Meta[strings.TrimPrefix(state.AnnotationMachine, state.Prefix)]}
+	return types.NamespacedName{Namespace: head.Key.Namespace,
+		Name: head.Meta[strings.TrimPrefix(state.AnnotationMachine, state.Prefix)]}
 }

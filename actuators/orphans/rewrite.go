@@ -9,15 +9,16 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// rewriting is what was done to have every state written as it would be written now.
+// rewriting tracks the rewriting of every state.
 type rewriting struct {
-	// done are the states that need nothing more, and over says that all are.
+	// done are the states that need no rewrite; over reports that all are done.
 	done map[state.Key]bool
 	over bool
 }
 
-// rewriteStates has every state that was there when this process began to lead written as it would be written now: encrypted, with the first key, or
-// no more. What is written later is written so by itself. One that a run has locked, or that cannot be read, is tried again with the next pass.
+// rewriteStates rewrites every state that existed at the start of this leader's term with the
+// current encryption settings. Later writes use them anyway. A locked or unreadable state is
+// retried in the next pass.
 func (o *Orphans) rewriteStates(ctx context.Context, heads []state.Head) error {
 	if o.rewriting.over {
 		return nil
@@ -41,23 +42,24 @@ func (o *Orphans) rewriteStates(ctx context.Context, heads []state.Head) error {
 		}
 		left++
 		if _, locked := errors.AsType[*state.LockedError](err); !locked && problem == nil {
-			problem = err // one is enough to know what is wrong with all
+			problem = err // one error is representative
 		}
 	}
 	for _, head := range heads {
 		try(head.Key, func() (bool, error) { return o.rewriteState(ctx, head.Key) })
 	}
 	for _, one := range unsaved {
-		try(state.Key{Namespace: one.Namespace, Name: one.Name}, func() (bool, error) { return o.Store.RewriteOrphan(ctx, one) })
+		try(state.Key{Namespace: one.Namespace, Name: one.Name},
+			func() (bool, error) { return o.Store.RewriteOrphan(ctx, one) })
 	}
 	o.rewriting.over = left == 0 && problem == nil && ctx.Err() == nil
 	if written > 0 || left > 0 {
-		o.Logger.Info("States were encrypted, or written with the key of now", "written", written, "left", left)
+		o.Logger.Info("Encrypted states with the current key", "written", written, "left", left)
 	}
 	return problem
 }
 
-// rewriteState rewrites one state, if there is something to do.
+// rewriteState rewrites a state if needed.
 func (o *Orphans) rewriteState(ctx context.Context, key state.Key) (changed bool, err error) {
 	outdated, err := o.Store.Outdated(ctx, key)
 	if err != nil || !outdated {
@@ -66,12 +68,13 @@ func (o *Orphans) rewriteState(ctx context.Context, key state.Key) (changed bool
 		}
 		return false, err
 	}
-	session, err := o.Actuator.AcquireIdle(ctx, key, "rewrite", state.AcquireOptions{Decide: func(_ context.Context, now *state.Snapshot) (state.Change, error) {
-		if now.ResourceVersion == "" {
-			return state.Change{}, runs.ErrNothingToDo
-		}
-		return state.Change{}, nil
-	}})
+	session, err := o.Actuator.AcquireIdle(ctx, key, "rewrite",
+		state.AcquireOptions{Decide: func(_ context.Context, now *state.Snapshot) (state.Change, error) {
+			if now.ResourceVersion == "" {
+				return state.Change{}, runs.ErrNothingToDo
+			}
+			return state.Change{}, nil
+		}})
 	if errors.Is(err, runs.ErrNothingToDo) {
 		return false, nil
 	}

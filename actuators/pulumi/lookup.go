@@ -15,21 +15,22 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
-// lookupWorkspace is an open run that finds an instance which the checkpoint lacks. What it finds gets into the stored checkpoint when its plan is
-// carried out, and not before: until then nobody has said whose it is.
+// lookupWorkspace is an open run that finds an instance missing from the checkpoint. The findings
+// enter the stored checkpoint only when the plan is applied: until then their owner is unknown.
 type lookupWorkspace struct {
 	engine *pulumi.Engine
 	search engine.Search
 	run    pulumi.RunSpec
 	states store
-	// found are the objects that the checkpoint lacks, by address, and opened is the run with them in its checkpoint; nil before Plan.
+	// found are the objects that the checkpoint lacks, by address. opened is the run with them in
+	// its checkpoint; nil before Plan.
 	found  map[string]json.RawMessage
 	opened *workspace
 }
 
 var _ runner.Workspace = &lookupWorkspace{}
 
-var errNotPlanned = errors.New("a lookup is planned first")
+var errNotPlanned = errors.New("a lookup must be planned first")
 
 // Plan implements runner.Workspace.
 func (s *lookupWorkspace) Plan(ctx context.Context) (*engine.Report, error) {
@@ -41,7 +42,8 @@ func (s *lookupWorkspace) Plan(ctx context.Context) (*engine.Report, error) {
 		return &engine.Report{}, err
 	}
 	if len(s.found) == 0 {
-		return &engine.Report{}, &failure.Error{Op: failure.OpPlan, Class: failure.ImportMissing, Err: errors.New("the lookup found nothing")}
+		return &engine.Report{}, &failure.Error{Op: failure.OpPlan, Class: failure.ImportMissing,
+			Err: errors.New("the lookup found nothing")}
 	}
 	adopted := s.run
 	if adopted.Checkpoint, err = pulumi.Adopt(s.run.Checkpoint, lookup); err != nil {
@@ -59,7 +61,7 @@ func (s *lookupWorkspace) Plan(ctx context.Context) (*engine.Report, error) {
 	return report, err
 }
 
-// missing returns the objects that a lookup has read and a checkpoint lacks.
+// missing returns the objects that a lookup has read and the checkpoint lacks.
 func missing(checkpoint, lookup []byte) (map[string]json.RawMessage, error) {
 	found, err := pulumi.LookupResources(lookup)
 	if err != nil || checkpoint == nil {
@@ -79,7 +81,7 @@ func missing(checkpoint, lookup []byte) (map[string]json.RawMessage, error) {
 	return found, nil
 }
 
-// imports has a plan say of objects that they are brought into the state. Pulumi plans with them as if they had been there.
+// imports marks objects as imported in a plan. Pulumi plans as if they had always been there.
 func imports(report *engine.Report, found map[string]json.RawMessage) {
 	left := maps.Clone(found)
 	for i, change := range report.Changes {
@@ -96,7 +98,8 @@ func imports(report *engine.Report, found map[string]json.RawMessage) {
 	report.Planned.Import += len(found)
 }
 
-// nameOf returns the name in an address, type.name. A type has two colons; there may be dots before the second, and in the name.
+// nameOf returns the name in an address, type.name. A type has two colons. Dots may precede the
+// second colon and occur in the name.
 func nameOf(address string) string {
 	parts := strings.SplitN(address, ":", 3)
 	_, name, _ := strings.Cut(parts[len(parts)-1], ".")
@@ -105,7 +108,11 @@ func nameOf(address string) string {
 
 // Planned implements runner.Workspace. Pulumi's previews show no values.
 func (s *lookupWorkspace) Planned(context.Context) (*engine.PlannedObjects, error) {
-	return &engine.PlannedObjects{Imported: s.found}, nil
+	planned := &engine.PlannedObjects{Imported: s.found}
+	if s.opened != nil {
+		planned.Changed = s.opened.changed
+	}
+	return planned, nil
 }
 
 // ApplyPlan implements runner.Workspace.
@@ -116,7 +123,7 @@ func (s *lookupWorkspace) ApplyPlan(ctx context.Context) (*engine.Report, error)
 	return s.opened.ApplyPlan(ctx)
 }
 
-// Apply implements runner.Workspace. What is found must be looked at first, so it always fails.
+// Apply implements runner.Workspace. It always fails, because findings must be checked first.
 func (s *lookupWorkspace) Apply(context.Context) (*engine.Report, error) {
 	return &engine.Report{}, errNotPlanned
 }
@@ -127,12 +134,7 @@ func (s *lookupWorkspace) Destroy(context.Context) (*engine.Report, error) {
 }
 
 // Unsaved implements runner.Workspace.
-func (s *lookupWorkspace) Unsaved() (bool, error) {
-	if s.opened == nil {
-		return false, nil
-	}
-	return s.opened.Unsaved()
-}
+func (s *lookupWorkspace) Unsaved() bool { return s.opened != nil && s.opened.Unsaved() }
 
 // Save implements runner.Workspace.
 func (s *lookupWorkspace) Save(ctx context.Context) error {

@@ -1,4 +1,4 @@
-// Package pulumi carries out the actuator's runs with Pulumi.
+// Package pulumi executes the actuator's runs with Pulumi.
 package pulumi
 
 import (
@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
@@ -15,15 +16,16 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
-// Keys are what secrets in checkpoints are encrypted with.
+// Keys encrypt the secrets in checkpoints.
 type Keys interface {
-	// Current returns the key for what is written now.
+	// Current returns the key for new checkpoints.
 	Current(ctx context.Context) (*pulumi.Key, error)
-	// For returns the key with a salt, for what was written before.
+	// For returns the key with a salt, for existing checkpoints.
 	For(ctx context.Context, salt string) (*pulumi.Key, error)
 }
 
-// Runner implements runner.Runner. Each checkpoint that Pulumi writes goes to the Machine's state at once.
+// Runner implements runner.Runner. Each checkpoint that Pulumi writes is stored in the Machine's
+// state at once.
 type Runner struct {
 	engine *pulumi.Engine
 	keys   Keys
@@ -31,7 +33,7 @@ type Runner struct {
 
 var _ runner.Runner = &Runner{}
 
-// New makes a Runner. It closes the engine when it is closed.
+// New returns a Runner. Closing it closes the engine.
 func New(with *pulumi.Engine, keys Keys) *Runner { return &Runner{engine: with, keys: keys} }
 
 // Start implements runner.Runner.
@@ -43,7 +45,7 @@ func (r *Runner) Starts() int64 { return r.engine.Starts() }
 // Close implements runner.Runner.
 func (r *Runner) Close(ctx context.Context) error { return r.engine.Close(ctx) }
 
-// identity is kept with a run: whose it is, and the lineage of that Machine's states.
+// identity is stored with a run: its owner and the lineage of the Machine's states.
 type identity struct {
 	Lineage string `json:"lineage"`
 	Of      any    `json:"of"`
@@ -107,22 +109,25 @@ func (r *Runner) Open(ctx context.Context, run runner.RunSpec) (runner.Workspace
 	return &workspace{Workspace: opened, states: states}, nil
 }
 
-// specOf returns the run as the engine takes it.
+// specOf converts the run for the engine.
 func specOf(run runner.RunSpec, checkpoint []byte, key *pulumi.Key) (pulumi.RunSpec, error) {
 	variables, err := configuration(run)
 	if err != nil {
 		return pulumi.RunSpec{}, err
 	}
 	return pulumi.RunSpec{
-		ID: run.ID, Identity: identity{Lineage: run.Lineage, Of: run.Identity}, Project: run.Module.Name(), Program: run.Module.Files(),
-		Variables: variables, Secret: []string{module.VariableUserData}, Environment: run.Environment, Credentials: run.Credentials, Files: run.Files, Key: key,
+		ID: run.ID, Identity: identity{Lineage: run.Lineage, Of: run.Identity}, Project: run.Module.Name(),
+		Program:   run.Module.Files(),
+		Variables: variables, Secret: []string{module.VariableUserData}, Environment: run.Environment,
+		Credentials: run.Credentials, Files: run.Files, Key: key,
 		Checkpoint: checkpoint, Sensitive: run.Sensitive, Progress: run.Progress, Output: run.Output, Withheld: run.Withheld,
-		Final: run.Module.Final,
+		Final: run.Module.Final, Destroys: run.Destroys,
 	}, nil
 }
 
-// rekeyed returns a checkpoint with what is secret in it encrypted with a key. Where it was not, it is stored so: a drift check writes
-// nothing else, and is what gets to every Machine.
+// rekeyed returns a checkpoint whose secrets are encrypted with the given key. It stores the
+// checkpoint if they were not. Drift checks write nothing else and reach every Machine, so this is
+// where keys are rotated.
 func (r *Runner) rekeyed(ctx context.Context, states store, checkpoint []byte, key *pulumi.Key) ([]byte, error) {
 	if checkpoint == nil {
 		return nil, nil
@@ -141,8 +146,12 @@ func (r *Runner) rekeyed(ctx context.Context, states store, checkpoint []byte, k
 	return checkpoint, states.save(ctx, checkpoint)
 }
 
-// configuration returns what the program gets: the variables, and what its locals compute of them.
+// configuration returns the program's configuration: the variables and the computed locals. A
+// destroy runs no program.
 func configuration(run runner.RunSpec) ([]byte, error) {
+	if run.Destroys {
+		return []byte("{}"), nil
+	}
 	locals, err := run.Module.Locals(run.Variables)
 	if err != nil {
 		return nil, &failure.Error{Op: failure.OpOpen, Class: failure.InvalidConfiguration, Err: err}
@@ -152,7 +161,7 @@ func configuration(run runner.RunSpec) ([]byte, error) {
 	}
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal(run.Variables, &values); err != nil {
-		return nil, errors.New("the run's variables are no JSON object")
+		return nil, errors.New("the run's variables are not a JSON object")
 	}
 	values[module.ConfigLocals] = locals
 	return json.Marshal(values)
@@ -162,17 +171,31 @@ func configuration(run runner.RunSpec) ([]byte, error) {
 type workspace struct {
 	*pulumi.Workspace
 	states store
+	// changed are the names of the properties that the plan changes, by address.
+	changed map[string][]string
 }
 
 var _ runner.Workspace = &workspace{}
 
-// Planned implements runner.Workspace. Only a lookup imports.
+// Plan implements runner.Workspace.
+func (f *workspace) Plan(ctx context.Context) (*engine.Report, error) {
+	report, err := f.Workspace.Plan(ctx)
+	f.changed = map[string][]string{}
+	for _, change := range report.Changes {
+		if change.Action == engine.ActionUpdate {
+			f.changed[change.Address] = strings.Split(change.Reason, ", ") // for an update, Reason lists the properties
+		}
+	}
+	return report, err
+}
+
+// Planned implements runner.Workspace. Only a lookup imports, and previews show no values.
 func (f *workspace) Planned(context.Context) (*engine.PlannedObjects, error) {
-	return &engine.PlannedObjects{}, nil
+	return &engine.PlannedObjects{Changed: f.changed}, nil
 }
 
 // Unsaved implements runner.Workspace.
-func (f *workspace) Unsaved() (bool, error) { return f.Workspace.Unsaved() != nil, nil }
+func (f *workspace) Unsaved() bool { return f.Workspace.Unsaved() != nil }
 
 // Save implements runner.Workspace.
 func (f *workspace) Save(ctx context.Context) error {
@@ -183,7 +206,7 @@ func (f *workspace) Save(ctx context.Context) error {
 	return f.states.save(ctx, unsaved)
 }
 
-// abandonedRun is what is left of a run.
+// abandonedRun is the remains of a run.
 type abandonedRun struct {
 	of       pulumi.AbandonedRun
 	identity json.RawMessage
@@ -196,7 +219,8 @@ func (l abandonedRun) ID() string { return l.of.ID }
 // Identity implements runner.AbandonedRun.
 func (l abandonedRun) Identity() json.RawMessage { return l.identity }
 
-// Unsaved implements runner.AbandonedRun. Checkpoints have no serial, so that only the lock shows that the stored one is the older.
+// Unsaved implements runner.AbandonedRun. Checkpoints have no serial, so only the lock proves that
+// the stored one is older.
 func (l abandonedRun) Unsaved(stored []byte, holds bool) ([]byte, error) {
 	if l.of.Checkpoint == nil || !holds {
 		return nil, nil

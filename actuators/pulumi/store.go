@@ -8,13 +8,13 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
-// store keeps a run's checkpoints as states of its Machine.
+// store stores a run's checkpoints as states of its Machine.
 type store struct {
 	session *state.Session
 	lineage string
 }
 
-// load returns the checkpoint that is stored, nil for none.
+// load returns the stored checkpoint, or nil.
 func (s store) load(ctx context.Context) ([]byte, error) {
 	snapshot, err := s.session.Snapshot(ctx)
 	if err != nil || snapshot.Raw == nil {

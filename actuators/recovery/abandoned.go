@@ -24,18 +24,19 @@ import (
 const (
 	// recoveryTimeout bounds the recovery of one abandoned run.
 	recoveryTimeout = time.Minute
-	// recoveryInterval is how often the recovery of abandoned runs is tried again.
+	// recoveryInterval is how often the recovery of abandoned runs is retried.
 	recoveryInterval = 30 * time.Second
 )
 
-// abandonedRun is a run whose workspace was left behind, by a process that died or because its state could not be saved.
+// abandonedRun is a run whose workspace was left behind by a dead process, or because its state
+// could not be saved.
 type abandonedRun struct {
 	runner    runner.Runner
 	abandoned runner.AbandonedRun
 	identity  Identity
 }
 
-// abandonedRuns are those that are not recovered yet, by the UID of their Machine.
+// abandonedRuns holds the runs still to be recovered, by the UID of their Machine.
 type abandonedRuns struct {
 	mu   sync.Mutex
 	runs map[types.UID][]abandonedRun
@@ -70,7 +71,8 @@ func (l *abandonedRuns) set(uid types.UID, left []abandonedRun) {
 	l.runs[uid] = left
 }
 
-// Keep makes the next run of a Machine begin with the state that its last one, with an engine, could not save.
+// Keep makes a Machine's next run begin with the state that its last run with an engine failed to
+// save.
 func (r *Recovery) Keep(engine v1alpha1.Engine, uid types.UID) error {
 	with, known := r.options.Runners[engine]
 	if !known {
@@ -90,7 +92,7 @@ func (r *Recovery) Keep(engine v1alpha1.Engine, uid types.UID) error {
 	return nil
 }
 
-// abandonedBy lists the abandoned runs of one engine.
+// abandonedBy lists an engine's abandoned runs.
 func abandonedBy(with runner.Runner) ([]abandonedRun, error) {
 	left, err := with.AbandonedRuns()
 	if err != nil {
@@ -101,7 +103,7 @@ func abandonedBy(with runner.Runner) ([]abandonedRun, error) {
 		run := abandonedRun{runner: with, abandoned: one}
 		if raw := one.Identity(); len(raw) > 0 {
 			if err := json.Unmarshal(raw, &run.identity); err != nil {
-				return nil, fmt.Errorf("reading whose the abandoned run %s is: %w", one.ID(), err)
+				return nil, fmt.Errorf("reading the identity of abandoned run %s: %w", one.ID(), err)
 			}
 		}
 		found = append(found, run)
@@ -109,39 +111,41 @@ func abandonedBy(with runner.Runner) ([]abandonedRun, error) {
 	return found, nil
 }
 
-// Find lists the runs that an earlier process has left in the work folder. Workspaces in which nothing was run are removed.
+// Find lists the runs that an earlier process left in the work folder. It removes empty workspaces.
 func (r *Recovery) Find() {
 	for _, name := range slices.Sorted(maps.Keys(r.options.Runners)) {
 		left, err := abandonedBy(r.options.Runners[name])
 		if err != nil {
-			r.options.Logger.Error(err, "Listing abandoned runs; they stay until the next start", "engine", name)
+			r.options.Logger.Error(err, "Cannot list abandoned runs; they remain until the next start", "engine", name)
 		}
 		for _, one := range left {
 			if one.identity.UID != "" {
 				uid := types.UID(one.identity.UID)
 				r.abandoned.set(uid, append(r.abandoned.of(uid), one))
 			} else if err := one.runner.Discard(one.abandoned.ID()); err != nil {
-				r.options.Logger.Error(err, "Removing an abandoned run in which nothing was done", "run", one.abandoned.ID())
+				r.options.Logger.Error(err, "Cannot remove an empty abandoned run", "run", one.abandoned.ID())
 			}
 		}
 	}
 }
 
-// Run recovers abandoned runs until ctx ends. A Machine's next run would do so too, but not every Machine gets one.
+// Run recovers abandoned runs until ctx ends. A Machine's next run would also do so, but not every
+// Machine gets one.
 func (r *Recovery) Run(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		for _, uid := range r.abandoned.machines() {
 			if status, known := r.options.Pool.Status(uid); known && status.Active() {
-				continue // the run itself deals with it
+				continue // the run recovers it
 			}
 			if err := r.Recover(ctx, uid); err != nil && ctx.Err() == nil {
-				r.options.Logger.Error(err, "Recovering an abandoned run; it is tried again", "machine-uid", uid)
+				r.options.Logger.Error(err, "Cannot recover an abandoned run; retrying", "machine-uid", uid)
 			}
 		}
 	}, recoveryInterval)
 }
 
-// Recover recovers the abandoned runs of a Machine. One that cannot be recovered yet prevents the Machine's next run.
+// Recover recovers a Machine's abandoned runs. A run that cannot be recovered yet blocks the
+// Machine's next run.
 func (r *Recovery) Recover(ctx context.Context, uid types.UID) error {
 	if len(r.abandoned.of(uid)) == 0 {
 		return nil
@@ -154,7 +158,7 @@ func (r *Recovery) Recover(ctx context.Context, uid types.UID) error {
 		err := r.recoverOne(ctx, one)
 		cancel()
 		if err != nil {
-			return fmt.Errorf("saving the state that run %s could not save: %w", one.identity.Run, err)
+			return fmt.Errorf("saving the state that run %s failed to save: %w", one.identity.Run, err)
 		}
 		if err := one.runner.Discard(one.abandoned.ID()); err != nil {
 			return err
@@ -164,8 +168,10 @@ func (r *Recovery) Recover(ctx context.Context, uid types.UID) error {
 	return nil
 }
 
-// recoverOne saves the state that an engine could not save. Where the stored one was not written since, it is replaced. Else it is
-// dropped when the stored one knows every resource in it, and kept as an orphan when it does not: it may be all that is known of one.
+// recoverOne saves the state that an engine failed to save. It replaces the stored state if that
+// has not changed since. Otherwise the unsaved state is dropped if the stored one has all its
+// resources, and kept as an orphan if not: it may be the only record of a resource. A truncated
+// state is dropped. The run's intent remains, so the next run looks up the instance.
 func (r *Recovery) recoverOne(ctx context.Context, left abandonedRun) error {
 	key := state.KeyFor(left.identity.Namespace, types.UID(left.identity.UID))
 	stored, err := r.options.Store.Get(ctx, key)
@@ -180,6 +186,12 @@ func (r *Recovery) recoverOne(ctx context.Context, left abandonedRun) error {
 	if err != nil || unsaved == nil {
 		return err
 	}
+	if _, err := statefile.Parse(unsaved); err != nil {
+		r.options.Metrics.Unsaved(reporting.UnsavedUnreadable)
+		r.options.Logger.Error(err, "Dropping an unreadable unsaved state; the next run looks up the instance",
+			"state", key.String(), "run", left.identity.Run)
+		return nil
+	}
 	compared, err := statefile.Compare(stored.Raw, unsaved)
 	if err != nil {
 		return err
@@ -190,15 +202,18 @@ func (r *Recovery) recoverOne(ctx context.Context, left abandonedRun) error {
 		return r.putUnsaved(ctx, key, left.identity, unsaved)
 	case len(compared.Missing) == 0:
 		r.options.Metrics.Unsaved(reporting.UnsavedDropped)
-		r.options.Logger.Info("A state that an engine could not save has nothing that the stored one lacks; it is dropped", "state", key.String(), "relation", compared.Relation)
+		r.options.Logger.Info("Dropping an unsaved state: the stored one has all its resources", "state", key.String(),
+			"relation", compared.Relation)
 		return nil
 	}
 	r.options.Metrics.Unsaved(reporting.UnsavedOrphaned)
-	r.options.Logger.Info("A state that an engine could not save has resources that the stored one lacks; it is kept as an orphan",
+	r.options.Logger.Info("Keeping an unsaved state as an orphan: it has resources that the stored one lacks",
 		"state", key.String(), "relation", compared.Relation, "resources", statefile.Names(compared.Missing))
 	kept, err := r.options.Store.SaveOrphan(ctx, key, unsaved, state.OrphanOptions{
-		Machine: left.identity.Name, MachineUID: types.UID(left.identity.UID), Missing: compared.Missing, Attachments: stored.Attachments,
-		Reason: fmt.Sprintf("run %s of manager %s could not save it, and the state was written by another since", left.identity.Run, left.identity.Owner),
+		Machine: left.identity.Name, MachineUID: types.UID(left.identity.UID), Missing: compared.Missing,
+		Attachments: stored.Attachments,
+		Reason: fmt.Sprintf("run %s of manager %s failed to save it, and another writer has changed the state since",
+			left.identity.Run, left.identity.Owner),
 	})
 	if err != nil {
 		return err
@@ -207,13 +222,13 @@ func (r *Recovery) recoverOne(ctx context.Context, left abandonedRun) error {
 	return nil
 }
 
-// putUnsaved stores a state in place of the one that its run began with, and leaves the intent as it is.
+// putUnsaved replaces the state that a run began with, and leaves the intent unchanged.
 func (r *Recovery) putUnsaved(ctx context.Context, key state.Key, who Identity, unsaved []byte) error {
 	session, err := r.Acquire(ctx, key, state.AcquireOptions{
 		Lock: state.Lock{Owner: r.options.Owner, Run: who.Run + "-recovery", Operation: "recovery"},
 		Decide: func(_ context.Context, now *state.Snapshot) (state.Change, error) {
 			if now.Lock == nil || now.Lock.Run != who.Run {
-				return state.Change{}, runs.ErrNothingToDo // another was faster; what it left is compared the next time
+				return state.Change{}, runs.ErrNothingToDo // another writer was faster; compare with its state next time
 			}
 			return state.Change{}, nil
 		},

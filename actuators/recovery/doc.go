@@ -1,3 +1,4 @@
-// Package recovery deals with what a manager process that died has left: its locks on states, its abandoned runs, and the states that its engines
-// could not save. Nothing of it is dropped that may be all that is known of a resource.
+// Package recovery cleans up after a dead manager process: its locks on states, its abandoned runs,
+// and the states that its engines failed to save. It never drops what may be the only record of a
+// resource.
 package recovery

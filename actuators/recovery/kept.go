@@ -13,8 +13,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
-// keptStates are the states that could not be saved and are kept, by the UID of their Machine: listing Secrets for every destroy would
-// cost more with every Machine.
+// keptStates holds the stored unsaved states by the UID of their Machine. Listing Secrets for every
+// destroy would not scale with the number of Machines.
 type keptStates struct {
 	mu    sync.Mutex
 	names map[types.UID][]types.NamespacedName
@@ -48,8 +48,8 @@ func (k *keptStates) remove(uid types.UID, name types.NamespacedName) {
 	k.names[uid] = rest
 }
 
-// UnsavedStates returns the states that could not be saved and name what no other state knows. Those that name nothing else any more are
-// dropped.
+// UnsavedStates returns the unsaved states that list resources missing from all other states.
+// Unsaved states that no longer do are dropped.
 func (r *Recovery) UnsavedStates(ctx context.Context, namespace string) ([]state.Orphan, error) {
 	all, err := r.options.Store.Orphans(ctx, namespace)
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *Recovery) UnsavedStates(ctx context.Context, namespace string) ([]state
 		r.kept.add(one.MachineUID, nameOf(one))
 	}
 	for _, one := range all {
-		// Without a state of its Machine it may be all that is known.
+		// Without a state of its Machine, it may be the only record.
 		if stored, err := r.options.Store.Get(ctx, one.Key); err == nil && stored.Raw != nil {
 			r.DropKnown(ctx, one.MachineUID, stored.Raw)
 		}
@@ -72,17 +72,18 @@ func (r *Recovery) UnsavedStates(ctx context.Context, namespace string) ([]state
 	}), nil
 }
 
-// DropKnown drops the kept states of a Machine whose resources its own state, raw, has by now: a lookup has found them again. What cannot
-// be read or dropped stays for the next time.
+// DropKnown drops a Machine's unsaved states whose resources are now in its own state, raw, because
+// a lookup has found them. Those that cannot be read or dropped stay for the next time.
 func (r *Recovery) DropKnown(ctx context.Context, uid types.UID, raw []byte) {
 	for _, name := range r.kept.of(uid) {
 		known, err := r.dropIfKnown(ctx, name, raw)
 		switch {
 		case err != nil:
-			r.options.Logger.Error(err, "Comparing a state that an engine could not save with its Machine's", "secret", name.String())
+			r.options.Logger.Error(err, "Cannot compare an unsaved state with its Machine's state", "secret", name.String())
 		case known:
 			r.kept.remove(uid, name)
-			r.options.Logger.Info("A state that an engine could not save names nothing any more that its Machine's state lacks; it is dropped", "secret", name.String())
+			r.options.Logger.Info("Dropping an unsaved state: its Machine's state now has all its resources", "secret",
+				name.String())
 		}
 	}
 }
@@ -100,7 +101,7 @@ func (r *Recovery) dropIfKnown(ctx context.Context, name types.NamespacedName, r
 		return false, err
 	}
 	if err := r.options.Store.DeleteOrphan(ctx, name); err != nil {
-		return false, fmt.Errorf("dropping it: %w", err)
+		return false, fmt.Errorf("dropping the unsaved state: %w", err)
 	}
 	return true, nil
 }

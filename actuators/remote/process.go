@@ -12,18 +12,20 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
-// dialTimeout bounds a connection to the state backend, which is on this machine.
+// dialTimeout bounds connecting to the state backend on this machine.
 const dialTimeout = 10 * time.Second
 
-// errEnded says that a connection has ended before the operation did.
-var errEnded = errors.New("the connection to its process has ended")
+// errEnded means that a connection ended before the operation did.
+var errEnded = errors.New("the connection to the run's process has ended")
 
-// Process is the process of one run, as the manager sees it. It has one connection, which is never made again: with it, the run ends.
+// Process is the process of one run, as seen by the manager. Its only connection is never
+// reestablished: when it ends, the run ends.
 type Process struct {
 	server   *Server
 	run      string
 	password [sha256.Size]byte
-	// connected is closed when the process is there, ended when its connection has ended and nothing comes from it any more.
+	// connected is closed when the process has connected; ended is closed when its connection has
+	// ended and it can send nothing more.
 	connected, ended chan struct{}
 	replies          chan *result
 	states           chan struct{}
@@ -33,16 +35,16 @@ type Process struct {
 	closed bool
 	// why is why it has ended.
 	why error
-	// led is when it was last said that this process leads.
+	// led is the last time leadership was confirmed to the process.
 	led time.Time
-	// conns are its connections; listeners receive what it reports.
+	// conns are its connections; listeners receive its reports.
 	conns     map[net.Conn]bool
 	listeners listeners
-	// backend is where its state is served, empty for nowhere.
+	// backend is the endpoint of its state, or empty.
 	backend string
 }
 
-// listeners receive what a run reports while it goes on.
+// listeners receive a run's reports while it executes.
 type listeners struct {
 	progress         func(engine.Event)
 	output, withheld func(text string)
@@ -51,14 +53,14 @@ type listeners struct {
 // Connected is closed once the process has connected.
 func (p *Process) Connected() <-chan struct{} { return p.connected }
 
-// Led is when the process was last assured that this one leads; zero if it never was.
+// Led is the last time leadership was confirmed, or zero.
 func (p *Process) Led() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.led
 }
 
-// Close ends the connections of the process, which ends its engine then. It may be called again.
+// Close closes the connections of the process, which ends its engine. It may be called repeatedly.
 func (p *Process) Close() {
 	p.server.forget(p)
 	p.mu.Lock()
@@ -69,7 +71,7 @@ func (p *Process) Close() {
 	}
 }
 
-// adopt adds a connection, which Close closes.
+// adopt registers a connection for Close.
 func (p *Process) adopt(conn net.Conn) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,7 +102,7 @@ func (p *Process) serve(conn *link) error {
 	}
 	p.mu.Unlock()
 	if taken {
-		return errors.New("the run has a process already")
+		return errors.New("the run already has a process")
 	}
 	close(p.connected)
 	err := p.read(conn)
@@ -135,13 +137,14 @@ func (p *Process) read(conn *link) error {
 			select {
 			case p.replies <- m.Result:
 			default:
-				return errors.New("it has reported a result that was not asked for")
+				return errors.New("unexpected result from the process")
 			}
 		}
 	}
 }
 
-// assure lets the engine live on, if this process leads. The time is noted before: with it ends what the engine may live at most.
+// assure extends the engine's life if this process leads. The time is taken beforehand, so that the
+// engine never outlives it.
 func (p *Process) assure(conn *link, beat int64) error {
 	if !p.server.options.Active() {
 		return nil
@@ -181,14 +184,15 @@ func (p *Process) serveState(conn net.Conn) error {
 	return nil
 }
 
-// call has the process do something and waits for the result. When ctx ends, the process is interrupted and has patience to end in order. An error
-// says that there is no result, and that nothing comes from the process any more.
+// call makes the process execute an operation and waits for the result. When ctx ends, the process
+// is interrupted and has patience to exit cleanly. An error means that there is no result and that
+// the process can send nothing more.
 func (p *Process) call(ctx context.Context, m message, patience time.Duration) (*result, error) {
 	p.mu.Lock()
 	conn := p.link
 	p.mu.Unlock()
 	if conn == nil {
-		return nil, errors.New("its process has not connected")
+		return nil, errors.New("the run's process has not connected")
 	}
 	if err := conn.send(m); err != nil {
 		return nil, p.give(fmt.Errorf("%w: %w", errEnded, err))
@@ -209,11 +213,12 @@ func (p *Process) call(ctx context.Context, m message, patience time.Duration) (
 	case <-p.ended:
 		return p.last()
 	case <-p.server.options.Clock.After(patience):
-		return nil, p.give(fmt.Errorf("it was interrupted (%w) and did not end within %s", context.Cause(ctx), patience))
+		return nil, p.give(fmt.Errorf("the process was interrupted (%w) and did not exit within %s", context.Cause(ctx),
+			patience))
 	}
 }
 
-// last returns a result that came before the connection ended.
+// last returns a result received before the connection ended.
 func (p *Process) last() (*result, error) {
 	select {
 	case reply := <-p.replies:
@@ -225,14 +230,14 @@ func (p *Process) last() (*result, error) {
 	return nil, fmt.Errorf("%w: %w", errEnded, p.why)
 }
 
-// give gives the process up: when it returns, nothing comes from it any more.
+// give abandons the process: once it returns, the process can send nothing more.
 func (p *Process) give(why error) error {
 	p.Close()
 	<-p.ended
 	return why
 }
 
-// listen sets who receives what the run reports, and where its state is served.
+// listen sets the receivers of the run's reports and the endpoint of its state.
 func (p *Process) listen(to listeners, backend string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
+	"github.com/machine-iac/machine-iac-operator/test/moduletest"
 )
 
 // fakeEngine is a runner with one workspace, which does what the test wants.
@@ -52,11 +52,11 @@ func (w *fakeWorkspace) Apply(ctx context.Context) (*engine.Report, error) {
 }
 func (w *fakeWorkspace) ApplyPlan(ctx context.Context) (*engine.Report, error) { return w.Apply(ctx) }
 func (w *fakeWorkspace) Destroy(ctx context.Context) (*engine.Report, error)   { return w.Apply(ctx) }
-func (w *fakeWorkspace) Unsaved() (bool, error)                                { return w.of.left != nil, nil }
+func (w *fakeWorkspace) Unsaved() bool                                         { return w.of.left != nil }
 func (w *fakeWorkspace) Save(context.Context) error                            { return errors.New("it has no session") }
 func (w *fakeWorkspace) Keep() error                                           { return nil }
 func (w *fakeWorkspace) Close() error                                          { return nil }
-func (w *fakeWorkspace) ErroredState() ([]byte, error)                         { return w.of.left, nil }
+func (w *fakeWorkspace) ErroredState() []byte                                  { return w.of.left }
 
 // world is a manager and the process of one run.
 type world struct {

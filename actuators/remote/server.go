@@ -24,29 +24,31 @@ import (
 )
 
 const (
-	// serverName is what the certificate of every manager is for; processes know theirs by the certificate itself.
+	// serverName is the name in every manager's certificate; processes check the certificate
+	// itself.
 	serverName = "machine-controllers"
-	// maxUnknown bounds the connections that have not said yet whose they are.
+	// maxUnknown bounds the connections that have not identified themselves yet.
 	maxUnknown = 256
-	// maxStateConnections bounds those of one run to its state.
+	// maxStateConnections bounds the connections of one run to its state.
 	maxStateConnections = 16
-	// certificateLife is longer than any process lives.
+	// certificateLife exceeds the life of any process.
 	certificateLife = 10 * 365 * 24 * time.Hour
 )
 
-// ServerOptions describe a Server. All must be set but the Logger and the Clock.
+// ServerOptions configures a Server. All fields but Logger and Clock are required.
 type ServerOptions struct {
-	// Listen is the address to listen on, Advertise the host that processes connect to, and its port where that is not the one listened on.
+	// Listen is the address to listen on. Advertise is the host that processes connect to, with a
+	// port if it differs from the one listened on.
 	Listen, Advertise string
-	// Active reports whether this process leads. It must not wait.
+	// Active reports whether this process leads. It must not block.
 	Active func() bool
-	// Logger gets who was refused; nothing when unset.
+	// Logger logs refused connections; default is to discard.
 	Logger logr.Logger
-	// Clock is the system's when nil.
+	// Clock defaults to the system clock.
 	Clock clock.Clock
 }
 
-// Server is where the processes of runs connect to.
+// Server accepts the connections of runs' processes.
 type Server struct {
 	options     ServerOptions
 	certificate tls.Certificate
@@ -60,17 +62,17 @@ type Server struct {
 	serving   sync.WaitGroup
 }
 
-// NewServer returns a Server that does not listen yet, with a certificate that no other has.
+// NewServer returns a Server with a certificate of its own. It does not listen yet.
 func NewServer(o ServerOptions) (*Server, error) {
 	if o.Listen == "" || o.Advertise == "" || o.Active == nil {
-		return nil, errors.New("making the server of runs: an option that must be set is missing")
+		return nil, errors.New("creating the server of runs: a required option is missing")
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
 	s := &Server{options: o, unknown: make(chan struct{}, maxUnknown), processes: map[string]*Process{}}
 	if err := s.certify(); err != nil {
-		return nil, fmt.Errorf("making the certificate of the server of runs: %w", err)
+		return nil, fmt.Errorf("creating the certificate of the server of runs: %w", err)
 	}
 	return s, nil
 }
@@ -83,8 +85,10 @@ func (s *Server) certify() error {
 	}
 	now := s.options.Clock.Now()
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{serverName}, NotBefore: now.Add(-24 * time.Hour), NotAfter: now.Add(certificateLife),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true,
+		SerialNumber: big.NewInt(1), DNSNames: []string{serverName}, NotBefore: now.Add(-24 * time.Hour),
+		NotAfter: now.Add(certificateLife),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -99,7 +103,8 @@ func (s *Server) certify() error {
 	return nil
 }
 
-// Start listens and returns. The end of ctx does not end serving, because engines save their state when the manager stops: Close does.
+// Start listens and returns. Serving outlives ctx, because engines save their state when the
+// manager stops. Close ends it.
 func (s *Server) Start(ctx context.Context) error {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", s.options.Listen)
@@ -114,7 +119,8 @@ func (s *Server) Start(ctx context.Context) error {
 		}
 		address = net.JoinHostPort(address, port)
 	}
-	secured := tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{s.certificate}, MinVersion: tls.VersionTLS13})
+	secured := tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{s.certificate},
+		MinVersion: tls.VersionTLS13})
 	s.mu.Lock()
 	s.listener, s.address = secured, address
 	s.mu.Unlock()
@@ -146,26 +152,26 @@ func (s *Server) accept(listener net.Listener) {
 			if errors.Is(err, net.ErrClosed) {
 				return
 			}
-			s.options.Logger.Error(err, "Accepting the process of a run")
+			s.options.Logger.Error(err, "Cannot accept the connection of a run")
 			<-s.options.Clock.After(time.Second)
 			continue
 		}
 		select {
 		case s.unknown <- struct{}{}:
 		default:
-			_ = conn.Close() // it comes again
+			_ = conn.Close() // the process reconnects
 			continue
 		}
 		s.serving.Go(func() { s.serve(conn) })
 	}
 }
 
-// serve finds out whose a connection is, and hands it on.
+// serve identifies a connection and hands it on.
 func (s *Server) serve(conn net.Conn) {
 	process, first, err := s.identify(conn)
 	<-s.unknown
 	if err != nil {
-		s.options.Logger.Info("A connection of a run was refused", "from", conn.RemoteAddr().String(), "why", err.Error())
+		s.options.Logger.Info("Refused a connection", "from", conn.RemoteAddr().String(), "why", err.Error())
 		_ = conn.Close()
 		return
 	}
@@ -196,18 +202,20 @@ func (s *Server) identify(conn net.Conn) (*Process, hello, error) {
 	}
 	given := sha256.Sum256([]byte(first.Password))
 	if right := subtle.ConstantTimeCompare(given[:], wanted[:]) == 1; process == nil || !right {
-		return nil, first, errors.New("there is no such run, or its password is another")
+		return nil, first, errors.New("unknown run or wrong token")
 	}
 	return process, first, conn.SetDeadline(time.Time{})
 }
 
-// Expect returns the process of a run, which has not connected yet, and the ticket for it. Close it when the run has ended.
+// Expect registers a run and returns its process, which has not connected yet, and its ticket.
+// Close the process when the run has ended.
 func (s *Server) Expect(run string) (*Process, Ticket, error) {
 	random := make([]byte, 32)
-	_, _ = rand.Read(random) // never fails: it ends the process instead
+	_, _ = rand.Read(random) // never fails: a failure ends the process
 	password := hex.EncodeToString(random)
 	p := &Process{
-		server: s, run: run, password: sha256.Sum256([]byte(password)), connected: make(chan struct{}), ended: make(chan struct{}),
+		server: s, run: run, password: sha256.Sum256([]byte(password)), connected: make(chan struct{}),
+		ended:   make(chan struct{}),
 		replies: make(chan *result, 1), states: make(chan struct{}, maxStateConnections), conns: map[net.Conn]bool{},
 	}
 	s.mu.Lock()
@@ -216,7 +224,7 @@ func (s *Server) Expect(run string) (*Process, Ticket, error) {
 		return nil, Ticket{}, fmt.Errorf("run %s: the server of runs is not serving", run)
 	}
 	if _, taken := s.processes[run]; taken {
-		return nil, Ticket{}, fmt.Errorf("run %s is open already", run)
+		return nil, Ticket{}, fmt.Errorf("run %s is already open", run)
 	}
 	s.processes[run] = p
 	return p, Ticket{Address: s.address, Certificate: s.pem, Run: run, Password: password}, nil

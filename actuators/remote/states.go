@@ -19,11 +19,11 @@ import (
 
 const loopback = "127.0.0.1:0"
 
-// dial connects to the manager, which must have the ticket's certificate.
+// dial connects to the manager, which must present the ticket's certificate.
 func (t Ticket) dial(ctx context.Context, now clock.PassiveClock, toState bool) (*link, error) {
 	known := x509.NewCertPool()
 	if !known.AppendCertsFromPEM(t.Certificate) {
-		return nil, errors.New("the ticket of the run has no certificate of the manager")
+		return nil, errors.New("the run's ticket lacks the manager's certificate")
 	}
 	dialer := tls.Dialer{
 		NetDialer: &net.Dialer{Timeout: helloTimeout},
@@ -40,8 +40,8 @@ func (t Ticket) dial(ctx context.Context, now clock.PassiveClock, toState bool) 
 	return l, conn.SetDeadline(time.Time{})
 }
 
-// States serve the state of the run on this machine: what an engine sends goes to the manager, and nowhere else. They are the backend of package
-// terraform.
+// States serve the run's state on this machine and forward all requests to the manager. They are
+// the backend of package terraform.
 type States struct {
 	endpoint backend.Endpoint
 	listener net.Listener
@@ -51,7 +51,7 @@ type States struct {
 	conns map[net.Conn]bool
 }
 
-// newStates begins to serve; nothing for a run without a state.
+// newStates starts serving, unless the run has no state.
 func newStates(ctx context.Context, w WorkOptions, o *opening) (*States, error) {
 	s := &States{conns: map[net.Conn]bool{}}
 	if o.State == "" {
@@ -82,7 +82,7 @@ func (s *States) accept(ctx context.Context, ticket Ticket, now clock.Clock, log
 		s.serving.Go(func() {
 			manager, err := ticket.dial(ctx, now, true)
 			if err != nil {
-				log.Error(err, "Reaching the state of the run; the engine tries again")
+				log.Error(err, "Cannot reach the run's state; the engine retries")
 				_ = conn.Close()
 				return
 			}
@@ -100,7 +100,7 @@ func (s *States) accept(ctx context.Context, ticket Ticket, now clock.Clock, log
 // Start implements terraform.Backend.
 func (s *States) Start(context.Context) error { return nil }
 
-// Open implements terraform.Backend: it returns the one state that there is.
+// Open implements terraform.Backend: it returns the only state.
 func (s *States) Open(*state.Session) (backend.Endpoint, error) {
 	if s.endpoint.Address == "" {
 		return backend.Endpoint{}, errors.New("the run has no state")
@@ -108,9 +108,9 @@ func (s *States) Open(*state.Session) (backend.Endpoint, error) {
 	return s.endpoint, nil
 }
 
-// OpenStore implements terraform.Backend. A process beside the manager carries one run out.
+// OpenStore implements terraform.Backend. A process outside the manager executes a single run.
 func (s *States) OpenStore(backend.Store) (backend.Endpoint, error) {
-	return backend.Endpoint{}, errors.New("several runs are carried out together by the manager alone")
+	return backend.Endpoint{}, errors.New("only the manager can execute a batch")
 }
 
 // OpenCopy implements terraform.Backend: the manager serves the copy.

@@ -6,12 +6,12 @@ import (
 	"path/filepath"
 )
 
-// Ticket is what a process needs to reach its run. It prints without the password.
+// Ticket is what a process needs to connect to its run. It prints without the password.
 type Ticket struct {
-	// Address is the host and port of the manager's Server, Certificate what it identifies itself with, in PEM.
+	// Address is the manager's host and port; Certificate identifies the manager, in PEM.
 	Address     string
 	Certificate []byte
-	// Run and Password open one run, and no other.
+	// Run and Password grant access to this run only.
 	Run, Password string
 }
 
@@ -26,7 +26,8 @@ const (
 // Files returns the ticket as files of a folder, such as the data of a Secret.
 func (t Ticket) Files() map[string][]byte {
 	return map[string][]byte{
-		addressFile: []byte(t.Address), certificateFile: t.Certificate, runFile: []byte(t.Run), passwordFile: []byte(t.Password),
+		addressFile: []byte(t.Address), certificateFile: t.Certificate, runFile: []byte(t.Run),
+		passwordFile: []byte(t.Password),
 	}
 }
 
@@ -34,10 +35,11 @@ func (t Ticket) Files() map[string][]byte {
 func ReadTicket(dir string) (Ticket, error) {
 	var t Ticket
 	var address, run, password []byte
-	for name, into := range map[string]*[]byte{addressFile: &address, certificateFile: &t.Certificate, runFile: &run, passwordFile: &password} {
+	for name, into := range map[string]*[]byte{addressFile: &address, certificateFile: &t.Certificate, runFile: &run,
+		passwordFile: &password} {
 		content, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
-			return Ticket{}, fmt.Errorf("reading what this run is and who has asked for it: %w; the Secret of the run's Job is to be mounted at %s", err, dir)
+			return Ticket{}, fmt.Errorf("reading the run's ticket: %w; mount the Secret of the run's Job at %s", err, dir)
 		}
 		*into = content
 	}

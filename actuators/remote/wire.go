@@ -14,16 +14,20 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 const (
-	// maxFrame bounds a message; the largest hold a state.
-	maxFrame = 128 << 20
-	// maxHello bounds the first message of a connection, whose sender is not known yet.
+	// maxFrame bounds a message. The largest hold a base64-encoded state, or a module.
+	maxFrame = 2 * statefile.MaxBytes
+	// maxMessageValues bounds the values in a message, which take some hundred bytes each once
+	// decoded. A state is one value.
+	maxMessageValues = 1 << 18
+	// maxHello bounds the first message of a connection, whose sender is unknown.
 	maxHello = 4 << 10
 	// writeTimeout bounds a write to the other side.
 	writeTimeout = 30 * time.Second
-	// helloTimeout bounds the time until a connection is known.
+	// helloTimeout bounds the time until a connection has identified itself.
 	helloTimeout = 10 * time.Second
 )
 
@@ -31,15 +35,15 @@ const (
 type hello struct {
 	Run      string `json:"run"`
 	Password string `json:"password"`
-	// State asks for the run's state instead of its operations.
+	// State requests the run's state instead of its operations.
 	State bool `json:"state,omitempty"`
 }
 
-// kind says what a message is.
+// kind is the type of a message.
 type kind string
 
 const (
-	// From the manager. An operation is asked for when the one before has ended.
+	// From the manager. An operation is requested only when the previous one has ended.
 	kindOpen      kind = "open"
 	kindPlan      kind = "plan"
 	kindPlanned   kind = "planned"
@@ -47,7 +51,7 @@ const (
 	kindApplyPlan kind = "apply-plan"
 	kindDestroy   kind = "destroy"
 	kindInterrupt kind = "interrupt"
-	kindLeads     kind = "leads" // with the number of the beat that it is for
+	kindLeads     kind = "leads" // with the number of the beat that it answers
 
 	// From the process.
 	kindBeat     kind = "beat" // asks whether the manager leads
@@ -59,29 +63,28 @@ const (
 
 // message is one frame in either direction.
 type message struct {
-	Kind kind  `json:"kind"`
-	Beat int64 `json:"beat,omitempty"`
-	// Open is of kindOpen.
+	Kind kind     `json:"kind"`
+	Beat int64    `json:"beat,omitempty"`
 	Open *opening `json:"open,omitempty"`
-	// Event is of kindProgress, Text of kindOutput and kindWithheld.
-	Event *engine.Event `json:"event,omitempty"`
-	Text  []byte        `json:"text,omitempty"`
-	// Result is of kindResult.
-	Result *result `json:"result,omitempty"`
+	// Event belongs to kindProgress, Text to kindOutput and kindWithheld.
+	Event  *engine.Event `json:"event,omitempty"`
+	Text   []byte        `json:"text,omitempty"`
+	Result *result       `json:"result,omitempty"`
 }
 
-// result is how an operation has ended.
+// result is the outcome of an operation.
 type result struct {
 	Report  *report                `json:"report,omitempty"`
 	Planned *engine.PlannedObjects `json:"planned,omitempty"`
 	Failed  *failed                `json:"failed,omitempty"`
-	// Gone is the outcome of a look at the instance.
+	// Gone is the outcome of a look.
 	Gone bool `json:"gone,omitempty"`
-	// Unsaved is a state that the engine could not save.
+	// Unsaved is a state that the engine failed to save.
 	Unsaved []byte `json:"unsaved,omitempty"`
 }
 
-// report is an engine.Report. Its outputs have values that are there or not, which JSON does not keep of a raw message.
+// report is an engine.Report. JSON does not preserve whether a raw message is absent, so the
+// outputs do.
 type report struct {
 	engine.Report
 	Outputs map[string]output
@@ -141,7 +144,7 @@ func packError(err error) *failed {
 	return packed
 }
 
-// unpack returns the error. Interrupted is why the operation was interrupted, nil where it was not.
+// unpack returns the error. interrupted is the cause of an interruption, or nil.
 func (f *failed) unpack(interrupted error) error {
 	if f == nil {
 		return nil
@@ -159,7 +162,7 @@ func (f *failed) unpack(interrupted error) error {
 	return unpacked
 }
 
-// link is a connection on which messages are exchanged. Sends are safe for concurrent use.
+// link is a connection that carries messages. Sends are safe for concurrent use.
 type link struct {
 	net.Conn
 	clock clock.PassiveClock
@@ -172,7 +175,8 @@ func (l *link) send(m any) error {
 		return fmt.Errorf("writing a message: %w", err)
 	}
 	if len(content) > maxFrame {
-		return fmt.Errorf("a message of %d bytes is more than the %d that are sent; is the state or the module so large?", len(content), maxFrame)
+		return fmt.Errorf("message of %d bytes exceeds the limit of %d; reduce the size of the module or state",
+			len(content), maxFrame)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -191,7 +195,7 @@ func (l *link) receive(into any, limit uint32) error {
 	}
 	size := binary.BigEndian.Uint32(head[:])
 	if size > limit {
-		return fmt.Errorf("a message of %d bytes is more than the %d that are accepted", size, limit)
+		return fmt.Errorf("message of %d bytes exceeds the limit of %d", size, limit)
 	}
 	content, err := io.ReadAll(io.LimitReader(l, int64(size)))
 	if err != nil {
@@ -200,18 +204,21 @@ func (l *link) receive(into any, limit uint32) error {
 	if len(content) < int(size) {
 		return io.ErrUnexpectedEOF
 	}
+	if err := statefile.CheckValues(content, maxMessageValues); err != nil {
+		return fmt.Errorf("reading a message: %w", err)
+	}
 	if err := json.Unmarshal(content, into); err != nil {
 		return fmt.Errorf("reading a message: %w", err)
 	}
 	return nil
 }
 
-// pipe copies both ways between two connections until one of them ends, and closes both.
+// pipe copies data both ways until one connection ends, and closes both.
 func pipe(a, b net.Conn) {
 	done := make(chan struct{}, 2)
 	for _, way := range [][2]net.Conn{{a, b}, {b, a}} {
 		go func() {
-			_, _ = io.Copy(way[0], way[1]) // an end is an end: the engine repeats what was cut off
+			_, _ = io.Copy(way[0], way[1]) // ignore the error: the engine retries
 			done <- struct{}{}
 		}()
 	}

@@ -17,44 +17,45 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 )
 
-// idleAfterStop is how long a process that was asked to end waits for its manager to close the run, which may be between two operations.
+// idleAfterStop is how long a stopping process waits between operations for its manager to close
+// the run.
 const idleAfterStop = 10 * time.Second
 
-// Given is what an engine is made with in the process of a run.
+// Given is the input for creating an engine in a run's process.
 type Given struct {
-	// Settings are those of OpenOptions.
+	// Settings come from OpenOptions.
 	Settings []byte
-	// Life is for how long an engine may live after Active was last true.
+	// Life is how long an engine may live after Active was last true.
 	Life time.Duration
-	// Active reports whether the manager is known to lead. It does not wait.
+	// Active reports whether the manager is known to lead. It does not block.
 	Active func() bool
-	// States serve the run's state, and that alone.
+	// States serve the run's state only.
 	States *States
 }
 
-// WorkOptions are what a run's process works with. All must be set but the Logger and the Clock.
+// WorkOptions configures a run's process. All fields but Logger and Clock are required.
 type WorkOptions struct {
 	Ticket Ticket
-	// Make makes what carries the run out. Its workspaces are [StateKeeper]s. It is closed by Work.
+	// Make creates the runner. Its workspaces are [StateKeeper]s. Work closes it.
 	Make func(ctx context.Context, given Given) (runner.Runner, error)
-	// Patience is how long the engine may take to end when it is interrupted because the manager is gone.
+	// Patience is how long an engine may take to exit when interrupted because the manager is gone.
 	Patience time.Duration
 	Logger   logr.Logger
 	Clock    clock.WithTicker
 }
 
-// StateKeeper is a workspace that can return the state that it could not save.
-type StateKeeper interface{ ErroredState() ([]byte, error) }
+// StateKeeper is a workspace that can return its unsaved state.
+type StateKeeper interface{ ErroredState() []byte }
 
 // worker is the process of a run.
 type worker struct {
 	options WorkOptions
 	link    *link
-	// inbox has what the manager asks for, gone is closed when its connection has ended.
+	// inbox receives the manager's requests; gone is closed when the connection has ended.
 	inbox chan asked
 	gone  chan struct{}
 
-	// runner and workspace are there once the run is open.
+	// runner and workspace are set once the run is open.
 	runner    runner.Runner
 	workspace runner.Workspace
 
@@ -65,13 +66,15 @@ type worker struct {
 	life      time.Duration
 }
 
-// asked is an operation that the manager asks for. Its context ends when it is to be interrupted, which may be before it begins.
+// asked is an operation requested by the manager. Its context ends on an interrupt, which may come
+// before it begins.
 type asked struct {
 	message
 	ctx context.Context
 }
 
-// Work carries one run out, as its manager asks for it, and returns when that has closed the run or is gone. When ctx ends, the engine is interrupted.
+// Work executes one run on the manager's requests. It returns when the manager has closed the run
+// or is gone. When ctx ends, the engine is interrupted.
 func Work(ctx context.Context, o WorkOptions) (err error) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -80,20 +83,21 @@ func Work(ctx context.Context, o WorkOptions) (err error) {
 	if err != nil {
 		return fmt.Errorf("reaching the manager of the run: %w", err)
 	}
-	w := &worker{options: o, link: conn, inbox: make(chan asked, 1), gone: make(chan struct{}), beats: map[int64]time.Time{}}
+	w := &worker{options: o, link: conn, inbox: make(chan asked, 1), gone: make(chan struct{}),
+		beats: map[int64]time.Time{}}
 	defer func() { _ = conn.Close() }()
 	go w.receive(ctx)
 	defer func() { err = errors.Join(err, w.close(context.WithoutCancel(ctx))) }()
 	return w.serve(ctx)
 }
 
-// receive reads what the manager sends until the connection ends.
+// receive reads the manager's messages until the connection ends.
 func (w *worker) receive(ctx context.Context) {
 	defer close(w.gone)
 	for {
 		var m message
 		if err := w.link.receive(&m, maxFrame); err != nil {
-			w.options.Logger.V(1).Info("The manager has ended the connection", "why", err.Error())
+			w.options.Logger.V(1).Info("The manager closed the connection", "why", err.Error())
 			w.stop()
 			return
 		}
@@ -114,8 +118,8 @@ func (w *worker) receive(ctx context.Context) {
 			w.mu.Unlock()
 			select {
 			case w.inbox <- asked{message: m, ctx: own}:
-			default: // one is asked for at a time
-				w.options.Logger.Info("The manager asks for more than one operation at a time; the connection is ended")
+			default: // only one may be requested at a time
+				w.options.Logger.Info("Closing the connection: the manager requested more than one operation at a time")
 				cancel()
 				return
 			}
@@ -123,7 +127,7 @@ func (w *worker) receive(ctx context.Context) {
 	}
 }
 
-// stop interrupts the operation that goes on.
+// stop interrupts the current operation.
 func (w *worker) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,14 +136,14 @@ func (w *worker) stop() {
 	}
 }
 
-// active reports whether the manager is known to lead, or was when it was last asked in time.
+// active reports whether the manager is known to lead, or was when last asked in time.
 func (w *worker) active() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return !w.led.IsZero() && w.options.Clock.Since(w.led) < w.life
 }
 
-// beat asks the manager again and again whether it leads.
+// beat regularly asks the manager whether it leads.
 func (w *worker) beat(every time.Duration) {
 	ticker := w.options.Clock.NewTicker(every)
 	defer ticker.Stop()
@@ -159,16 +163,16 @@ func (w *worker) beat(every time.Duration) {
 	}
 }
 
-// serve carries out one operation after the other.
+// serve executes the requested operations one by one.
 func (w *worker) serve(ctx context.Context) error {
 	stopped, idle := ctx.Done(), (<-chan time.Time)(nil)
 	for {
 		select {
 		case m := <-w.inbox:
 			if err := w.link.send(message{Kind: kindResult, Result: w.operate(m)}); err != nil {
-				return fmt.Errorf("reporting how the operation %q ended: %w", m.Kind, err)
+				return fmt.Errorf("reporting the outcome of operation %q: %w", m.Kind, err)
 			}
-			if m.Open != nil && m.Open.Check != nil {
+			if m.Open != nil && m.Open.Check {
 				return nil
 			}
 		case <-w.gone:
@@ -181,7 +185,8 @@ func (w *worker) serve(ctx context.Context) error {
 	}
 }
 
-// operate carries one operation out. It is interrupted when this process is to end, the manager says so, or the connection ends.
+// operate executes an operation. It is interrupted when this process stops, the manager requests
+// it, or the connection ends.
 func (w *worker) operate(m asked) *result {
 	defer w.stop()
 	done := &result{}
@@ -193,11 +198,7 @@ func (w *worker) operate(m asked) *result {
 	}
 	done.Failed = packError(err)
 	if keeper, able := w.workspace.(StateKeeper); able {
-		unsaved, err := keeper.ErroredState()
-		done.Unsaved = unsaved
-		if err != nil && done.Failed == nil {
-			done.Failed = packError(err)
-		}
+		done.Unsaved = keeper.ErroredState()
 	}
 	return done
 }
@@ -219,16 +220,16 @@ func (w *worker) run(ctx context.Context, what kind, done *result) (err error) {
 	case kindDestroy:
 		said, err = w.workspace.Destroy(ctx)
 	default:
-		return fmt.Errorf("there is no operation %q; the manager is of another version than this process", what)
+		return fmt.Errorf("unknown operation %q; the versions of the manager and this process differ", what)
 	}
 	done.Report = packReport(said)
 	return err
 }
 
-// open makes the engine and opens the run, or looks at its instance.
+// open creates the engine and opens the run, or checks its instance.
 func (w *worker) open(ctx context.Context, o *opening) (gone bool, err error) {
 	if o == nil || w.runner != nil || o.Beat <= 0 || o.Life <= 0 {
-		return false, errors.New("the run cannot be opened so; the manager is of another version than this process")
+		return false, errors.New("invalid request to open the run; the versions of the manager and this process differ")
 	}
 	w.mu.Lock()
 	w.life = o.Life / 2
@@ -253,18 +254,18 @@ func (w *worker) open(ctx context.Context, o *opening) (gone bool, err error) {
 	if err := with.Start(ctx); err != nil {
 		return false, err
 	}
-	if o.Check != nil {
+	if o.Check {
 		checker, able := with.(runner.InstanceChecker)
 		if !able {
-			return false, errors.New("the engine cannot look at instances")
+			return false, errors.New("the engine does not support looks")
 		}
-		return checker.CheckInstance(ctx, spec, o.Check, nil)
+		return checker.CheckInstance(ctx, spec, nil)
 	}
 	w.workspace, err = with.Open(ctx, spec)
 	return false, err
 }
 
-// untilLed waits until the manager is known to lead.
+// untilLed blocks until the manager is known to lead.
 func (w *worker) untilLed(ctx context.Context, every time.Duration) error {
 	for !w.active() {
 		select {
@@ -276,18 +277,21 @@ func (w *worker) untilLed(ctx context.Context, every time.Duration) error {
 	return nil
 }
 
-// specOf returns the run as the engine takes it.
+// specOf converts the run for the engine.
 func (w *worker) specOf(o *opening) (runner.RunSpec, error) {
 	restored, err := load.RestoreProven(o.Module)
 	if err != nil {
 		return runner.RunSpec{}, fmt.Errorf("reading the run's module: %w", err)
 	}
 	if restored.Digest() != o.Digest {
-		return runner.RunSpec{}, fmt.Errorf("the run's module has the digest %s, and %s is to be run", restored.Digest(), o.Digest)
+		return runner.RunSpec{}, fmt.Errorf("the run's module has digest %s, want %s", restored.Digest(), o.Digest)
 	}
 	spec := runner.RunSpec{
-		ID: o.ID, Identity: o.Identity, Module: restored, Lineage: o.Lineage, Variables: o.Variables, Environment: toTexts(o.Environment),
-		Credentials: o.Credentials, InitEnvironment: toTexts(o.InitEnvironment), Files: toTexts(o.Files), Search: o.Search, NotFound: o.NotFound,
+		ID: o.ID, Identity: o.Identity, Module: restored, Lineage: o.Lineage, Variables: o.Variables,
+		Environment: toTexts(o.Environment),
+		Credentials: o.Credentials, InitEnvironment: toTexts(o.InitEnvironment), Files: toTexts(o.Files), Search: o.Search,
+		NotFound: o.NotFound,
+		Destroys: o.Destroys,
 		Progress: func(event engine.Event) { w.report(message{Kind: kindProgress, Event: &event}) },
 		Output:   func(text string) { w.report(message{Kind: kindOutput, Text: []byte(text)}) },
 		Withheld: func(text string) { w.report(message{Kind: kindWithheld, Text: []byte(text)}) },
@@ -298,14 +302,15 @@ func (w *worker) specOf(o *opening) (runner.RunSpec, error) {
 	return spec, nil
 }
 
-// report sends what the run reports while it goes on. Where that fails the connection has ended, which interrupts the run.
+// report sends a report during an operation. A failure means that the connection has ended, which
+// interrupts the run.
 func (w *worker) report(m message) {
 	if err := w.link.send(m); err != nil {
 		_ = w.link.Close()
 	}
 }
 
-// close gives back what the run has. Of an engine that does not end, the supervisor takes care.
+// close releases the run's resources. The supervisor takes care of an engine that does not exit.
 func (w *worker) close(ctx context.Context) error {
 	if w.runner == nil {
 		return nil

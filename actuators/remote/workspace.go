@@ -11,22 +11,22 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
-	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/state/backend"
 )
 
-// opening is what a process is given of its run.
+// opening is the description of a run for its process.
 type opening struct {
-	// Settings are those of the engine, for whoever makes it.
+	// Settings are the engine's settings.
 	Settings []byte `json:"settings,omitempty"`
-	// Beat is how often the process asks whether its manager leads.
+	// Beat is the interval at which the process confirms that its manager leads.
 	Beat time.Duration `json:"beat"`
-	// Life is for how long after it has asked the engine lives on.
+	// Life is how long the engine lives after a confirmed request.
 	Life time.Duration `json:"life"`
 
 	ID              string            `json:"id"`
 	Identity        json.RawMessage   `json:"identity,omitempty"`
-	Module          snapshot.Files    `json:"module"`
+	Module          module.Files      `json:"module"`
 	Digest          string            `json:"digest"`
 	Lineage         string            `json:"lineage,omitempty"`
 	Variables       []byte            `json:"variables"`
@@ -36,36 +36,38 @@ type opening struct {
 	Files           map[string][]byte `json:"files,omitempty"`
 	Sensitive       [][]byte          `json:"sensitive,omitempty"`
 	Search          engine.Search     `json:"search,omitempty"`
+	Destroys        bool              `json:"destroys,omitempty"`
 	NotFound        bool              `json:"notFound,omitempty"`
 
-	// State is the path of the state, empty for a run that has none; Username and Password open it. Locks says whether the engine locks it.
+	// State is the path of the state, or empty; Username and Password grant access. Locks reports
+	// whether the engine locks it.
 	State              string `json:"state,omitempty"`
 	Username, Password string `json:",omitempty"`
 	Locks              bool   `json:"locks,omitempty"`
-	// Check is the HCL of a look at the instance, which is all that the process does then.
-	Check []byte `json:"check,omitempty"`
+	// Check requests a look only.
+	Check bool `json:"check,omitempty"`
 }
 
-// OpenOptions say how a run is opened in a process.
+// OpenOptions says how to open a run in a process.
 type OpenOptions struct {
-	// Settings are given to whoever makes the engine there. They may hold secrets.
+	// Settings are the engine's settings. They may contain secrets.
 	Settings []byte
-	// State is where this process serves the run's state; zero for a run without one.
+	// State is the endpoint of the run's state in this process; zero without a state.
 	State backend.Endpoint
 	// Life is how long the engine lives after its manager was last known to lead.
 	Life time.Duration
-	// Patience is how long an interrupted engine may take to save its state and be killed.
+	// Patience is how long an interrupted engine may take to save its state and exit.
 	Patience time.Duration
-	// Lost is called when the process has ended, or cannot be reached, before it has reported how an operation ended. It returns when the
-	// engine can act no more, with what is known of the cause.
+	// Lost is called when the process ends or becomes unreachable before it reports the outcome of
+	// an operation. It returns once the engine can no longer act, with details of the cause.
 	Lost func(cause error) error
-	// Keep keeps a state that could not be saved for the next process.
+	// Keep stores an unsaved state for the next process.
 	Keep func(unsaved []byte) error
-	// Close gives back what the run has.
+	// Close releases the run's resources.
 	Close func() error
 }
 
-// Workspace is a run that is open in a process.
+// Workspace is a run opened in a process.
 type Workspace struct {
 	process *Process
 	run     runner.RunSpec
@@ -76,33 +78,34 @@ type Workspace struct {
 
 var _ runner.Workspace = &Workspace{}
 
-// Open opens a run in a process that has connected. The caller closes the process where that fails.
+// Open opens a run in a connected process. On failure the caller closes the process.
 func Open(ctx context.Context, p *Process, run runner.RunSpec, o OpenOptions) (*Workspace, error) {
 	w := &Workspace{process: p, run: run, options: o}
-	if _, err := w.open(ctx, nil); err != nil {
+	if _, err := w.open(ctx, false); err != nil {
 		return nil, err
 	}
 	return w, nil
 }
 
-// CheckInstance has a process that has connected look whether the instance is there, as runner.InstanceChecker does. It does nothing else.
-func CheckInstance(ctx context.Context, p *Process, run runner.RunSpec, hcl []byte, o OpenOptions) (gone bool, err error) {
+// CheckInstance makes a connected process check the instance, as runner.InstanceChecker does, and
+// nothing else.
+func CheckInstance(ctx context.Context, p *Process, run runner.RunSpec, o OpenOptions) (gone bool, err error) {
 	w := &Workspace{process: p, run: run, options: o}
-	reply, err := w.open(ctx, hcl)
+	reply, err := w.open(ctx, true)
 	if err != nil {
 		return false, err
 	}
 	return reply.Gone, nil
 }
 
-func (w *Workspace) open(ctx context.Context, check []byte) (*result, error) {
+func (w *Workspace) open(ctx context.Context, check bool) (*result, error) {
 	opening, backend, err := w.describe(check)
 	if err != nil {
 		return nil, &failure.Error{Op: failure.OpOpen, Class: failure.Unknown, Err: err}
 	}
 	w.process.listen(listeners{progress: w.run.Progress, output: w.run.Output, withheld: w.run.Withheld}, backend)
 	reply, err := w.process.call(ctx, message{Kind: kindOpen, Open: opening}, w.options.Patience)
-	if err != nil { // nothing was done to the infrastructure
+	if err != nil { // the infrastructure was not touched
 		class := failure.Transient
 		if ctx.Err() != nil {
 			class, err = failure.Interrupted, context.Cause(ctx)
@@ -112,8 +115,8 @@ func (w *Workspace) open(ctx context.Context, check []byte) (*result, error) {
 	return reply, reply.Failed.unpack(context.Cause(ctx))
 }
 
-func (w *Workspace) describe(check []byte) (*opening, string, error) {
-	files, err := snapshot.Read(w.run.Module.Files())
+func (w *Workspace) describe(check bool) (*opening, string, error) {
+	files, err := module.ReadFiles(w.run.Module.Files())
 	if err != nil {
 		return nil, "", err
 	}
@@ -123,10 +126,11 @@ func (w *Workspace) describe(check []byte) (*opening, string, error) {
 	}
 	r := w.run
 	o := &opening{
-		Settings: w.options.Settings, Beat: w.options.Life / 6, Life: w.options.Life, // several are lost before one counts
+		Settings: w.options.Settings, Beat: w.options.Life / 6, Life: w.options.Life, // tolerate several lost beats
 		ID: r.ID, Identity: identity, Module: files, Digest: r.Module.Digest(), Lineage: r.Lineage, Variables: r.Variables,
-		Environment: toBytes(r.Environment), Credentials: r.Credentials, InitEnvironment: toBytes(r.InitEnvironment), Files: toBytes(r.Files),
-		Search: r.Search, NotFound: r.NotFound, Check: check,
+		Environment: toBytes(r.Environment), Credentials: r.Credentials, InitEnvironment: toBytes(r.InitEnvironment),
+		Files:  toBytes(r.Files),
+		Search: r.Search, Destroys: r.Destroys, NotFound: r.NotFound, Check: check,
 	}
 	for _, one := range r.Sensitive {
 		o.Sensitive = append(o.Sensitive, []byte(one))
@@ -137,7 +141,7 @@ func (w *Workspace) describe(check []byte) (*opening, string, error) {
 	}
 	address, err := url.Parse(reached.Address)
 	if err != nil {
-		return nil, "", fmt.Errorf("reading where the state is served: %w", err)
+		return nil, "", fmt.Errorf("reading the state's endpoint: %w", err)
 	}
 	o.State, o.Username, o.Password, o.Locks = address.Path, reached.Username, reached.Password, reached.LockAddress != ""
 	return o, address.Host, nil
@@ -156,7 +160,7 @@ func (w *Workspace) Planned(ctx context.Context) (*engine.PlannedObjects, error)
 		return nil, err
 	}
 	if reply.Planned == nil {
-		return nil, errors.New("the run's process has reported no plan")
+		return nil, errors.New("the run's process reported no plan")
 	}
 	return reply.Planned, nil
 }
@@ -179,7 +183,7 @@ func (w *Workspace) Destroy(ctx context.Context) (*engine.Report, error) {
 	return reply.Report.unpack(), err
 }
 
-// do has the process carry an operation out. The result is never nil.
+// do makes the process execute an operation. The result is never nil.
 func (w *Workspace) do(ctx context.Context, op failure.Op, what kind) (*result, error) {
 	if ctx.Err() != nil {
 		return &result{}, &failure.Error{Op: op, Class: failure.Interrupted, Err: context.Cause(ctx)}
@@ -195,7 +199,7 @@ func (w *Workspace) do(ctx context.Context, op failure.Op, what kind) (*result, 
 }
 
 // Unsaved implements runner.Workspace.
-func (w *Workspace) Unsaved() (bool, error) { return w.unsaved != nil, nil }
+func (w *Workspace) Unsaved() bool { return w.unsaved != nil }
 
 // Save implements runner.Workspace.
 func (w *Workspace) Save(ctx context.Context) error {

@@ -1,11 +1,14 @@
 package reporting
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
@@ -17,35 +20,61 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// ProgressInterval is how soon a Machine is reconciled again whose run is in progress. The run's end wakes it earlier.
+// ProgressInterval is the requeue delay of a Machine whose run is in progress. The end of the run
+// wakes it earlier.
 const ProgressInterval = time.Minute
 
-// waitingRate is how many Machines a second are reconciled whose runs wait, at most.
+// waitingRate bounds the reconciles per second of Machines whose runs wait.
 const waitingRate = 10
 
-// ProgressAfter returns how soon a Machine is reconciled again whose run is in progress, with so many that wait. Where many do, that takes longer: all of them together
-// must not keep those waiting for which something has happened.
+// ProgressAfter returns the requeue delay of a Machine whose run is in progress, given the number
+// of waiting runs. It grows with that number, so that polling does not delay Machines that have
+// news.
 func ProgressAfter(waiting int) time.Duration {
 	return max(ProgressInterval, time.Duration(waiting)*time.Second/waitingRate)
 }
 
-// secretRetry is how soon a Secret is looked for again that is missing.
+// secretRetry is the delay before a missing Secret is read again.
 const secretRetry = 15 * time.Second
 
-// fixes say what to do about a class of engine errors. A class without an entry speaks for itself.
+// fixes are the remedies by class of engine error. A class without an entry needs none.
 var fixes = map[failure.Class]string{
-	failure.Quota:       "it is tried again; free or raise the quota, or choose another size or zone",
+	failure.Quota:       "retrying; free or raise the quota, or choose another size or zone",
 	failure.Credentials: "check the credentials Secret that the providerSpec names",
-	failure.Throttled:   "it is tried again later",
-	failure.Transient:   "it is tried again",
-	failure.Interrupted: "it goes on after the restart, or at the next try",
-	failure.Killed:      "what it did is looked up before the next try",
+	failure.Throttled:   "retrying later",
+	failure.Transient:   "retrying",
+	failure.Interrupted: "the run resumes after the restart or with the next attempt",
+	failure.Killed:      "its effects are looked up before the next attempt",
 }
 
-// withheldElsewhere says where a text is that is withheld.
-const withheldElsewhere = "'kubectl machine logs --withheld' prints it, for those who may read the Secret with the Machine's state"
+// grantRight is the remedy for credentials that the infrastructure knows and does not let do this.
+const grantRight = "the credentials lack the permission that the message names; grant it"
 
-// Typed makes a run's error one of the Machine API's.
+// fixOf returns the remedy for an engine's error, or "".
+func fixOf(err error) string {
+	class := failure.ClassOf(err)
+	if class == failure.Credentials && failure.Denied(err) {
+		return grantRight
+	}
+	return fixes[class]
+}
+
+// LookupFailed says that a run failed to look up what an abandoned run may have created, and what a
+// person can do if that cannot succeed.
+func LookupFailed(machine *machinev1beta1.Machine, abandoned string, err error) error {
+	wayOut := fmt.Sprintf("or make sure that the instance does not exist and run "+
+		"'kubectl annotate machine %s -n %s %s=%s'", machine.Name, machine.Namespace, record.NoInstanceAnnotation, abandoned)
+	if fix := fixOf(err); fix != "" {
+		wayOut = fix + "; " + wayOut
+	}
+	return failure.WithHint(fmt.Errorf("looking up an instance that run %s may have created: %w", abandoned, err), wayOut)
+}
+
+// withheldElsewhere says how to read withheld text.
+const withheldElsewhere = "run 'kubectl machine logs --withheld' to print it, if you may read the Machine's state " +
+	"Secret"
+
+// Typed converts a run's error to a Machine API error.
 func Typed(operation runs.Operation, err error) *actuators.MachineError {
 	typed := typed(operation, err)
 	if _, failed := errors.AsType[*failure.Error](err); failed && typed.Class == "" {
@@ -61,12 +90,13 @@ func typed(operation runs.Operation, err error) *actuators.MachineError {
 	if failed := OfDesired(operation, err); failed != nil {
 		return failed
 	}
+	if refused := refusedWrite(operation, err); refused != nil {
+		return refused
+	}
 	message := err.Error()
 	class := failure.ClassOf(err)
 	failed, ok := errors.AsType[*failure.Error](err)
-	if fix := fixes[class]; ok && failed.Hint != "" {
-		message += "; " + failed.Hint
-	} else if fix != "" {
+	if fix := cmp.Or(failure.Hint(err), fixOf(err)); fix != "" {
 		message += "; " + fix
 	}
 	if ok && failed.Withheld() {
@@ -79,12 +109,33 @@ func typed(operation runs.Operation, err error) *actuators.MachineError {
 		return actuators.InsufficientResources("%s", message)
 	}
 	if locked, ok := errors.AsType[*state.LockedError](err); ok {
-		message = fmt.Sprintf("the Machine's state is locked by a process that is not proven dead (%s); it is tried again, and the lock is never broken without proof", locked.Lock)
+		message = fmt.Sprintf("the Machine's state is locked by a process that may still be alive (%s); retrying, since a "+
+			"lock is never broken without proof", locked.Lock)
 	}
 	return operationFailed(operation, message)
 }
 
-// operationFailed returns the Machine API's error for an operation that failed.
+// RefusedWrite reports whether the API server refused to store a record of the Machine, for as long
+// as someone changes a quota, a policy or the Secret. Nothing signals that.
+func RefusedWrite(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) }
+
+// refusedWrite returns the Machine API error for a write that a quota or an immutable Secret
+// refuses, or nil.
+func refusedWrite(operation runs.Operation, err error) *actuators.MachineError {
+	switch text := err.Error(); {
+	case apierrors.IsForbidden(err) && strings.Contains(text, "exceeded quota: "):
+		failed := actuators.InsufficientResources("QuotaExceeded: %s; retried twice a minute; raise the ResourceQuota "+
+			"of the namespace, or delete objects that nothing needs", text).In(ProgressInterval)
+		failed.Class = string(failure.Quota)
+		return failed
+	case apierrors.IsInvalid(err) && strings.Contains(text, "field is immutable when `immutable` is set"):
+		return operationFailed(operation, text+"; the Secret was made immutable, and Kubernetes never undoes that: "+
+			"put a copy without the field immutable in its place, after a backup and while no run is active")
+	}
+	return nil
+}
+
+// operationFailed returns the Machine API error of a failed operation.
 func operationFailed(operation runs.Operation, message string) *actuators.MachineError {
 	switch operation {
 	case runs.Create:
@@ -96,7 +147,8 @@ func operationFailed(operation runs.Operation, message string) *actuators.Machin
 	}
 }
 
-// OfDesired makes an error of package desired one of the Machine API's; nil for any other.
+// OfDesired converts an error of package desired to a Machine API error. It returns nil for any
+// other.
 func OfDesired(operation runs.Operation, err error) *actuators.MachineError {
 	if invalid, ok := errors.AsType[*desired.InvalidError](err); ok {
 		return actuators.InvalidConfiguration("%s", invalid.Message)
@@ -110,8 +162,8 @@ func OfDesired(operation runs.Operation, err error) *actuators.MachineError {
 	return nil
 }
 
-// AsMachineError makes an error that the machine controller understands of one of a run. Waiting, and that nothing can be said, are none of the
-// Machine API's errors; nor is it that another manager leads.
+// AsMachineError converts a run's error to one that the machine controller understands. It passes
+// through waiting, uncertainty and lost leadership, which are not Machine API errors.
 func AsMachineError(operation runs.Operation, err error) error {
 	if waiting, ok := actuators.AsRequeueAfter(err); ok {
 		return waiting
@@ -125,15 +177,17 @@ func AsMachineError(operation runs.Operation, err error) error {
 	return Typed(operation, err)
 }
 
-// OtherPlace says that an instance is in another place than the one that a run would be in.
+// OtherPlace returns the error for an instance in another place than the run's.
 func OtherPlace(operation runs.Operation, f *lifecycle.Facts, differs string) *actuators.MachineError {
-	message, fix := "the instance was made in another place than the providerSpec and the credentials name now", "put them back, or make a new Machine"
+	message, fix := "the instance was created in another place than the providerSpec and credentials name now",
+		"restore them, or create a new Machine"
 	if operation == runs.Destroy {
-		message, fix = "the instance is not destroyed, since the credentials lead to another place than it was made in", "put them back"
+		message, fix = "instance not destroyed: the credentials point to another place than it was created in", "restore them"
 	}
 	if f.Unrecorded() {
-		message = "an instance may have been made in another place than the providerSpec and the credentials name now"
-		fix = fmt.Sprintf("put them back, so that it is looked for there; or look yourself and, when nothing is there, set the annotation %s: %s on the Machine",
+		message = "an instance may have been created in another place than the providerSpec and credentials name now"
+		fix = fmt.Sprintf("restore them, so that it can be looked up; or check yourself and, if nothing is there, set the "+
+			"annotation %s: %s on the Machine",
 			record.NoInstanceAnnotation, f.AbandonedRun())
 	}
 	text := fmt.Sprintf("%s: %s; %s", message, differs, fix)
@@ -147,19 +201,22 @@ func OtherPlace(operation runs.Operation, f *lifecycle.Facts, differs string) *a
 	}
 }
 
-// Undeletable says why something that is there, or may be, cannot be removed with the Machine as it is. Only where Exists reports
-// the instance is it an InvalidConfiguration: callers let a Machine go then, provided that Exists returns false.
+// Undeletable returns why something that exists, or may, cannot be deleted with this Machine. It is
+// an InvalidConfiguration only if Exists reports the instance, because callers release a Machine on
+// that error once Exists returns false.
 func Undeletable(f *lifecycle.Facts, err error) error {
 	if !actuators.IsInvalidConfiguration(err) {
 		return err
 	}
 	if f.Exists() {
-		return actuators.InvalidConfiguration("the instance cannot be removed with this providerSpec; fix it, or write it as it was: %s", err)
+		return actuators.InvalidConfiguration("the instance cannot be deleted with this providerSpec; fix or restore it: %s",
+			err)
 	}
-	return actuators.DeleteFailed("what is left of the instance, or may be, cannot be removed with this providerSpec; fix it, or write it as it was: %s", err).In(ProgressInterval)
+	return actuators.DeleteFailed("an instance may remain that cannot be deleted with this providerSpec; fix or "+
+		"restore it: %s", err).In(ProgressInterval)
 }
 
-// IsRefused reports whether an outcome is a change that was not let through.
+// IsRefused reports whether an outcome is a refused change.
 func IsRefused(outcome error) bool {
 	failed, ok := errors.AsType[*actuators.MachineError](outcome)
 	return ok && failed.Reason == machinev1beta1.UnsupportedChangeMachineError

@@ -2,11 +2,15 @@ package reporting
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
@@ -15,6 +19,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
+	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
 func TestTyped(t *testing.T) {
@@ -27,13 +32,37 @@ func TestTyped(t *testing.T) {
 		"a bad configuration ends a create":         {runs.Create, &failure.Error{Class: failure.InvalidConfiguration}, machinev1beta1.InvalidConfigurationMachineError, ""},
 		"a bad configuration does not end destroy":  {runs.Destroy, &failure.Error{Class: failure.InvalidConfiguration}, machinev1beta1.DeleteMachineError, ""},
 		"quota is shown as what it is":              {runs.Create, &failure.Error{Class: failure.Quota}, machinev1beta1.InsufficientResourcesMachineError, "free or raise the quota"},
-		"throttling lacks resources, as quota does": {runs.Create, &failure.Error{Class: failure.Throttled}, machinev1beta1.InsufficientResourcesMachineError, "tried again later"},
-		"throttling of a destroy is shown the same": {runs.Destroy, &failure.Error{Class: failure.Throttled}, machinev1beta1.InsufficientResourcesMachineError, "tried again later"},
+		"throttling lacks resources, as quota does": {runs.Create, &failure.Error{Class: failure.Throttled}, machinev1beta1.InsufficientResourcesMachineError, "retrying later"},
+		"throttling of a destroy is shown the same": {runs.Destroy, &failure.Error{Class: failure.Throttled}, machinev1beta1.InsufficientResourcesMachineError, "retrying later"},
 		"credentials are retried and say the fix":   {runs.Create, &failure.Error{Class: failure.Credentials}, machinev1beta1.CreateMachineError, "check the credentials Secret"},
-		"a refusal stays one":                       {runs.Update, actuators.UnsupportedChange("no"), machinev1beta1.UnsupportedChangeMachineError, "no"},
-		"anything else is the operation's":          {runs.Update, errors.New("odd"), machinev1beta1.UpdateMachineError, "odd"},
+		"a missing permission is not bad credentials": {
+			runs.Create, &failure.Error{Class: failure.Credentials, Diagnostics: []failure.Diagnostic{{
+				Summary: `nodes is forbidden: User "u" cannot create resource "nodes"`}}},
+			machinev1beta1.CreateMachineError, "lack the permission that the message names; grant it",
+		},
+		"a failed lookup says what it is for, and how to go on without it": {
+			runs.Destroy, LookupFailed(builder.In("n", builder.Machine(func(m *machinev1beta1.Machine) { m.Name = "m" })), "r", &failure.Error{Class: failure.Credentials, Op: failure.OpPlan}),
+			machinev1beta1.DeleteMachineError,
+			"looking up an instance that run r may have created: planning; check the credentials Secret that the providerSpec names; " +
+				"or make sure that the instance does not exist and run 'kubectl annotate machine m -n n machine-iac.io/confirm-no-instance=r'",
+		},
+		"a refusal stays one":              {runs.Update, actuators.UnsupportedChange("no"), machinev1beta1.UnsupportedChangeMachineError, "no"},
+		"anything else is the operation's": {runs.Update, errors.New("odd"), machinev1beta1.UpdateMachineError, "odd"},
 		"a text that is withheld is elsewhere": {
 			runs.Create, &failure.Error{Class: failure.Unknown, Diagnostics: []failure.Diagnostic{{Summary: "map[a:b]", Withheld: true}}}, machinev1beta1.CreateMachineError, "logs --withheld",
+		},
+		"a quota of the namespace is one": {
+			runs.Create, fmt.Errorf("keeping module m: %w", apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "s",
+				errors.New("exceeded quota: objects, requested: count/secrets=1, used: count/secrets=5, limited: count/secrets=5"))),
+			machinev1beta1.InsufficientResourcesMachineError, "limited: count/secrets=5; retried twice a minute; raise the ResourceQuota",
+		},
+		"the name of a quota in another refusal is none": {
+			runs.Create, errors.New("exceeded quota: x"), machinev1beta1.CreateMachineError, "exceeded quota: x",
+		},
+		"an immutable state says what to do": {
+			runs.Destroy, apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "s", field.ErrorList{
+				field.Forbidden(field.NewPath("data"), "field is immutable when `immutable` is set")}),
+			machinev1beta1.DeleteMachineError, "put a copy without the field immutable in its place, after a backup",
 		},
 		"a lock names its holder": {
 			runs.Create, &state.LockedError{Lock: state.Lock{Owner: "somebody", Run: "r"}}, machinev1beta1.CreateMachineError, "somebody",
@@ -61,7 +90,8 @@ func TestUndeletable(t *testing.T) {
 		wantReason machinev1beta1.MachineStatusError
 	}{
 		"an instance that Exists vouches for is held by its configuration": {&lifecycle.Facts{Stored: true, State: stateOf(0)}, bad, machinev1beta1.InvalidConfigurationMachineError},
-		// A caller may take an InvalidConfiguration for leave to forget the Machine when Exists returns false.
+		// A caller may take an InvalidConfiguration for leave to forget the Machine when Exists
+		// returns false.
 		"half an instance is no reason to let the Machine go":      {&lifecycle.Facts{Stored: true, State: stateOf(1)}, bad, machinev1beta1.DeleteMachineError},
 		"nor is an instance that may have been made":               {&lifecycle.Facts{Stored: true, Record: record.Record{Intent: &record.Intent{Operation: runs.Create, Run: "dead"}}}, bad, machinev1beta1.DeleteMachineError},
 		"nor is one whose state is gone":                           {&lifecycle.Facts{Provisioned: true}, bad, machinev1beta1.DeleteMachineError},

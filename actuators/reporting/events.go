@@ -12,8 +12,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// eventReasons are those of the Machine API's actuators.
-var eventReasons = map[runs.Operation]string{runs.Create: "Create", runs.Update: "Update", runs.Destroy: "Delete", runs.Drift: "Update"}
+// eventReasons are the event reasons of the Machine API's actuators.
+var eventReasons = map[runs.Operation]string{runs.Create: "Create", runs.Update: "Update", runs.Destroy: "Delete",
+	runs.Drift: "Update"}
 
 // Succeeded reports that an operation has changed the instance.
 func Succeeded(operation runs.Operation, machine *machinev1beta1.Machine, note string) events.Event {
@@ -27,46 +28,56 @@ func failedTo(operation runs.Operation, machine *machinev1beta1.Machine, err err
 	return events.Warning(machine, "Failed"+reason, reason, err.Error())
 }
 
-// DriftFound reports that the instance is not as it was applied.
+// DriftFound reports that the instance differs from what was applied.
 func DriftFound(machine *machinev1beta1.Machine, found record.DriftCheck) events.Event {
 	return events.Warning(machine, "Drift"+string(found.Result), "CheckDrift", found.Summary)
 }
 
-// DriftRepaired reports that the instance was brought back to what it was applied as.
+// providersChanged reports that a run uses other provider binaries than the last applied one.
+func providersChanged(machine *machinev1beta1.Machine, applied, used string) events.Event {
+	return events.Normal(machine, ProvidersChanged, "Run",
+		"The providers differ from those of the last applied run: was "+applied+", is "+used)
+}
+
+// DriftRepaired reports that drift was repaired.
 func DriftRepaired(machine *machinev1beta1.Machine) events.Event {
-	return events.Normal(machine, "DriftRepaired", "RepairDrift", "Brought the instance back in place")
+	return events.Normal(machine, "DriftRepaired", "RepairDrift", "Repaired drift in place")
 }
 
-// Adopted reports that an instance that something else has made was brought into the state, and whether it was changed in place.
+// Adopted reports that an existing instance was imported into the state, and whether it was changed
+// in place.
 func Adopted(machine *machinev1beta1.Machine, changed bool) events.Event {
-	how := "as it is"
+	how := "unchanged"
 	if changed {
-		how = "and changed in place"
+		how = "and changed it in place"
 	}
-	return events.Normal(machine, "Adopted", "Adopt", "Adopted the instance: it was brought into the state "+how)
+	return events.Normal(machine, "Adopted", "Adopt", "Adopted the instance: imported it into the state "+how)
 }
 
-// Released reports that the state of an instance was forgotten.
+// Released reports that the state of an instance was discarded.
 func Released(machine *machinev1beta1.Machine) events.Event {
-	return events.Normal(machine, "Released", "Release", "Forgot the state of the instance, which stays as it is")
+	return events.Normal(machine, "Released", "Release",
+		"Released the instance: discarded its state and left it unchanged")
 }
 
-// Outlives says what stays when a Machine is deleted.
-func Outlives(named []string) string {
-	return "what stays when the Machine is deleted, as its providerSpec asks for: " + strings.Join(named, "; ")
-}
-
-// LeftBehind reports what stays after a Machine's instance was destroyed.
+// LeftBehind reports what remains after a Machine's instance was destroyed.
 func LeftBehind(machine *machinev1beta1.Machine, named []string) events.Event {
-	return events.Normal(machine, "OutlivesMachine", "Delete", "Deleted the instance; this stays, as the providerSpec asks for: "+strings.Join(named, "; "))
+	return events.Normal(machine, "OutlivesMachine", "Delete",
+		"Deleted the instance; kept as the providerSpec requests: "+strings.Join(named, "; "))
 }
 
-// ModuleMissing reports that a run is made with another module than the instance.
+// ModuleMissing reports that a run uses another module than the one that created the instance.
 func ModuleMissing(machine *machinev1beta1.Machine, note string) events.Event {
 	return events.Warning(machine, "ModuleLost", "ChooseModule", note)
 }
 
-// DoubtfulField reports something in the providerSpec that may not be what was meant.
+// EpochRefuted reports a state that claimed the epoch of a leader that never existed.
+func EpochRefuted(machine *machinev1beta1.Machine, epoch string) events.Event {
+	return events.Warning(machine, "StateForged", "TakeOver", "Took over the Machine's state: it claimed "+epoch+
+		", which the Lease does not know; find out who else can write Secrets")
+}
+
+// DoubtfulField reports a providerSpec field that may be a mistake.
 func DoubtfulField(machine *machinev1beta1.Machine, note string) events.Event {
 	return events.Warning(machine, "DoubtfulField", "Render", note)
 }
@@ -76,8 +87,9 @@ func IgnoredField(machine *machinev1beta1.Machine, note string) events.Event {
 	return events.Warning(machine, "IgnoredField", "Render", note)
 }
 
-// Failure sends the event of an operation that failed, and counts it. Waiting is no failure.
-func Failure(recorder clientevents.EventRecorder, metrics *Metrics, operation runs.Operation, machine *machinev1beta1.Machine, cause error) {
+// Failure sends the event of a failed operation and counts it. Waiting is not a failure.
+func Failure(recorder clientevents.EventRecorder, metrics *Metrics, operation runs.Operation,
+	machine *machinev1beta1.Machine, cause error) {
 	_, waiting := actuators.AsRequeueAfter(cause)
 	_, uncertain := actuators.AsUncertain(cause)
 	if waiting || uncertain {

@@ -13,15 +13,16 @@ import (
 )
 
 const (
-	// OutputAttachment is the attachment of a state that holds the engine's output of the last run.
+	// OutputAttachment names the attachment of a state that holds the engine's output of the last
+	// run.
 	OutputAttachment = "output"
-	// WithheldAttachment is the one that holds what was withheld of it.
+	// WithheldAttachment names the attachment with the withheld output.
 	WithheldAttachment = "withheld"
-	// maxTranscript bounds what is kept of an engine's output.
+	// maxTranscript bounds the stored output of an engine.
 	maxTranscript = 32 << 10
-	// MaxPackedTranscript bounds the same once it is packed: stored inputs take precedence.
+	// MaxPackedTranscript bounds the output once packed: stored inputs take precedence.
 	MaxPackedTranscript = 8 << 10
-	// MaxPackedWithheld bounds what was withheld of it.
+	// MaxPackedWithheld bounds the withheld output once packed.
 	MaxPackedWithheld = 4 << 10
 )
 
@@ -33,7 +34,7 @@ type Transcript struct {
 	dropped int
 }
 
-// Add adds a text that an engine printed.
+// Add appends a text that an engine printed.
 func (t *Transcript) Add(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,14 +45,15 @@ func (t *Transcript) Add(text string) {
 	}
 }
 
-// drop forgets the first text.
+// drop removes the first text.
 func (t *Transcript) drop() {
 	t.size -= len(t.texts[0]) + 1
 	t.texts[0], t.texts = "", t.texts[1:]
 	t.dropped++
 }
 
-// Packed returns what is kept, compressed by gzip to a size at most, nil for nothing.
+// Packed returns the transcript, compressed with gzip to at most limit bytes, or nil if it is
+// empty.
 func (t *Transcript) Packed(limit int) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,12 +71,12 @@ func (t *Transcript) Packed(limit int) []byte {
 func (t *Transcript) text() string {
 	text := strings.Join(t.texts, "\n") + "\n"
 	if t.dropped > 0 {
-		text = fmt.Sprintf("(%d messages before these are not kept)\n", t.dropped) + text
+		text = fmt.Sprintf("(%d earlier messages omitted)\n", t.dropped) + text
 	}
 	return text
 }
 
-// pack returns nil where the memory that it writes to fails, which it does not.
+// pack compresses a text. Writes to memory do not fail.
 func pack(text string) []byte {
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)
@@ -87,17 +89,19 @@ func pack(text string) []byte {
 	return packed.Bytes()
 }
 
-// KeepOutput has the engine's output kept with the state, by the write that settles the run. Where it has no room beside the inputs it is
-// not kept, nor is that of an earlier run; what was withheld of it gives way first. The error says why not all is kept.
+// KeepOutput stores the engine's output with the state, in the write that settles the run. Output
+// that does not fit beside the inputs is dropped, as is that of an earlier run. Withheld output is
+// dropped first. The error says why something was dropped.
 func KeepOutput(ctx context.Context, session *state.Session, transcript, withheld *Transcript) error {
 	output, secret := transcript.Packed(MaxPackedTranscript), withheld.Packed(MaxPackedWithheld)
 	var errs []error
 	for _, kept := range []state.Attachments{
-		{OutputAttachment: output, WithheldAttachment: secret}, {OutputAttachment: output, WithheldAttachment: nil}, {OutputAttachment: nil, WithheldAttachment: nil},
+		{OutputAttachment: output, WithheldAttachment: secret}, {OutputAttachment: output, WithheldAttachment: nil},
+		{OutputAttachment: nil, WithheldAttachment: nil},
 	} {
 		err := session.Attach(ctx, kept)
 		if err == nil {
-			break // where nothing has room, the write that settles the run fails with the same, and says so
+			break // the write that settles the run reports the same failure
 		}
 		errs = append(errs, err)
 	}

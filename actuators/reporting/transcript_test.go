@@ -44,7 +44,7 @@ func TestATranscriptKeepsTheEnd(t *testing.T) {
 			kept.Add(fmt.Sprintf("message %d", i))
 		}
 		got := unpacked(t, kept.Packed(MaxPackedTranscript))
-		if !strings.HasSuffix(got, "\nmessage 9998\nmessage 9999\n") || !strings.Contains(got[:60], " messages before these are not kept)\nmessage ") || len(got) > maxTranscript+60 {
+		if !strings.HasSuffix(got, "\nmessage 9998\nmessage 9999\n") || !strings.Contains(got[:60], " earlier messages omitted)\nmessage ") || len(got) > maxTranscript+60 {
 			t.Errorf("it keeps %d bytes: %q...", len(got), got[:60])
 		}
 	})
@@ -65,7 +65,7 @@ func TestATranscriptKeepsTheEnd(t *testing.T) {
 		kept := &Transcript{}
 		kept.Add(strings.Repeat("x", maxTranscript))
 		kept.Add("the end")
-		if got := unpacked(t, kept.Packed(MaxPackedTranscript)); got != "(1 messages before these are not kept)\nthe end\n" {
+		if got := unpacked(t, kept.Packed(MaxPackedTranscript)); got != "(1 earlier messages omitted)\nthe end\n" {
 			t.Errorf("it keeps %q", got)
 		}
 	})

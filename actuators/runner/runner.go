@@ -1,5 +1,5 @@
-// Package runner defines what an engine must do for the actuator: carry out a run for one Machine, and list the runs that a process which
-// died has left behind.
+// Package runner defines the interface between the actuator and an engine. A Runner executes a run
+// for one Machine and lists the runs that a dead process left behind.
 package runner
 
 import (
@@ -15,127 +15,149 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// Runner carries out runs with one engine.
+// Runner executes runs with one engine.
 type Runner interface {
-	// Start begins to serve what runs need. It is called before anything else.
+	// Start prepares the engine. It is called before anything else.
 	Start(ctx context.Context) error
-	// AbandonedRuns returns the runs that a process which died has left behind. Nothing of them is running any more.
+	// AbandonedRuns returns the runs that a dead process left behind. None of their processes is
+	// still running.
 	AbandonedRuns() ([]AbandonedRun, error)
-	// Discard removes what is left of a run.
+	// Discard removes the remains of a run.
 	Discard(id string) error
-	// Open makes a run ready, and waits for a free slot. The Workspace must be closed or kept. An error of the engine is an [failure.Error].
+	// Open prepares a run and waits for a free slot. Close or Keep the Workspace afterwards. An
+	// engine's error is a [failure.Error].
 	Open(ctx context.Context, r RunSpec) (Workspace, error)
-	// Starts counts the processes of the engine's CLI that were started so far.
+	// Starts returns the number of CLI processes started so far.
 	Starts() int64
-	// Close waits until every run is closed, and ends what Start began.
+	// Close waits until every run is closed, and stops what Start began.
 	Close(ctx context.Context) error
 }
 
-// InstanceChecker is a Runner that can look whether an instance is still there, at less cost than by a plan.
+// InstanceChecker is a Runner that can check an instance's existence at less cost than a plan.
 type InstanceChecker interface {
-	// CheckInstance has the provider read the one resource that is the instance, as a copy of the Machine's state knows it, and reports whether it is gone.
-	// hcl takes the place of the module's: see [module.Module.InstanceCheck]. Nothing is locked or written. With an error, nothing is known.
-	CheckInstance(ctx context.Context, r RunSpec, hcl, stored []byte) (gone bool, err error)
+	// CheckInstance lets the provider read only the instance's resource, based on a copy of the
+	// Machine's state, and reports whether it is gone. It locks and writes nothing. After an error,
+	// nothing is known.
+	CheckInstance(ctx context.Context, r RunSpec, stored []byte) (gone bool, err error)
 }
 
-// Batcher is a Runner that can carry several runs out at once, at less cost than one by one.
+// Batcher is a Runner that executes several runs together at less cost than one by one.
 type Batcher interface {
-	// BatchKey returns what is the same for runs that may be carried out together, as far as it is in their Module, Variables, Environment, Files and Credentials; empty
-	// for a run that is carried out alone.
+	// BatchKey returns a key shared by runs that can be batched, derived from their Module,
+	// Variables, Environment, Files and Credentials. It is empty for a run that must be executed
+	// alone.
 	BatchKey(r RunSpec) string
-	// Batch returns one Share for each of so many runs, with the same key and for the same operation.
+	// Batch returns one Share per run. The runs have the same key and operation.
 	Batch(runs int) []Share
 }
 
 // Share is the part of one run in a batch.
 type Share interface {
-	// Open opens the run's Workspace, for one operation: a Plan, an Apply or a Destroy. That waits until each of the others has come to its own or has left, and then one process
-	// carries them all out. What it reports is what the run alone would report, but that a Plan without an error has found the instance as applied. With [ErrAlone], the run has to
-	// be repeated alone.
+	// Open opens the run's Workspace for one operation: a Plan, an Apply or a Destroy. The
+	// operation blocks until each of the others has reached its own or left. One process then
+	// executes them all. The report is the same as for the run alone, except that a Plan without an
+	// error means that the instance is as applied. After [ErrAlone] the run must be repeated alone.
 	Open(ctx context.Context, r RunSpec) (Workspace, error)
-	// CheckInstance does what an [InstanceChecker] does, for all at once as Open's Workspace does. hcl is the same for all of them.
-	CheckInstance(ctx context.Context, r RunSpec, hcl, stored []byte) (gone bool, err error)
-	// Leave is called when the run needs its share no more, also where it has opened no Workspace. The others do not wait for it from then on.
+	// CheckInstance is [InstanceChecker]'s method for the whole batch. It blocks as the operations
+	// of Open's Workspace do.
+	CheckInstance(ctx context.Context, r RunSpec, stored []byte) (gone bool, err error)
+	// Leave withdraws the run from the batch, even if it never opened a Workspace. The others no
+	// longer wait for it.
 	Leave()
 }
 
-// ErrAlone is the error of a share's operation that has to be repeated alone. Whatever it has made is in the run's state.
-var ErrAlone = errors.New("the run is to be repeated alone")
+// ErrAlone is the error of a batched operation that must be repeated alone. Whatever it created is
+// in the run's state.
+var ErrAlone = errors.New("the run must be repeated alone")
 
 // RunSpec describes one use of a module for one Machine.
 type RunSpec struct {
-	// ID is unique among the runs that are open or abandoned, but for a search and the run that it belongs to.
+	// ID is unique among the open and abandoned runs. Only a search shares the ID of its run.
 	ID string
-	// Identity is kept with the run as JSON, for whoever finds what it left after a crash. No secrets.
+	// Identity is stored with the run as JSON, to identify its remains after a crash. It contains
+	// no secrets.
 	Identity any
 	Module   *module.Module
-	// Session holds the Machine's state. The run reads and writes it. Nil for an inventory, which is planned and nothing else.
+	// Session gives access to the Machine's state, which the run reads and writes. It is nil for an
+	// inventory, which is only planned.
 	Session *state.Session
-	// Lineage is that of the Machine's states, for an engine whose states have none.
+	// Lineage is the lineage of the Machine's states, for an engine whose states have none.
 	Lineage string
-	// Variables are the module's: one JSON object. Its strings are data, never templates.
+	// Variables are the module's variables as one JSON object. Its strings are data, never
+	// templates.
 	Variables []byte
-	// Environment is added to the engine's: credentials, and how the infrastructure is reached.
+	// Environment is added to the engine's environment: credentials, and how to reach the
+	// infrastructure.
 	Environment map[string]string
-	// Credentials names the Secret that the credentials are from; empty for none.
+	// Credentials names the Secret with the credentials, or is empty.
 	Credentials string
-	// InitEnvironment is the part of Environment that initialising the module needs: proxies, certificate authorities, endpoints.
+	// InitEnvironment is the part of Environment needed to initialize the module: proxies,
+	// certificate authorities, endpoints.
 	InitEnvironment map[string]string
-	// Files are written for the engine alone, and removed with the run. Their paths are in the variables that they are named by.
+	// Files are readable only by the engine and removed with the run. The variables refer to them
+	// by path.
 	Files map[string]string
-	// Sensitive are strings that must not show in anything that is reported.
+	// Sensitive are strings that must not appear in any report.
 	Sensitive []string
-	// Search has the run find an instance that the state lacks, and bring it into the state.
+	// Search makes the run find an instance that the state lacks and import it.
 	Search engine.Search
-	// NotFound says that a lookup of this run has found nothing: what an earlier run had begun to make, as its state says, is not there.
+	// Destroys marks a Workspace for a Destroy only. The engine then gets the state, the providers
+	// and their configuration, but nothing else of the module: see [module.Module.Bare].
+	Destroys bool
+	// NotFound reports that a lookup of this run found nothing, although the state says that an
+	// earlier run began to create something.
 	NotFound bool
-	// Waits receives what the run waits for outside of this process before its engine works, such as a queue of the cluster; nothing when it goes on.
-	// Nil for nobody. It must not block.
+	// Waits receives what the run waits for outside this process before its engine starts, such as
+	// a queue of the cluster, and "" when the wait ends. It may be nil and must not block.
 	Waits func(what string)
-	// Progress receives what the engine does while it does it. It must not block.
+	// Progress receives the engine's events as they happen. It must not block.
 	Progress func(engine.Event)
-	// Output receives what the engine prints for people, message by message, free of sensitive strings. It must not block. Withheld receives the
-	// messages whose text is withheld from Output, since they may hold values of sensitive inputs all the same.
+	// Output receives the engine's messages for people, without sensitive strings. Withheld
+	// receives the messages that are kept from Output because they may contain values of sensitive
+	// inputs. Neither may block.
 	Output, Withheld func(text string)
 }
 
-// Workspace is an open run. Its methods run one engine at a time; each returns a report, also with an error.
+// Workspace is an open run. Its methods run one engine process at a time. Each returns a report,
+// even with an error.
 type Workspace interface {
-	// Plan asks the infrastructure, plans, and changes nothing. The plan is kept for ApplyPlan. Where a lookup finds nothing, [IsNotFound]
-	// knows the error.
+	// Plan refreshes and plans without changing anything. The plan is kept for ApplyPlan.
+	// [IsNotFound] recognizes the error of a lookup that finds nothing.
 	Plan(ctx context.Context) (*engine.Report, error)
-	// Planned returns what the plan that was kept holds beyond its report. It is called after Plan.
+	// Planned returns the details of the kept plan that the report lacks. Call it after Plan.
 	Planned(ctx context.Context) (*engine.PlannedObjects, error)
-	// Apply plans and carries the plan out unread. Use it where it can only create.
+	// Apply plans and applies without a check of the plan. Use it only if the plan can do nothing
+	// but create.
 	Apply(ctx context.Context) (*engine.Report, error)
-	// ApplyPlan carries out the plan that Plan kept, and nothing else.
+	// ApplyPlan applies the plan kept by Plan, and nothing else.
 	ApplyPlan(ctx context.Context) (*engine.Report, error)
-	// Destroy destroys everything that the state knows.
+	// Destroy destroys everything in the state.
 	Destroy(ctx context.Context) (*engine.Report, error)
-	// Unsaved reports whether there is a state that could not be saved. Save must save it before the run is closed: it may be all that
-	// is known of an object.
-	Unsaved() (bool, error)
-	// Save saves a state that could not be saved.
+	// Unsaved reports whether a readable state could not be saved. Save it before closing the run:
+	// it may be the only record of an object.
+	Unsaved() bool
 	Save(ctx context.Context) error
-	// Keep leaves the state that could not be saved to AbandonedRuns of the next process, without the run's secrets. Close does nothing then.
+	// Keep leaves the unsaved state to AbandonedRuns of the next process, without the run's
+	// secrets. Close is then a no-op.
 	Keep() error
-	// Close removes what the run has, and gives its slot to another. It may be called again.
+	// Close removes the run's files and frees its slot. It may be called repeatedly.
 	Close() error
 }
 
 // AbandonedRun is a run whose process died before the run was closed.
 type AbandonedRun interface {
-	// ID is the run's.
 	ID() string
-	// Identity is the run's as JSON; nil where nothing was run yet.
+	// Identity returns the run's Identity as JSON, or nil if nothing was executed yet.
 	Identity() json.RawMessage
-	// Unsaved returns the state that the run did not save, nil for none. Stored is the one that is stored, and holds says whether its
-	// lock is still this run's, so that nobody has written it since.
+	// Unsaved returns the state that the run did not save, or nil. It may be truncated. stored is
+	// the stored state. holds reports whether this run still holds the lock, so that nothing has
+	// written the state since.
 	Unsaved(stored []byte, holds bool) ([]byte, error)
 }
 
-// IsNotFound reports whether an error of a search says that there is no such object. Every error in it must say so: where one says anything else,
-// nothing is known. It is false for a search that finds no single object, or that the module does not have.
+// IsNotFound reports whether an error of a search means that the object does not exist. Every
+// diagnostic in it must say so. It is false for a search that matches several objects, or that the
+// module lacks.
 func IsNotFound(err error, used *module.Module, search engine.Search) bool {
 	var says func(message string) bool
 	switch spec := used.Spec(); {
@@ -154,7 +176,8 @@ func IsNotFound(err error, used *module.Module, search engine.Search) bool {
 		return failed.Class == failure.ImportMissing
 	}
 	for _, diagnostic := range failed.Diagnostics {
-		missing := failure.Classify([]failure.Diagnostic{diagnostic}, nil) == failure.ImportMissing && !ofAnother(diagnostic, used)
+		missing := failure.Classify([]failure.Diagnostic{diagnostic}, nil) == failure.ImportMissing &&
+			!ofAnother(diagnostic, used)
 		if !missing && !says(diagnostic.Summary+": "+diagnostic.Detail) {
 			return false
 		}
@@ -162,10 +185,12 @@ func IsNotFound(err error, used *module.Module, search engine.Search) bool {
 	return true
 }
 
-// importTarget matches the address that OpenTofu and Terraform name where there is nothing to import for it.
+// importTarget matches the import address in OpenTofu's and Terraform's error about a missing
+// object.
 var importTarget = regexp.MustCompile(`import\s+an\s+existing\s+object\s+to\s+("(?:[^"\\]|\\.)*")`)
 
-// ofAnother reports whether what is missing is another object than the instance, which may be there all the same.
+// ofAnother reports whether another object than the instance is missing, so that the instance may
+// still exist.
 func ofAnother(missing failure.Diagnostic, used *module.Module) bool {
 	named := importTarget.FindStringSubmatch(missing.Detail)
 	if named == nil {

@@ -20,17 +20,17 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state/backend"
 )
 
-// maxUnclear is after how many plans for several Machines, one after another, that said something of none in particular a module is planned for each alone:
-// it will always have the engine warn, and each check would be made twice.
+// maxUnclear is how many consecutive inconclusive batch plans of a module are tolerated. After that
+// each Machine is planned alone: the module always warns, so batches would plan twice.
 const maxUnclear = 3
 
-// calledModule is a module that may be used for several Machines at once.
+// calledModule is a module that supports batches.
 type calledModule struct {
 	*batch.Module
 	unclear atomic.Int32
 }
 
-// called returns how the module of a run is used for several Machines; nil where it is not.
+// called returns the module's form for batches, or nil if it does not support them.
 func (r *Runner) called(used *module.Module) *calledModule {
 	if known, ok := r.batches.Load(used.Digest()); ok {
 		return known.(*calledModule)
@@ -44,7 +44,7 @@ func (r *Runner) called(used *module.Module) *calledModule {
 	return known.(*calledModule)
 }
 
-// clean returns which of the runs of a module a plan finds as applied.
+// clean returns which of a module's runs are as applied according to a plan.
 func (r *Runner) clean(called *calledModule, digest string, report *engine.Report, count int) []bool {
 	asApplied := batch.Clean(report, count)
 	if asApplied != nil {
@@ -67,8 +67,9 @@ func (r *Runner) BatchKey(run runner.RunSpec) string {
 	if err != nil {
 		return ""
 	}
-	// Maps are written in the order of their keys.
-	all, err := json.Marshal([]any{run.Module.Digest(), run.Credentials, run.Environment, run.Files, json.RawMessage(common)})
+	// Maps are marshaled in the order of their keys.
+	all, err := json.Marshal([]any{run.Module.Digest(), run.Credentials, run.Environment, run.Files,
+		json.RawMessage(common)})
 	if err != nil {
 		return ""
 	}
@@ -86,15 +87,16 @@ func (r *Runner) Batch(runs int) []runner.Share {
 	return shares
 }
 
-// joint has one process carry out what several runs have come to.
+// joint executes a batch in one process.
 type joint struct {
 	runner *Runner
 
 	mu sync.Mutex
-	// missing is how many have neither come nor left; all is closed when none is missing.
+	// missing counts the runs that have neither arrived nor left. all is closed when it reaches
+	// zero.
 	missing int
 	all     chan struct{}
-	// come are those that have come, in this order.
+	// come are the runs that have arrived, in order.
 	come []*share
 	once sync.Once
 	done chan struct{}
@@ -104,15 +106,16 @@ type joint struct {
 type share struct {
 	joint *joint
 	run   runner.RunSpec
-	// counted says that the others do not wait for it any more.
+	// counted reports that the others no longer wait for it.
 	counted bool
-	// alone is the run's own workspace, where no other has come.
+	// alone is the run's own workspace, if no other run has arrived.
 	alone runner.Workspace
 
 	look   look
 	report *engine.Report
 	err    error
-	// unsaved is the state that could not be saved, and keepErr why it is not kept beyond this process.
+	// unsaved is the state that could not be saved. keepErr says why it is not kept beyond this
+	// process.
 	unsaved []byte
 	keepErr error
 }
@@ -132,7 +135,7 @@ func (s *share) Leave() {
 	s.count()
 }
 
-// count counts the share as one that is not missing any more. The caller holds the lock.
+// count stops waiting for the share. The caller holds the lock.
 func (s *share) count() {
 	if s.counted {
 		return
@@ -143,12 +146,12 @@ func (s *share) count() {
 	}
 }
 
-// do comes to an operation of the engine, and returns what has become of it.
+// do arrives at an operation of the engine and returns its outcome.
 func (s *share) do(ctx context.Context, op failure.Op) (*engine.Report, error) {
 	return s.join(ctx, op, func(ctx context.Context) { s.joint.carryOut(ctx, op) })
 }
 
-// join waits for the others, and has one of them carry out what they have come to.
+// join waits for the others, and lets one of them execute the batch.
 func (s *share) join(ctx context.Context, op failure.Op, carryOut func(context.Context)) (*engine.Report, error) {
 	j := s.joint
 	j.mu.Lock()
@@ -174,7 +177,7 @@ func (s *share) join(ctx context.Context, op failure.Op, carryOut func(context.C
 	return s.report, s.err
 }
 
-// withdraw takes back that a share has come; it reports false where the others go on with it already.
+// withdraw undoes a share's arrival. It returns false if the batch has already started.
 func (j *joint) withdraw(s *share) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -213,11 +216,11 @@ func (s *share) ApplyPlan(ctx context.Context) (*engine.Report, error) {
 }
 
 // Unsaved implements runner.Workspace.
-func (s *share) Unsaved() (bool, error) {
+func (s *share) Unsaved() bool {
 	if s.alone != nil {
 		return s.alone.Unsaved()
 	}
-	return s.unsaved != nil, nil
+	return s.unsaved != nil
 }
 
 // Save implements runner.Workspace.
@@ -235,7 +238,7 @@ func (s *share) Save(ctx context.Context) error {
 	return s.joint.runner.engine.Discard(s.run.ID)
 }
 
-// Keep implements runner.Workspace. The state was kept as soon as the engine could not save it.
+// Keep implements runner.Workspace. The state was kept as soon as the engine failed to save it.
 func (s *share) Keep() error {
 	if s.alone != nil {
 		return s.alone.Keep()
@@ -251,7 +254,8 @@ func (s *share) Close() error {
 	return nil
 }
 
-// carryOut carries the operation out for all that have come. What went wrong before anything was begun, each finds out alone.
+// carryOut executes the operation for all arrived runs. If nothing could be started, each run finds
+// out the cause alone.
 func (j *joint) carryOut(ctx context.Context, op failure.Op) {
 	if len(j.come) == 1 {
 		j.come[0].doAlone(ctx, op)
@@ -279,7 +283,7 @@ func (j *joint) each(do func(*share)) {
 	}
 }
 
-// doAlone carries the operation out as if there were no batch.
+// doAlone executes the operation without a batch.
 func (s *share) doAlone(ctx context.Context, op failure.Op) {
 	s.report = &engine.Report{}
 	if s.alone, s.err = s.joint.runner.Open(ctx, s.run); s.err != nil {
@@ -296,7 +300,7 @@ func (s *share) doAlone(ctx context.Context, op failure.Op) {
 	}
 }
 
-// settlePlan has each whose plan says anything at all planned alone.
+// settlePlan sends each run whose plan is not clean to be planned alone.
 func (j *joint) settlePlan(report *engine.Report, err error) {
 	first := j.come[0].run.Module
 	var clean []bool
@@ -309,12 +313,13 @@ func (j *joint) settlePlan(report *engine.Report, err error) {
 			continue
 		}
 		one.err = nil
-		one.say(fmt.Sprintf("(Planned by one process for %d Machines: nothing of this one has changed.)", len(j.come)))
+		one.say(fmt.Sprintf("(Planned in a batch of %d Machines: this one is unchanged.)", len(j.come)))
 	}
 }
 
-// settleFailure gives each its own errors. An engine that has ended by itself has carried out what it could: one that has none has its instance made, but not its outputs, or has not
-// been begun with. Of one that was ended nothing is known for sure.
+// settleFailure gives each run its own errors. An engine that exited by itself has done all that it
+// could: for a run without errors the instance exists but its outputs are missing, or it was not
+// started. If the engine was killed, nothing is known.
 func (j *joint) settleFailure(op failure.Op, failed *failure.Error) {
 	if failed.Err != nil || failed.Class == failure.StateNotSaved {
 		return
@@ -323,7 +328,8 @@ func (j *joint) settleFailure(op failure.Op, failed *failure.Error) {
 		own := one.report.Errors()
 		switch {
 		case len(own) > 0:
-			one.err = &failure.Error{Op: failed.Op, Class: failure.Classify(own, one.run.Module.Final), Diagnostics: own, Hint: failed.Hint}
+			one.err = &failure.Error{Op: failed.Op, Class: failure.Classify(own, one.run.Module.Final), Diagnostics: own,
+				Hint: failed.Hint}
 		case op == failure.OpDestroy && len(one.report.Applied) > 0:
 			one.err = nil
 		default:
@@ -332,13 +338,13 @@ func (j *joint) settleFailure(op failure.Op, failed *failure.Error) {
 	}
 }
 
-// operate runs the engine. An error that is no [failure.Error] says that it was not started.
+// operate runs the engine. An error other than a [failure.Error] means that it was not started.
 func (j *joint) operate(ctx context.Context, op failure.Op) (*engine.Report, error) {
 	first := j.come[0].run
 	nothing := &engine.Report{}
 	called := j.runner.called(first.Module)
 	if called == nil {
-		return nothing, errors.New("the module cannot be used for several Machines at once")
+		return nothing, errors.New("the module does not support batches")
 	}
 	if err := j.runner.prepare(ctx, first); err != nil {
 		return nothing, errors.New(err.Error())
@@ -364,25 +370,26 @@ func (j *joint) operate(ctx context.Context, op failure.Op) (*engine.Report, err
 	return report, errors.Join(err, j.keep(workspace, states))
 }
 
-// keep keeps what the engine could not save, for each Machine its own.
+// keep keeps the unsaved state of each Machine.
 func (j *joint) keep(workspace *tofu.Workspace, states *states) error {
-	unsaved, err := workspace.ErroredState()
-	if err != nil || unsaved == nil {
-		return err
+	unsaved := workspace.ErroredState()
+	if unsaved == nil {
+		return nil
 	}
 	split, err := states.parts.Split(unsaved)
-	kept := errors.Join(err, workspace.Keep())
+	if err != nil {
+		return err
+	}
+	kept := workspace.Keep()
 	for n, one := range j.come {
-		one.keepErr = kept
-		if err == nil {
-			one.unsaved = split[n]
-		}
+		one.keepErr, one.unsaved = kept, split[n]
 	}
 	return kept
 }
 
-// open opens the workspace of all.
-func (j *joint) open(ctx context.Context, called *calledModule, all *states, op failure.Op) (*tofu.Workspace, func(), error) {
+// open opens the batch's workspace.
+func (j *joint) open(ctx context.Context, called *calledModule, all *states,
+	op failure.Op) (*tofu.Workspace, func(), error) {
 	serve, parts := func() (backend.Endpoint, error) { return j.runner.backend.OpenStore(all) }, all.parts
 	if op == failure.OpPlan {
 		serve, parts = func() (backend.Endpoint, error) { return j.runner.backend.OpenCopy(all.whole) }, nil
@@ -392,8 +399,11 @@ func (j *joint) open(ctx context.Context, called *calledModule, all *states, op 
 		return nil, nil, err
 	}
 	spec := specOf(j.spec(op), backendOf(endpoint))
-	spec.Variables = all.variables
-	spec.Batch = &tofu.Batch{Parts: parts, Root: called.Root(len(j.come)), Folder: batch.Folder, Files: called.Files()}
+	spec.Batch = &tofu.Batch{Machines: len(j.come), Parts: parts}
+	if spec.Bare == nil {
+		spec.Variables = all.variables
+		spec.Batch.Root, spec.Batch.Folder, spec.Batch.Files = called.Root(len(j.come)), batch.Folder, called.Files()
+	}
 	workspace, err := j.runner.engine.Open(ctx, spec)
 	if err != nil {
 		endpoint.Close()
@@ -407,7 +417,8 @@ func (j *joint) open(ctx context.Context, called *calledModule, all *states, op 
 	}, nil
 }
 
-// spec returns one run for all of them. What the engine prints of a plan is of use to nobody: where it says anything of a Machine, that is planned alone.
+// spec returns the batch's run. A plan's output is dropped: if it mentions a Machine, that one is
+// planned alone.
 func (j *joint) spec(op failure.Op) runner.RunSpec {
 	all := j.quiet()
 	all.ID += "-batch"
@@ -415,7 +426,7 @@ func (j *joint) spec(op failure.Op) runner.RunSpec {
 		return all
 	}
 	for _, one := range j.come {
-		one.say(fmt.Sprintf("(By one process for %d Machines.)", len(j.come)))
+		one.say(fmt.Sprintf("(Executed in a batch of %d Machines.)", len(j.come)))
 	}
 	all.Progress = func(event engine.Event) {
 		if event, n, ok := batch.EventOf(event, len(j.come)); ok && j.come[n].run.Progress != nil {
@@ -427,7 +438,7 @@ func (j *joint) spec(op failure.Op) runner.RunSpec {
 	return all
 }
 
-// quiet returns one run for all of them that says nothing.
+// quiet returns the batch's run without output.
 func (j *joint) quiet() runner.RunSpec {
 	all := j.come[0].run
 	all.Sensitive, all.Progress, all.Output, all.Withheld = nil, nil, nil, nil
@@ -443,7 +454,7 @@ func (s *share) say(text string) {
 	}
 }
 
-// pass passes on what the engine prints: to the Machine that it is about, or to all.
+// pass forwards the engine's output to the Machine that it mentions, or to all.
 func (j *joint) pass(text string, to func(*share) func(string)) {
 	text, about, ok := batch.TextOf(text, len(j.come))
 	for n, one := range j.come {

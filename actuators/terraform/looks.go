@@ -10,24 +10,25 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 )
 
-// look is what a share looks at, and what was found.
+// look is the input and result of a share's look.
 type look struct {
-	hcl, stored []byte
-	gone        bool
+	stored []byte
+	gone   bool
 }
 
 // CheckInstance implements runner.Share.
-func (s *share) CheckInstance(ctx context.Context, run runner.RunSpec, hcl, stored []byte) (gone bool, err error) {
-	s.run, s.look = run, look{hcl: hcl, stored: stored}
+func (s *share) CheckInstance(ctx context.Context, run runner.RunSpec, stored []byte) (gone bool, err error) {
+	s.run, s.look = run, look{stored: stored}
 	_, err = s.join(ctx, failure.OpPlan, s.joint.lookAtAll)
 	return s.look.gone, err
 }
 
-// lookAtAll looks at the instances of all that have come. Where the engine fails nothing is known of any.
+// lookAtAll checks the instances of all arrived runs. If the engine fails, nothing is known about
+// any.
 func (j *joint) lookAtAll(ctx context.Context) {
 	if len(j.come) == 1 {
 		one := j.come[0]
-		one.look.gone, one.err = j.runner.CheckInstance(ctx, one.run, one.look.hcl, one.look.stored)
+		one.look.gone, one.err = j.runner.CheckInstance(ctx, one.run, one.look.stored)
 		return
 	}
 	report, err := j.readInstances(ctx)
@@ -40,8 +41,8 @@ func (j *joint) lookAtAll(ctx context.Context) {
 	}
 }
 
-// readInstances has the provider read the instances of all. The resources are in no module that is called: what an engine reads for a resource of its state that is
-// not configured any more is the same.
+// readInstances makes the provider read all instances. Their resources are not in the called
+// modules: an engine reads a resource that is no longer configured in the same way.
 func (j *joint) readInstances(ctx context.Context) (report *engine.Report, err error) {
 	var stored [][]byte
 	var addresses []string
@@ -65,7 +66,7 @@ func (j *joint) readInstances(ctx context.Context) (report *engine.Report, err e
 	}
 	defer opened.Close()
 	spec := specOf(j.quiet(), backendOf(opened))
-	spec.ID, spec.InstanceCheck = first.run.ID+"-checks", first.look.hcl
+	spec.ID, spec.Bare = first.run.ID+"-checks", bareOf(first.run)
 	workspace, err := j.runner.engine.Open(ctx, spec)
 	if err != nil {
 		return nil, err

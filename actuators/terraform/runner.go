@@ -1,4 +1,4 @@
-// Package terraform carries out the actuator's runs with OpenTofu or Terraform.
+// Package terraform executes the actuator's runs with OpenTofu or Terraform.
 package terraform
 
 import (
@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
@@ -16,22 +18,23 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state/backend"
 )
 
-// Backend makes states reachable for engines on this machine. A [backend.Server] is one.
+// Backend serves states to engines on this machine. [backend.Server] implements it.
 type Backend interface {
-	// Start begins to serve. Close ends that, after requests under way.
+	// Start begins to serve. Close waits for current requests.
 	Start(ctx context.Context) error
 	Close(ctx context.Context) error
-	// Open makes an endpoint for a session, OpenStore one for the states of several, and OpenCopy one for a copy of a state, which is only read.
+	// Open returns an endpoint for a session, OpenStore one for the states of several sessions, and
+	// OpenCopy a read-only one for a copy of a state.
 	Open(session *state.Session) (backend.Endpoint, error)
 	OpenStore(store backend.Store) (backend.Endpoint, error)
 	OpenCopy(content []byte) (backend.Endpoint, error)
 }
 
-// Runner implements runner.Runner. Engines read and write states through an endpoint on this machine.
+// Runner implements runner.Runner. Engines read and write states through a local endpoint.
 type Runner struct {
 	engine  *tofu.Engine
 	backend Backend
-	// batches has by the digests of modules how they are used for several Machines at once; nil for those that are not.
+	// batches maps the digests of modules to their form for batches; nil for those without support.
 	batches sync.Map
 }
 
@@ -41,7 +44,7 @@ var (
 	_ runner.Batcher         = &Runner{}
 )
 
-// New makes a Runner. It closes the engine and the backend when it is closed.
+// New returns a Runner. Closing it closes the engine and the backend.
 func New(with *tofu.Engine, backend Backend) *Runner {
 	return &Runner{engine: with, backend: backend}
 }
@@ -52,7 +55,7 @@ func (r *Runner) Start(ctx context.Context) error { return r.backend.Start(ctx) 
 // Starts implements runner.Runner.
 func (r *Runner) Starts() int64 { return r.engine.Starts() }
 
-// Close implements runner.Runner: engines that are interrupted save through the backend before that closes.
+// Close implements runner.Runner. Interrupted engines save through the backend before it closes.
 func (r *Runner) Close(ctx context.Context) error {
 	return errors.Join(r.engine.Close(ctx), r.backend.Close(ctx))
 }
@@ -69,7 +72,7 @@ func (r *Runner) AbandonedRuns() ([]runner.AbandonedRun, error) {
 // Discard implements runner.Runner.
 func (r *Runner) Discard(id string) error { return r.engine.Discard(id) }
 
-// prepare prepares the module of a run where it was not used before.
+// prepare prepares a run's module on first use.
 func (r *Runner) prepare(ctx context.Context, run runner.RunSpec) error {
 	used := run.Module
 	err := r.engine.Prepare(ctx, tofu.Module{
@@ -82,7 +85,7 @@ func (r *Runner) prepare(ctx context.Context, run runner.RunSpec) error {
 }
 
 // CheckInstance implements runner.InstanceChecker.
-func (r *Runner) CheckInstance(ctx context.Context, run runner.RunSpec, hcl, stored []byte) (gone bool, err error) {
+func (r *Runner) CheckInstance(ctx context.Context, run runner.RunSpec, stored []byte) (gone bool, err error) {
 	if err := r.prepare(ctx, run); err != nil {
 		return false, err
 	}
@@ -92,7 +95,7 @@ func (r *Runner) CheckInstance(ctx context.Context, run runner.RunSpec, hcl, sto
 	}
 	defer opened.Close()
 	spec := specOf(run, backendOf(opened))
-	spec.ID, spec.InstanceCheck = run.ID+"-check", hcl
+	spec.ID, spec.Bare = run.ID+"-check", bareOf(run)
 	workspace, err := r.engine.Open(ctx, spec)
 	if err != nil {
 		return false, err
@@ -102,7 +105,7 @@ func (r *Runner) CheckInstance(ctx context.Context, run runner.RunSpec, hcl, sto
 	return report.InstanceGone(), err
 }
 
-// Open implements runner.Runner. A module that was not used before is prepared first.
+// Open implements runner.Runner. It prepares the module on first use.
 func (r *Runner) Open(ctx context.Context, run runner.RunSpec) (runner.Workspace, error) {
 	if err := r.prepare(ctx, run); err != nil {
 		return nil, err
@@ -119,14 +122,13 @@ func (r *Runner) Open(ctx context.Context, run runner.RunSpec) (runner.Workspace
 	return &workspace{Workspace: opened, session: run.Session, endpoint: reached}, nil
 }
 
-// endpoint is what an engine reaches the state by.
+// endpoint is how an engine reaches the state.
 type endpoint struct {
 	tofu.Backend
-	// Close shuts it.
 	Close func()
 }
 
-// serve makes the state of a run reachable, or an empty one for a run that has none because it only lists.
+// serve serves a run's state, or an empty one for an inventory.
 func (r *Runner) serve(run runner.RunSpec) (endpoint, error) {
 	if run.Session == nil && run.Search == engine.SearchInventory {
 		address, stop, err := tofu.EmptyBackend()
@@ -141,7 +143,8 @@ func (r *Runner) serve(run runner.RunSpec) (endpoint, error) {
 
 func backendOf(opened backend.Endpoint) tofu.Backend {
 	return tofu.Backend{
-		Address: opened.Address, LockAddress: opened.LockAddress, UnlockAddress: opened.UnlockAddress, Username: opened.Username, Password: opened.Password,
+		Address: opened.Address, LockAddress: opened.LockAddress, UnlockAddress: opened.UnlockAddress,
+		Username: opened.Username, Password: opened.Password,
 	}
 }
 
@@ -150,15 +153,35 @@ func specOf(run runner.RunSpec, reached tofu.Backend) tofu.RunSpec {
 	if run.Search != engine.SearchNone {
 		id += "-" + string(run.Search)
 	}
-	return tofu.RunSpec{
-		ID: id, Identity: run.Identity, Module: run.Module.Digest(), Variables: run.Variables, Environment: run.Environment, Credentials: run.Credentials, Files: run.Files,
-		Sensitive: run.Sensitive, Secret: []string{module.VariableUserData}, Search: run.Search, Progress: run.Progress, Output: run.Output,
+	spec := tofu.RunSpec{
+		ID: id, Identity: run.Identity, Module: run.Module.Digest(), Variables: run.Variables, Environment: run.Environment,
+		Credentials: run.Credentials, Files: run.Files,
+		Sensitive: run.Sensitive, Secret: []string{module.VariableUserData}, Search: run.Search, Progress: run.Progress,
+		Output:   run.Output,
 		Withheld: run.Withheld, Final: run.Module.Final,
 		Backend: reached,
 	}
+	if run.Destroys {
+		spec.Bare = bareOf(run)
+	}
+	return spec
 }
 
-// workspace is an open run with the endpoint that its engine reaches the state by.
+// bareOf returns the substitute for a run's module that is not needed, or nil if the providers'
+// configuration needs more of the module.
+func bareOf(run runner.RunSpec) *tofu.Bare {
+	bare := run.Module.Bare()
+	if len(bare.HCL) == 0 {
+		return nil
+	}
+	var given map[string]json.RawMessage
+	_ = json.Unmarshal(run.Variables, &given) // the engine rejects invalid variables
+	maps.DeleteFunc(given, func(name string, _ json.RawMessage) bool { return !slices.Contains(bare.Variables, name) })
+	variables, _ := json.Marshal(given) // cannot fail
+	return &tofu.Bare{HCL: bare.HCL, Variables: variables}
+}
+
+// workspace is an open run with the endpoint of its state.
 type workspace struct {
 	*tofu.Workspace
 	session  *state.Session
@@ -173,16 +196,13 @@ func (f *workspace) Plan(ctx context.Context) (*engine.Report, error) {
 }
 
 // Unsaved implements runner.Workspace.
-func (f *workspace) Unsaved() (bool, error) {
-	unsaved, err := f.ErroredState()
-	return unsaved != nil, err
-}
+func (f *workspace) Unsaved() bool { return f.ErroredState() != nil }
 
 // Save implements runner.Workspace.
 func (f *workspace) Save(ctx context.Context) error {
-	unsaved, err := f.ErroredState()
-	if err != nil || unsaved == nil {
-		return err
+	unsaved := f.ErroredState()
+	if unsaved == nil {
+		return nil
 	}
 	return f.session.Put(ctx, unsaved)
 }
@@ -207,5 +227,6 @@ func (l abandonedRun) ID() string { return l.AbandonedRun.ID }
 // Identity implements runner.AbandonedRun.
 func (l abandonedRun) Identity() json.RawMessage { return l.AbandonedRun.Identity }
 
-// Unsaved implements runner.AbandonedRun. States have a serial, by which the store detects one that is too old.
+// Unsaved implements runner.AbandonedRun. States have a serial, by which the store detects a stale
+// one.
 func (l abandonedRun) Unsaved([]byte, bool) ([]byte, error) { return l.ErroredState() }

@@ -11,19 +11,20 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// states are the states of the runs of a batch, which the engine reads and writes as one. It implements backend.Store.
+// states presents the states of a batch's runs to the engine as one. It implements backend.Store.
 type states struct {
 	parts     *batch.Parts
 	sessions  []*state.Session
 	variables []byte
 
 	mu sync.Mutex
-	// whole is what the engine reads, saved what each Machine's session has of it; nil for one that has no state.
+	// whole is the state that the engine reads. saved holds each Machine's part; nil for one
+	// without a state.
 	whole []byte
 	saved [][]byte
 }
 
-// newStates returns the states of runs as they are stored.
+// newStates loads the stored states of runs.
 func newStates(ctx context.Context, called *calledModule, runs []*share) (*states, error) {
 	s := &states{}
 	var variables, stored [][]byte
@@ -35,7 +36,7 @@ func newStates(ctx context.Context, called *calledModule, runs []*share) (*state
 		}
 		identity, err := json.Marshal(one.run.Identity)
 		if err != nil {
-			return nil, fmt.Errorf("writing whose a run is: %w", err)
+			return nil, fmt.Errorf("writing a run's identity: %w", err)
 		}
 		variables, stored = append(variables, one.run.Variables), append(stored, snapshot.Raw)
 		machines = append(machines, batch.Part{Run: one.run.ID, Identity: identity, Lineage: one.run.Lineage})

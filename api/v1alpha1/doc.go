@@ -1,6 +1,6 @@
-// Package v1alpha1 holds the types that this project owns: the files that describe a provider module, the providerSpecs that work
-// with any module, and the status that the Terraform actuator writes into a Machine. Machine, MachineSet and MachineHealthCheck are
-// types of github.com/openshift/api.
+// Package v1alpha1 holds the types of this project: the files that describe a provider module, the
+// providerSpecs for any module, and the status that the Terraform actuator writes into a Machine.
+// Machine, MachineSet and MachineHealthCheck are types of github.com/openshift/api.
 package v1alpha1
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,5 +18,5 @@ const (
 	TerraformMachineProviderStatusKind = "TerraformMachineProviderStatus"
 )
 
-// GroupVersion is group and version of every type in this package, as apiVersion writes them.
+// GroupVersion is the group and version of every type in this package.
 var GroupVersion = schema.GroupVersion{Group: groupName, Version: version}

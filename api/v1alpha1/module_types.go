@@ -6,302 +6,333 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Engine names what carries out a module's plan.
+// Engine names the tool that executes a module's plan.
 type Engine string
 
 const (
-	// EngineTerraform is OpenTofu, or Terraform where the manager is configured with it. Its modules are HCL.
+	// EngineTerraform is OpenTofu, or Terraform if the manager is configured with it. Its modules
+	// are written in HCL.
 	EngineTerraform Engine = "Terraform"
 	// EnginePulumi is Pulumi. Its modules are stacks: a program, and variables in HCL.
 	EnginePulumi Engine = "Pulumi"
 )
 
-// Module is the content of a provider module's module.yaml: what the operator must know of the module besides its HCL, or its program.
+// Module is the content of module.yaml: what the operator needs to know about a module besides its HCL or program.
 type Module struct {
 	metav1.TypeMeta `json:",inline"`
 
 	// metadata names the module.
 	Metadata ModuleMetadata `json:"metadata"`
-	// spec says what the module serves and what it needs.
+	// spec describes what the module serves and needs.
 	Spec ModuleSpec `json:"spec"`
 }
 
 // ModuleMetadata names a module.
 type ModuleMetadata struct {
-	// name is the module's name: a DNS label, the same as the module's folder, unique among the loaded modules of its engine.
+	// name is a DNS label, equal to the module's folder, and unique among the loaded modules of its engine.
 	Name string `json:"name"`
 }
 
-// ModuleSpec says what a module serves and what it needs.
+// ModuleSpec describes what a module serves and needs.
 type ModuleSpec struct {
-	// engine is what carries out the module's plan: Terraform or Pulumi. A module for Pulumi is called a stack. Defaults to Terraform.
+	// engine runs the module: Terraform, or Pulumi for a stack. Defaults to Terraform.
 	Engine Engine `json:"engine,omitempty"`
 
-	// providerSpecs lists the providerSpec kinds that the module serves. No other loaded module may serve the same apiVersion and
-	// kind. May be empty: any module is served through [TerraformMachineProviderSpec] as well, any stack through
-	// [PulumiMachineProviderSpec], which are not listed.
+	// providerSpecs lists the served kinds. No other loaded module may serve the same apiVersion and kind. Every module
+	// is also served through [TerraformMachineProviderSpec], every stack through [PulumiMachineProviderSpec]; do not
+	// list these.
 	ProviderSpecs []ProviderSpecKind `json:"providerSpecs,omitempty"`
 
-	// platform is the type of the platformStatus of OpenShift's Infrastructure (AWS, Azure, GCP, ...) where a providerSpec without a kind is of the
-	// first of providerSpecs. No other loaded module may name it. May be empty.
+	// platform is the Infrastructure's platformStatus.type (AWS, Azure, GCP, ...) on which a providerSpec without a
+	// kind is of the first kind in providerSpecs. At most one loaded module names it.
 	Platform string `json:"platform,omitempty"`
 
-	// credentials says which Secret holds the credentials and what becomes of its keys. A module that needs none leaves it out.
+	// credentials maps keys of the credentials Secret to what the providers read.
 	Credentials *ModuleCredentials `json:"credentials,omitempty"`
 
-	// rights lists the permissions that the credentials must have, some of them under conditions. They are compared with what the CredentialsRequest of OpenShift grants whose
-	// Secret a Machine names; what is certainly missing is reported. Nothing is refused. May be empty.
+	// rights lists permissions that the credentials need. They are compared with OpenShift's CredentialsRequest;
+	// missing ones are reported, and nothing is refused.
 	Rights []ModuleRights `json:"rights,omitempty"`
 
-	// userData says which Secret holds the user data (what the instance runs at its first boot). When left out, the defaults
-	// of its fields hold, and a provider_spec type without that path means that only a [TerraformMachineProviderSpec] or a
-	// [PulumiMachineProviderSpec] can name the Secret.
+	// userData names the Secret with the user data. If it is omitted and provider_spec has no field at the default
+	// path, only a [TerraformMachineProviderSpec] or [PulumiMachineProviderSpec] can name the Secret.
 	UserData *ModuleUserData `json:"userData,omitempty"`
 
-	// environment lists environment variables that every run of the module gets: with constant values, or from the cluster's
-	// configuration.
+	// environment lists environment variables for every run.
 	Environment []EnvironmentVariable `json:"environment,omitempty"`
 
-	// place says where an instance is: in which account, project, region, vCenter, at which endpoint. A run that would be in another place than
-	// the instance was made in is refused. When left out, nothing is known of places, and nothing that is not found is taken for gone.
+	// place identifies where an instance is. A run in another place is refused. Without it, a missing instance is never
+	// considered gone.
 	Place []PlacePart `json:"place,omitempty"`
 
-	// addressClaims says which devices take addresses from pools. When left out, none do.
+	// addressClaims describes devices that take addresses from pools.
 	AddressClaims *ModuleAddressClaims `json:"addressClaims,omitempty"`
 
-	// attachedVolumes says that volumes of pods are attached to the instance so that its deletion should wait until they are detached. When left
-	// out, it does not wait.
+	// attachedVolumes makes a deletion wait until volumes of Pods are detached from the Node.
 	AttachedVolumes *ModuleAttachedVolumes `json:"attachedVolumes,omitempty"`
 
-	// errors says what errors of the engine mean. When left out, every error but those of the engine's own validation is retried.
+	// errors classifies errors of the engine. Without it, only the engine's own validation errors are final.
 	Errors *moduleErrors `json:"errors,omitempty"`
 
-	// lookup says how an instance that the state lost is found again. It goes with the folder lookup/: both or neither.
+	// identity lists where resources carry their Machine's UID. Required for the instance's type in a module with a
+	// lookup. Other resources must refer by ID to a listed one.
+	Identity []ResourceIdentity `json:"identity,omitempty"`
+
+	// brokenStates lists values of the output instance_state that an instance never recovers from. After an interrupted
+	// create, such an instance is replaced.
+	BrokenStates []string `json:"brokenStates,omitempty"`
+
+	// lookup goes with the folder lookup/, which finds an instance that the state lacks.
 	Lookup *ModuleLookup `json:"lookup,omitempty"`
 
-	// adopt says how an instance that something else has made is taken over. It goes with the folder adopt/: both or neither. When left out,
-	// no Machine of the module can be adopted.
+	// adopt goes with the folder adopt/, which imports an instance that something else created.
 	Adopt *ModuleAdopt `json:"adopt,omitempty"`
 
-	// inventory says that the module lists the instances of a cluster. It goes with the folder inventory/: both or neither.
+	// disruptive lists in-place changes that stop or restart a running instance or take a disk away. They are refused,
+	// except while the instance is being destroyed.
+	Disruptive []DisruptiveChange `json:"disruptive,omitempty"`
+
+	// partOfInstance lists resource types that end with the instance, such as tags. A destroy drops them from the state
+	// and destroys only the instance.
+	PartOfInstance []string `json:"partOfInstance,omitempty"`
+
+	// inventory goes with the folder inventory/, which lists a cluster's instances.
 	Inventory *moduleInventory `json:"inventory,omitempty"`
 
-	// instanceCheck says how often it is looked whether the instance is still there, between drift checks and at less cost. When left out, only
-	// drift checks find that an instance is gone. A stack has none.
+	// instanceCheck sets how often to look whether the instance still exists, between drift checks. Not for stacks.
 	InstanceCheck *ModuleInstanceCheck `json:"instanceCheck,omitempty"`
 
-	// capacity says how large an instance is, which scale from zero reads. When left out, the size is unknown.
+	// capacity is the instance's size, for scaling from zero.
 	Capacity *ModuleCapacity `json:"capacity,omitempty"`
 
-	// preview says which image and which disks an instance has, which people are shown before it is made. When left out, neither is
-	// shown.
+	// preview names image and disks in previews.
 	Preview *ModulePreview `json:"preview,omitempty"`
 
-	// defaults lists fields of the providerSpec that are written into a Machine or MachineSet which is created without them, so that
-	// its author sees them. An update may then not take away what the module requires. May be empty.
+	// defaults lists fields to write into Machines and MachineSets that are created without them.
 	Defaults []ModuleDefault `json:"defaults,omitempty"`
 }
 
-// ModuleDefault fills in one field of the providerSpec. A field is without a value where it is missing or holds null, "", [] or an
-// object with fields that hold no more, which is what clients write for a field that nobody has set.
+// ModuleDefault fills in one field of the providerSpec. A field is unset if it is missing or holds null, "", [] or an
+// object of unset fields, which clients write for a field that nobody set.
 type ModuleDefault struct {
-	// path is the field, its parts joined by dots. Parents that are missing are made.
+	// path is the field, joined by dots. Missing parents are created.
 	Path string `json:"path"`
-	// value is what is written. In texts, {clusterID} stands for that value of the cluster; a text with a value that is not known is
-	// not written.
+	// value is written. Texts may contain cluster values such as {clusterID}; if one is unknown, nothing is written.
 	Value runtime.RawExtension `json:"value"`
-	// byArchitecture holds what is written instead where the cluster's Nodes have that architecture. May be empty.
+	// byArchitecture replaces value where the cluster's Nodes have that architecture.
 	ByArchitecture map[string]runtime.RawExtension `json:"byArchitecture,omitempty"`
-	// unless lists fields, each a path, any of which keeps the value from being written where the author has given it. May be empty.
+	// unless lists fields that suppress the default if the author set one.
 	Unless []string `json:"unless,omitempty"`
 }
 
 // ProviderSpecKind names a providerSpec kind in one or more versions.
 type ProviderSpecKind struct {
-	// apiVersions are the versions served, as the providerSpec writes them ("group/version"). At least one.
+	// apiVersions lists the served versions, as group/version. At least one.
 	APIVersions []string `json:"apiVersions"`
 	// kind is the providerSpec's kind.
 	Kind string `json:"kind"`
-	// fieldNames says how names of fields are compared with those of the type: Exact or CaseInsensitive, as controllers in Go do it. Keys
-	// of maps are always exact. Defaults to Exact.
+	// fieldNames is Exact or CaseInsensitive, as Go controllers decode. Map keys are always exact. Defaults to Exact.
 	FieldNames FieldNames `json:"fieldNames,omitempty"`
 }
 
-// FieldNames says how names of fields are compared.
+// FieldNames says how field names are matched.
 type FieldNames string
 
-// The ways to compare names of fields.
+// The ways to match field names.
 const (
 	FieldNamesExact           FieldNames = "Exact"
 	FieldNamesCaseInsensitive FieldNames = "CaseInsensitive"
 )
 
-// ModuleCredentials maps a Secret to what the module's providers read.
+// ModuleCredentials maps a Secret to what the providers read.
 type ModuleCredentials struct {
-	// path is the field of the providerSpec that names the Secret, its parts joined by dots. The Secret lies in the Machine's
-	// namespace. Defaults to "credentialsSecret.name". A module without a kind of its own needs no such field when path is left out.
+	// path is the providerSpec field that names the Secret in the Machine's namespace. Defaults to
+	// "credentialsSecret.name". Without a kind of its own, a module that omits path needs no such field.
 	Path string `json:"path,omitempty"`
-	// keys lists what is read from the Secret. At least one. Other keys of the Secret never reach the engine.
+	// keys lists what is read from the Secret; other keys never reach the engine. At least one.
 	Keys []CredentialKey `json:"keys"`
 }
 
-// CredentialKey maps one key of the credentials Secret to one environment variable: env or file, one of both.
+// CredentialKey maps one key of the credentials Secret to one environment variable: either env or file.
 type CredentialKey struct {
-	// key is the key in the Secret's data. {workspace.server} in it stands for that field of the providerSpec, a string.
+	// key is the Secret's key. {workspace.server} in it stands for that string field of the providerSpec.
 	Key string `json:"key"`
-	// path leads to the value in what the key holds, YAML or JSON: names of fields, and positions in lists from "0". Left out, the
-	// value is all that the key holds.
+	// path leads to a value inside the key's YAML or JSON: field names, and list positions from "0".
 	Path []string `json:"path,omitempty"`
-	// env is the environment variable that carries the value.
+	// env is the variable that carries the value.
 	Env string `json:"env,omitempty"`
-	// file is the environment variable that carries the path of a file with the value. Only the engine's user can read the file,
-	// and it is removed when the run ends.
+	// file is the variable that carries the path of a temporary file with the value.
 	File string `json:"file,omitempty"`
-	// optional says that the key may be missing; the variable is not set then. Defaults to false.
+	// optional allows a missing key; the variable is then unset. Defaults to false.
 	Optional bool `json:"optional,omitempty"`
-	// public says that the value is no secret (an endpoint, a region, a CA), so that messages may show it. Defaults to false.
+	// public marks a value that messages may show, such as an endpoint. Defaults to false.
 	Public bool `json:"public,omitempty"`
-	// unless names another key of the Secret, in whose presence this one is not read. May be empty.
+	// unless names another key that suppresses this one.
 	Unless string `json:"unless,omitempty"`
-	// matches lists regular expressions (RE2). The value must consist of nothing but texts that one of them matches, so that a Secret
-	// cannot have a provider do more than sign in: a configuration file may name commands to run, or files to send. May be empty, for
-	// values that are what they are.
+	// matches lists regular expressions (RE2). The value must consist of matches only, so that a Secret cannot name
+	// commands to run or files to send.
 	Matches []string `json:"matches,omitempty"`
-	// parts restrict values inside of what the key holds, YAML or JSON. May be empty.
+	// parts restricts values inside the key's YAML or JSON.
 	Parts []CredentialPart `json:"parts,omitempty"`
 }
 
-// CredentialPart restricts a value in a document, where there is one.
+// CredentialPart restricts a value in a document, if it exists.
 type CredentialPart struct {
-	// path leads to the value: names of fields, positions in lists from "0", and "*" for all of both.
+	// path leads to the value: field names, list positions from "0", and "*" for all.
 	Path []string `json:"path"`
-	// matches lists regular expressions (RE2). The value is a text that one of them matches as a whole.
+	// matches lists regular expressions (RE2), one of which must match the whole value.
 	Matches []string `json:"matches"`
 }
 
 // ModuleRights lists permissions of one cloud.
 type ModuleRights struct {
-	// provider is the cloud whose words the actions are in: AWS, Azure or GCP.
+	// provider is AWS, Azure or GCP.
 	Provider string `json:"provider"`
-	// actions are what the module does, without wildcards: "ec2:RunInstances", "Microsoft.Compute/virtualMachines/write" or
-	// "compute.instances.create". At least one.
+	// actions lists permissions without wildcards, such as "ec2:RunInstances",
+	// "Microsoft.Compute/virtualMachines/write" or "compute.instances.create". At least one.
 	Actions []string `json:"actions"`
-	// when is a condition in HCL on var.provider_spec, var.machine and var.cluster, such as "length(var.provider_spec.tags) > 0": the actions are
-	// needed where it holds. Defaults to always.
+	// when is an HCL condition on var.provider_spec, var.machine and var.cluster. Defaults to always.
 	When string `json:"when,omitempty"`
 }
 
-// ModuleUserData says where user data comes from.
+// ModuleUserData describes where user data comes from.
 type ModuleUserData struct {
-	// path is the field of the providerSpec that names the Secret, its parts joined by dots. The Secret lies in the Machine's
-	// namespace. Defaults to "userDataSecret.name". A module without a kind of its own needs no such field when path is left out.
+	// path is the providerSpec field that names the Secret in the Machine's namespace. Defaults to
+	// "userDataSecret.name". Without a kind of its own, a module that omits path needs no such field.
 	Path string `json:"path,omitempty"`
-	// key is the key in the Secret's data. Defaults to "userData".
+	// key is the Secret's key. Defaults to "userData".
 	Key string `json:"key,omitempty"`
 }
 
-// EnvironmentVariable is an environment variable with a constant value, or with one from the cluster's configuration.
+// EnvironmentVariable has a constant value, or one from the cluster's configuration.
 type EnvironmentVariable struct {
 	// name is the variable's name.
 	Name string `json:"name"`
-	// value is the variable's value. No secret: it is part of the module's source.
+	// value is a constant; never a secret, because it is part of the module.
 	Value string `json:"value,omitempty"`
-	// from names what of the cluster's configuration is the variable's value, instead of value. Where the cluster does not say, the
-	// variable is not set.
+	// from is a part of the cluster's configuration. If the cluster does not set it, the variable is unset.
 	From EnvironmentSource `json:"from,omitempty"`
 }
 
-// EnvironmentSource names a part of a cluster's configuration, as OpenShift keeps it: one of the constants, or
+// EnvironmentSource names a part of OpenShift's cluster configuration: a constant below, or
 // "serviceEndpoint.PLATFORM.SERVICE".
 type EnvironmentSource string
 
 const (
-	// FromCABundleFile is the path of a file with the certificate authorities to trust: those of the manager's system, and the
-	// cluster's. There is none where the cluster names no authority.
+	// FromCABundleFile is the path of a file with the system's and the cluster's certificate authorities. Unset if the
+	// cluster adds none.
 	FromCABundleFile EnvironmentSource = "caBundleFile"
-	// FromAzureCloud is the cloud of Azure that the cluster is in: public, usgovernment, china or german. There is none on Azure
-	// Stack Hub.
+	// FromAzureCloud is public, usgovernment, china or german. Unset on Azure Stack Hub.
 	FromAzureCloud EnvironmentSource = "azureCloud"
-	// FromAzureResourceManagerHost is the host name of the resource manager of an Azure Stack Hub.
+	// FromAzureResourceManagerHost is the host name of an Azure Stack Hub's resource manager.
 	FromAzureResourceManagerHost EnvironmentSource = "azureResourceManagerHost"
-	// FromPrismCentralAddress is where the cluster's Prism Central is reached, which manages a Nutanix infrastructure. An address of IPv6 is in brackets.
+	// FromPrismCentralAddress is the address of Nutanix's Prism Central. IPv6 addresses are in brackets.
 	FromPrismCentralAddress EnvironmentSource = "prismCentralAddress"
-	// FromPrismCentralPort is the port of the same.
+	// FromPrismCentralPort is Prism Central's port.
 	FromPrismCentralPort EnvironmentSource = "prismCentralPort"
-	// FromServiceEndpoint stands before the platform (aws, ibmcloud or powervs) and the name of a service, as the cluster's
-	// Infrastructure spells it; for example serviceEndpoint.aws.ec2 is the URL at which EC2 is reached instead of the usual one.
+	// FromServiceEndpoint is a prefix for the platform (aws, ibmcloud or powervs) and the Infrastructure's service name:
+	// serviceEndpoint.aws.ec2 is the overridden URL of EC2.
 	FromServiceEndpoint EnvironmentSource = "serviceEndpoint."
 )
 
-// ModuleLookup says how to read the outcome of the module's lookup/ folder, whose import blocks find an instance that the
-// state lost.
+// ResourceIdentity says where resources of one type carry the UID of their Machine.
+type ResourceIdentity struct {
+	// type is the resource type as the engine reports it: "aws_instance", or "kubectl:index/manifest:Manifest" in a
+	// stack.
+	Type string `json:"type"`
+	// machineUID is where they carry the Machine's UID.
+	MachineUID IdentityField `json:"machineUID"`
+	// installation is where they carry the UID of the operator's installation, if they do.
+	Installation *IdentityField `json:"installation,omitempty"`
+}
+
+// IdentityField is a text of a resource, as its provider reads it from the infrastructure.
+type IdentityField struct {
+	// path leads to the text: names, and list positions from "0". Texts on the way are decoded as YAML or JSON. At
+	// least one step.
+	Path []string `json:"path"`
+	// pattern is a regular expression (RE2) that matches the whole text and captures the UID in its one group. Defaults
+	// to the whole text.
+	Pattern string `json:"pattern,omitempty"`
+}
+
+// ModuleLookup interprets the outcome of the lookup/ folder, whose import blocks find an instance that the state lost.
 type ModuleLookup struct {
-	// absent lists regular expressions (RE2), any of which matches an error of the engine that says that the instance to
-	// import does not exist. The engine's own message for that is known and needs no entry. May be empty, for example when
-	// the import block's for_each is empty when nothing is found.
+	// absent lists regular expressions (RE2) for errors that mean that the instance does not exist. The engine's own
+	// message needs no entry.
 	Absent []string `json:"absent,omitempty"`
-	// settleSeconds is how long the infrastructure may take to show what a run asked of it before the run died: a lookup that finds nothing
-	// counts only when it was made that much later. 0 to 3600; defaults to 60.
+	// settleSeconds is how long the infrastructure may take to show what a dead run requested. An earlier lookup that
+	// finds nothing does not count. 0 to 3600; defaults to 60.
 	SettleSeconds *int64 `json:"settleSeconds,omitempty"`
 }
 
-// ModuleAdopt says how to read the outcome of the module's adopt/ folder, whose import blocks bring an instance that something else has made
-// into the state, with what belongs to it.
+// ModuleAdopt interprets the outcome of the adopt/ folder, whose import blocks bring an existing instance and its parts
+// into the state.
 type ModuleAdopt struct {
-	// absent lists regular expressions (RE2), any of which matches an error of the engine that says that the instance to adopt does
-	// not exist. The engine's own message for that is known and needs no entry. May be empty.
+	// absent lists regular expressions (RE2) for errors that mean that the instance does not exist. The engine's own
+	// message needs no entry.
 	Absent []string `json:"absent,omitempty"`
-	// creates lists types of resources that an adoption may create, because they cannot be imported and creating them again changes
-	// nothing. Other resources must be imported, or be in the state only, as terraform_data is. May be empty.
+	// creates lists resource types that an adoption may create, because they cannot be imported and creating them again
+	// changes nothing. terraform_data needs no entry.
 	Creates []string `json:"creates,omitempty"`
+	// byName says that adopt/ searches by the Machine's name and its cluster's mark if var.adopt is empty. Machines of
+	// the control plane and from before the operator are then searched before an instance is created. Defaults to false.
+	ByName bool `json:"byName,omitempty"`
 }
 
-// moduleInventory says that the module's inventory/ folder lists the instances of a cluster. It has no fields.
+// DisruptiveChange says what an in-place change of attributes does to a running instance.
+type DisruptiveChange struct {
+	// type is the resource type as the engine reports it: "aws_instance", or "aws:index/instance:Instance" in a stack.
+	Type string `json:"type"`
+	// attributes lists top-level attributes and blocks: "instance_type", or "instanceType" in a stack. Include ignored
+	// ones: an import may differ in them. At least one.
+	Attributes []string `json:"attributes"`
+	// effect completes the sentence after the attribute's name: "stops and starts the instance".
+	Effect string `json:"effect"`
+}
+
+// moduleInventory says that the inventory/ folder lists a cluster's instances. It has no fields.
 type moduleInventory struct{}
 
-// ModuleInstanceCheck says how often it is looked whether the instance is still there. A run then has the module's variables and provider blocks
-// and nothing else of it, and reads the one resource that is the instance.
+// ModuleInstanceCheck sets how often to look whether the instance still exists. The run has the module's variables and
+// provider blocks, and reads the instance alone.
 type ModuleInstanceCheck struct {
-	// intervalSeconds is the time between two looks at an instance, a tenth more or less. 60 to 86400.
+	// intervalSeconds is the time between two looks, plus or minus a tenth. 60 to 86400.
 	IntervalSeconds int64 `json:"intervalSeconds"`
 }
 
-// ModuleAttachedVolumes says how long volumes are waited for that are attached to the Node of a Machine whose instance is about to be deleted. What is
-// attached after that stays whole all the same: the module's destroy detaches it.
+// ModuleAttachedVolumes bounds the wait for volumes attached to the Node before its instance is deleted. The module's
+// destroy must detach the others intact.
 type ModuleAttachedVolumes struct {
-	// waitSeconds is how long is waited at most, from the end of the drain on. 1 to 86400.
+	// waitSeconds is the longest wait after the drain. 1 to 86400.
 	WaitSeconds int64 `json:"waitSeconds"`
 }
 
-// ModuleCapacity says what an instance offers, from its providerSpec alone. A providerSpec either names an instance type, which
-// catalogues describe, or states the size itself in fields. Where a module has both, what a field states wins.
+// ModuleCapacity is what an instance offers, from its providerSpec alone: by instance type, or from fields. Fields win.
 type ModuleCapacity struct {
-	// path is the field of the providerSpec that names the instance type, its parts joined by dots. Defaults to "instanceType".
-	// Read only where there is a catalogue.
+	// path is the providerSpec field with the instance type. Defaults to "instanceType".
 	Path string `json:"path,omitempty"`
-	// instanceTypes lists known instance types, each name once. May be empty.
+	// instanceTypes lists known instance types, each once.
 	InstanceTypes []InstanceTypeCapacity `json:"instanceTypes,omitempty"`
-	// instanceTypesFile names a file beside module.yaml with an [InstanceTypes], for a catalogue too long for module.yaml. The
-	// file is no part of the module's digest, so that a new catalogue changes no Machine.
+	// instanceTypesFile names a file beside module.yaml with [InstanceTypes]. It is not part of the digest, so a new
+	// catalogue changes no Machine.
 	InstanceTypesFile string `json:"instanceTypesFile,omitempty"`
-	// fields says which fields of the providerSpec state the size. Without a catalogue, cpu and memory are required.
+	// fields names providerSpec fields with the size. Required without a catalogue: cpu and memory.
 	Fields *CapacityFields `json:"fields,omitempty"`
 }
 
-// CapacityFields says which fields of a providerSpec state the size of the instance. Each is a path, its parts joined by dots.
+// CapacityFields names the providerSpec fields with the size, joined by dots.
 type CapacityFields struct {
-	// cpu lists the fields whose product is the number of processors, for example sockets and cores per socket. A fraction is
-	// rounded down.
+	// cpu lists fields whose product is the number of processors, such as sockets and cores. Fractions are rounded
+	// down.
 	CPU []string `json:"cpu,omitempty"`
-	// memory is the field with the memory: a Kubernetes quantity ("16Gi"), or a number in memoryUnit.
+	// memory is the field with the memory: a quantity ("16Gi"), or a number in memoryUnit.
 	Memory string `json:"memory,omitempty"`
-	// memoryUnit is the suffix of a Kubernetes quantity that a number in the field memory counts, for example "Mi". Defaults to
-	// bytes.
+	// memoryUnit is the unit of a number in memory, such as "Mi". Defaults to bytes.
 	MemoryUnit string `json:"memoryUnit,omitempty"`
-	// gpu is the field with the number of graphics processors. When left out, there are none.
+	// gpu is the field with the number of GPUs. Defaults to none.
 	GPU string `json:"gpu,omitempty"`
-	// architecture is the field with the processor's architecture as the label kubernetes.io/arch writes it. When left out, it
-	// is "amd64".
+	// architecture is the field with the architecture, as in the label kubernetes.io/arch. Defaults to "amd64".
 	Architecture string `json:"architecture,omitempty"`
 }
 
@@ -309,20 +340,20 @@ type CapacityFields struct {
 type InstanceTypes struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// instanceTypes lists known instance types, each name once. At least one.
+	// instanceTypes lists known instance types, each once. At least one.
 	InstanceTypes []InstanceTypeCapacity `json:"instanceTypes"`
 }
 
-// InstanceTypeCapacity is what an instance of one type offers.
+// InstanceTypeCapacity is the capacity of one instance type.
 type InstanceTypeCapacity struct {
-	// name is the instance type's name.
+	// name is the instance type.
 	Name string `json:"name"`
-	// cpu is the number of processors, for example "4".
+	// cpu is the number of processors, such as "4".
 	CPU resource.Quantity `json:"cpu"`
-	// memory is the memory in bytes, for example "16Gi".
+	// memory is the memory in bytes, such as "16Gi".
 	Memory resource.Quantity `json:"memory"`
-	// gpu is the number of graphics processors. Defaults to 0.
+	// gpu is the number of GPUs. Defaults to 0.
 	GPU int64 `json:"gpu,omitempty"`
-	// architecture is the processor's architecture as the label kubernetes.io/arch writes it. Defaults to "amd64".
+	// architecture is as in the label kubernetes.io/arch. Defaults to "amd64".
 	Architecture string `json:"architecture,omitempty"`
 }

@@ -1,40 +1,53 @@
 package v1alpha1
 
-// PlacePart is one part of the place that an instance is in: the account, the project, the region, the vCenter, the API endpoint. Exactly one
-// of field, machine, credential, environment and awsAccountOf says where its value comes from. Values are shown to people and kept with the
-// state. A part must stay the same when credentials are renewed in the same account, so a password or a token is none.
+// PlacePart is one part of an instance's place: account, project, region, vCenter, API endpoint. Exactly one of field,
+// machine, credential, environment and awsAccountOf is its source. Values are shown and stored. They must not change
+// when credentials are renewed, so passwords and tokens are no parts.
 type PlacePart struct {
-	// name names the part, for people: letters, digits, spaces and dashes. Unique in the list.
+	// name is shown to people: letters, digits, spaces and dashes. Unique in the list.
 	Name string `json:"name"`
-	// field is a field of the providerSpec, a string, number or bool, its parts joined by dots, read after defaults are filled in.
+	// field is a string, number or bool field of the providerSpec, read after defaults.
 	Field string `json:"field,omitempty"`
 	// machine is a field of the variable machine: name, namespace or cluster_id.
 	Machine string `json:"machine,omitempty"`
 	// credential is a value in the credentials Secret.
 	Credential *PlaceCredential `json:"credential,omitempty"`
-	// environment is one of the variables of spec.environment.
+	// environment is one of the variables in spec.environment.
 	Environment string `json:"environment,omitempty"`
-	// awsAccountOf lists keys of the credentials Secret, of which the first that is there gives the account of AWS: from an access key's ID, or
-	// from a configuration file of AWS's SDKs, whose role counts before its key. Where neither names an account, the part has no value.
+	// awsAccountOf lists keys of the credentials Secret. The first that exists gives the AWS account, from an access
+	// key ID or an SDK configuration file, whose role wins.
 	AWSAccountOf []string `json:"awsAccountOf,omitempty"`
-	// optional says that the part may have no value, and then nothing is known of it. Defaults to false.
+	// optional allows a part without a value, which is then unknown. Defaults to false.
 	Optional bool `json:"optional,omitempty"`
-	// secret says that a hash of the value is shown and kept instead of the value. Defaults to false.
+	// secret shows and stores a hash instead of the value. Defaults to false.
 	Secret bool `json:"secret,omitempty"`
 }
 
 // PlaceCredential is a value in the credentials Secret.
 type PlaceCredential struct {
-	// key is one of spec.credentials.keys, written as it is there.
+	// key is one of spec.credentials.keys, written as there.
 	Key string `json:"key"`
-	// path leads to a text, number or bool in the key's YAML or JSON. {cloudName} in a step stands for that field of the providerSpec, a
-	// string. When left out, the key's whole text is meant.
+	// path leads to a text, number or bool in the key's YAML or JSON. {cloudName} stands for that string field of the
+	// providerSpec. Defaults to the key's whole text.
 	Path []string `json:"path,omitempty"`
 }
 
-// moduleErrors says what errors of the engine mean.
+// moduleErrors classifies errors of the engine.
 type moduleErrors struct {
-	// final lists regular expressions (RE2), any of which matches an error of the engine, its summary and its detail, after which no retry can help:
-	// the providerSpec asks for what the infrastructure will never take. Every other error is retried. May be empty.
+	// final lists regular expressions (RE2) for errors (summary and detail) that no retry can fix, because the
+	// infrastructure will never accept the providerSpec.
 	Final []string `json:"final,omitempty"`
+	// nothingMade lists regular expressions (RE2) for errors after which the instance certainly does not exist: its
+	// create request was refused or never sent. Other errors lead to a lookup. final implies it.
+	NothingMade []string `json:"nothingMade,omitempty"`
+	// hints add advice to errors. The first match wins.
+	Hints []ErrorHint `json:"hints,omitempty"`
+}
+
+// ErrorHint is advice for an error.
+type ErrorHint struct {
+	// matches is a regular expression (RE2) for the error, its summary and detail.
+	Matches string `json:"matches"`
+	// hint is one line of advice: "EC2 has no image with the ID in ami.id; correct it".
+	Hint string `json:"hint"`
 }

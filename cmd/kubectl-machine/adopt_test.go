@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 // reports does what the manager does about Machines whose adoption is requested, until the test ends.
@@ -74,7 +76,20 @@ func (w *backupWorld) provided(t *testing.T, name, id string) {
 	}
 }
 
+// doomed makes a Machine with a provider ID that is being deleted.
+func (w *backupWorld) doomed(t *testing.T, name, id string) {
+	t.Helper()
+	w.provided(t, name, id)
+	machine := w.get(t, name)
+	machine.Finalizers = []string{machinev1beta1.MachineFinalizer}
+	machine.Labels = map[string]string{"doomed": "yes"}
+	if err := errors.Join(w.Client.Update(t.Context(), machine), w.Client.Delete(t.Context(), machine)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestAdopt(t *testing.T) {
+	long.Test(t)
 	w := newBackupWorld(t)
 	w.provided(t, "clean", "cloud:///1")
 	w.provided(t, "differs", "cloud:///2")
@@ -86,6 +101,7 @@ func TestAdopt(t *testing.T) {
 		"clean":   {Imports: imports},
 		"differs": {Imports: imports, Changes: []string{"server.this: tags"}, Differences: []string{"providerSpec.cpu: 4 is requested, the server has 2"}},
 		"refused": {Refused: "the server belongs to the cluster other"},
+		"doomed":  {Imports: imports},
 	})
 	for line, want := range map[string]string{
 		"adopt nobody":                 `"nobody"`,
@@ -100,6 +116,10 @@ func TestAdopt(t *testing.T) {
 		t.Fatal("a command that failed has set the annotation")
 	}
 	w.expect(t, "adopt --plan clean", 0, "Clean")
+	w.doomed(t, "doomed", "cloud:///5")
+	w.expect(t, "adopt --plan doomed", 1, "the Machine doomed is being deleted", "nothing was changed")
+	w.expect(t, "adopt --plan -l doomed=yes", 0, "There are no Machines to adopt")
+	w.expect(t, "adopt doomed", 0, "Adopted")
 	w.expect(t, "adopt --plan clean differs", 2, "Differs", "server.this: tags; providerSpec.cpu: 4 is requested")
 	w.expect(t, "adopt refused", 2, "Refused", "belongs to the cluster other")
 	w.expect(t, "adopt clean -o json", 0, `"result": "Adopted"`)
@@ -116,6 +136,7 @@ const plainState = `{"version": 4, "lineage": "l-1", "resources": [
 	{"mode": "managed", "type": "aws_instance", "name": "blank", "instances": [{"attributes": {}}]}]}`
 
 func TestAdoptFromAState(t *testing.T) {
+	long.Test(t)
 	w := newBackupWorld(t)
 	w.provided(t, "taken", "")
 	w.reports(t, map[string]v1alpha1.AdoptionStatus{"taken": {Imports: []string{"aws_instance.this"}}})

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// shells are those that there is a completion script for.
+// shells are the shells with a completion script.
 var shells = map[string]func(root *cobra.Command, out io.Writer) error{
 	"bash":       func(root *cobra.Command, out io.Writer) error { return root.GenBashCompletionV2(out, true) },
 	"fish":       func(root *cobra.Command, out io.Writer) error { return root.GenFishCompletion(out, true) },

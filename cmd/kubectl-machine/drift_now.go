@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// driftInterval is how often a Machine is read while a drift check is waited for.
+	// driftInterval is how often a Machine is read while waiting for a drift check.
 	driftInterval = time.Second
-	// defaultDriftWait is how long a drift check is waited for.
+	// defaultDriftWait is how long to wait for a drift check.
 	defaultDriftWait = 5 * time.Minute
 )
 
@@ -32,8 +32,10 @@ type driftRequest struct {
 }
 
 func (d *driftRequest) register(command *cobra.Command) {
-	command.Flags().BoolVar(&d.now, "now", false, "Have the drift of the Machines that are named, or match -l, checked now.")
-	command.Flags().DurationVar(&d.wait, "wait", defaultDriftWait, "How long to wait for the checks, with --now. 0 only requests them.")
+	command.Flags().BoolVar(&d.now, "now", false,
+		"Have the drift of the Machines that are named, or match -l, checked now.")
+	command.Flags().DurationVar(&d.wait, "wait", defaultDriftWait,
+		"How long to wait for the checks, with --now. 0 only requests them.")
 }
 
 // validate checks the flags before anything is read.
@@ -47,12 +49,15 @@ func (d *driftRequest) validate(command *cobra.Command, i *cli.Inspection, names
 	return nil
 }
 
-// check has the drift of all Machines checked and reads them anew. It changes nothing where one has no instance that could be checked. Late are those
-// whose check was not done in time.
-func (d *driftRequest) check(ctx context.Context, live client.Client, machines []machinev1beta1.Machine) (late []string, err error) {
+// check requests a drift check of all Machines and reads them again. It changes nothing if one of
+// them has no instance that could be checked. late are the Machines whose check did not finish in
+// time.
+func (d *driftRequest) check(ctx context.Context, live client.Client, machines []machinev1beta1.Machine) (late []string,
+	err error) {
 	for i := range machines {
 		if why := inspect.Uncheckable(&machines[i]); why != "" {
-			return nil, fmt.Errorf("the drift of the Machine %s cannot be checked: %s; nothing was requested", machines[i].Name, why)
+			return nil, fmt.Errorf("the drift of the Machine %s cannot be checked: %s; nothing was requested",
+				machines[i].Name, why)
 		}
 	}
 	request := time.Now().UTC().Format(time.RFC3339Nano)
@@ -63,26 +68,33 @@ func (d *driftRequest) check(ctx context.Context, live client.Client, machines [
 		if err != nil {
 			return nil, err
 		}
-		if err := live.Patch(ctx, machines[i].DeepCopy(), client.RawPatch("application/merge-patch+json", patch)); err != nil {
+		if err := live.Patch(ctx, machines[i].DeepCopy(),
+			client.RawPatch("application/merge-patch+json", patch)); err != nil {
 			return nil, fmt.Errorf("annotating the Machine %s: %w", machines[i].Name, err)
 		}
 	}
 	if d.wait <= 0 {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, d.wait)
+	waiting, cancel := context.WithTimeout(ctx, d.wait)
 	defer cancel()
 	for i := range machines {
-		err := wait.PollUntilContextCancel(ctx, driftInterval, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextCancel(waiting, driftInterval, true, func(ctx context.Context) (bool, error) {
 			now := &machinev1beta1.Machine{}
 			if err := live.Get(ctx, client.ObjectKeyFromObject(&machines[i]), now); err != nil {
 				return false, err
 			}
 			machines[i] = *now
-			return inspect.ProviderStatus(now).LastDriftCheckRequest == request, nil
+			checked := inspect.ProviderStatus(now).LastDriftCheckRequest == request
+			if !checked && !now.DeletionTimestamp.IsZero() {
+				return false, errors.New("no check can come: it is being deleted")
+			}
+			return checked, nil
 		})
 		switch {
-		case err != nil && ctx.Err() != nil:
+		case ctx.Err() != nil:
+			return nil, errors.New("interrupted; the checks stay requested, and 'kubectl machine drift' shows their results")
+		case err != nil && waiting.Err() != nil:
 			late = append(late, machines[i].Name)
 		case err != nil:
 			return nil, fmt.Errorf("waiting for the drift check of the Machine %s: %w", machines[i].Name, err)
@@ -91,7 +103,7 @@ func (d *driftRequest) check(ctx context.Context, live client.Client, machines [
 	return late, nil
 }
 
-// tooLate returns the error for Machines whose check was not done in time.
+// tooLate returns the error for Machines whose check did not finish in time.
 func (d *driftRequest) tooLate(late []string) error {
 	if len(late) == 0 {
 		return nil

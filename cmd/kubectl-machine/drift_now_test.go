@@ -87,6 +87,35 @@ func TestADriftCheckIsRequested(t *testing.T) {
 			}
 		})
 	}
+	seen := silent.DeepCopy() // as the command has read it
+	wait := func(when, want string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if late, err := (&driftRequest{wait: time.Hour}).check(ctx, w.Client, []machinev1beta1.Machine{*seen}); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%s: late %v, %v; want %q", when, late, err, want)
+		}
+	}
+	const interrupted = "interrupted; the checks stay requested"
+	wait("interrupted", interrupted)
+	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(silent), silent); err != nil {
+		t.Fatal(err)
+	}
+	phase := machinev1beta1.PhaseFailed
+	silent.Status.Phase = &phase
+	if err := w.Client.Status().Update(t.Context(), silent); err != nil {
+		t.Fatal(err)
+	}
+	wait("with an instance that the check finds missing", interrupted)
+	held := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":["`+machinev1beta1.MachineFinalizer+`"]}}`))
+	if err := w.Client.Patch(t.Context(), silent, held); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Client.Delete(t.Context(), silent); err != nil {
+		t.Fatal(err)
+	}
+	wait("of a Machine that is deleted meanwhile", "no check can come: it is being deleted")
 	now := &machinev1beta1.Machine{}
 	if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(failed), now); err != nil {
 		t.Fatal(err)

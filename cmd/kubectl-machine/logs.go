@@ -54,7 +54,8 @@ strings that are known to be secret are replaced: do not paste them where others
 
 func printWithheld(command *cobra.Command, text string) error {
 	if text == "" {
-		fmt.Fprintln(command.ErrOrStderr(), "note: nothing of the output of the last run is withheld, or there was no room for it")
+		fmt.Fprintln(command.ErrOrStderr(),
+			"note: nothing of the output of the last run is withheld, or there was no room for it")
 	}
 	_, err := fmt.Fprint(command.OutOrStdout(), text)
 	return err

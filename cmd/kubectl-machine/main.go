@@ -1,5 +1,5 @@
-// Command kubectl-machine is the kubectl plugin of machine-iac-operator, `kubectl machine`: its root and the small commands, one file each. Groups of
-// commands have packages of their own below.
+// Command kubectl-machine is the kubectl plugin of machine-iac-operator, `kubectl machine`: its
+// root and the small commands, one file each. Groups of commands have packages of their own below.
 package main
 
 import (
@@ -31,8 +31,9 @@ func main() {
 	os.Exit(code)
 }
 
-// run returns the exit code: 0 for success, 1 for an error, and another one where a flag asks for it.
+// run returns the exit code: 0 for success, 1 for an error, or another one that a flag requests.
 func run(ctx context.Context, arguments []string, out, errOut io.Writer) int {
+	out, errOut = &cli.Visible{Out: out}, &cli.Visible{Out: errOut}
 	root := newRoot()
 	root.SetArgs(arguments)
 	root.SetOut(out)
@@ -77,7 +78,8 @@ The file is called kubectl-machine; on PATH, kubectl runs it as "kubectl machine
 	})
 	root.AddCommand(
 		module.NewCommand(), plan.NewCommand(), newTree(), state.NewCommand(), newRuns(), newLogs(), newDrift(), newSecrets(),
-		ownership.NewOrphans(), ownership.NewAdopt(), state.NewRelease(), newPulumiKey(), uninstall.NewCommand(), newCompletion(), newVersion(),
+		ownership.NewOrphans(), ownership.NewAdopt(), state.NewRelease(), newPulumiKey(), uninstall.NewCommand(),
+		newCompletion(), newVersion(),
 	)
 	return root
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/test/golden"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 // stackPlatforms are the folders of manifests, by the stack that makes the same as the module that they are written for.
@@ -21,6 +22,7 @@ var stackPlatforms = []string{"aws", "openstack"}
 // TestManifestsOfStacks plans each manifest with the stack in place of the module, and compares the two plans. What differs is in the file
 // beside it; TestEveryDifferenceOfAStackIsInItsREADME of the stacks reads these files.
 func TestManifestsOfStacks(t *testing.T) {
+	long.Test(t)
 	t.Parallel()
 	for _, name := range stackPlatforms {
 		folder := repository(t, "test", "manifests", name)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/machine-iac/machine-iac-operator/test/golden"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 // manifestInfrastructure is the file of a folder of manifests that has the cluster's Infrastructure.
@@ -15,6 +16,7 @@ const manifestInfrastructure = "infrastructure.yaml"
 // TestManifests plans each manifest of test/manifests, and compares what a user sees with the file beside it. A folder is a platform, with
 // the Infrastructure of the cluster that its manifests are written for.
 func TestManifests(t *testing.T) {
+	long.Test(t)
 	t.Parallel()
 	infrastructures, err := filepath.Glob(repository(t, "test", "manifests", "*", manifestInfrastructure))
 	if err != nil || len(infrastructures) == 0 {

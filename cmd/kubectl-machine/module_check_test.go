@@ -9,7 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module/scaffold"
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/module/scaffold"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 // newFolder writes modules into a folder of their own and returns it. Each edit is a file, a text in it, and its replacement.
@@ -54,7 +55,7 @@ func replaceIn(t *testing.T, file, old, with string) {
 // realEngine returns the flags for the engine and the providers that `make tools` built.
 func realEngine(t *testing.T) []string {
 	t.Helper()
-	engine, mirror := os.Getenv("TOFU"), repository(t, "bin", "mirror")
+	engine, mirror := os.Getenv("TOFU"), repository(t, "bin", "schemas")
 	if engine == "" {
 		engine = repository(t, "bin", "tofu")
 	}
@@ -75,11 +76,24 @@ func TestCheckNamesPlaceAndFixOfEachBreach(t *testing.T) {
 	}{
 		"a breach on a line": {
 			edits: [][3]string{{"main.tf", "resource \"terraform_data\" \"this\" {", "resource \"terraform_data\" \"this\" {\n  count = 1"}},
-			want:  []string{`acme/main.tf:15: resource "terraform_data" "this" is the instance, but has count; remove it: one Machine is one instance`},
+			want:  []string{`acme/main.tf:17: resource "terraform_data" "this" is the instance, but has count; remove it: one Machine is one instance`},
 		},
 		"breaches in two files, all of them at once": {
 			edits: [][3]string{{"README.md", "", ""}, {"module.yaml", "name: acme", "title: acme"}},
-			want:  []string{"acme/README.md: is missing; write one", "acme/module.yaml:4: metadata.title is refused"},
+			want:  []string{"acme/README.md: is missing; write one", "acme/module.yaml:4: metadata.title is invalid"},
+		},
+		"an inventory that does not say whose an instance is": {
+			edits: [][3]string{
+				{"inventory/inventory.tf", "    installation =", "    # installation ="},
+				{"variables.tf", "object({ installation = ", "object({ platform = "},
+				{"main.tf", `var.cluster.installation == "" ? {} : {
+    "machine-iac.io/installation" = var.cluster.installation
+  }`, "{}"},
+			},
+			want: []string{
+				`acme/variables.tf: variable "cluster" has no attribute installation, so that no instance can bear it; add installation = optional(string, "")`,
+				`acme/inventory/inventory.tf: output "inventory" lists no installation, so that nothing of it is ever destroyed by the operator's policy; add installation`,
+			},
 		},
 		"another name than the folder's": {
 			edits: [][3]string{{"module.yaml", "name: acme", "name: acne"}},
@@ -111,9 +125,25 @@ func TestCheckSaysWhatAGoodModuleIs(t *testing.T) {
 	for _, argument := range []string{"acme", ".", dir, filepath.Join(dir, "acme") + "/"} {
 		got := runCommand(t, "module", "check", argument, "--no-engine")
 		const wantEnd = " serves acme.machine-iac.io/v1alpha1 AcmeMachineProviderSpec; providers: acme/cloud 1.2.3; passed: contract\n"
-		if got.code != 0 || got.err != "" || !strings.HasPrefix(got.out, "acme@sha256:") || !strings.HasSuffix(got.out, wantEnd) || strings.Count(got.out, "\n") != 1 {
-			t.Errorf("check %s ends with %d, %q and %q; want one line that ends in %q", argument, got.code, got.err, got.out, wantEnd)
+		const wantWarning = ".terraform.lock.hcl has no checksums of registry.opentofu.org/acme/cloud, registry.terraform.io/acme/cloud: any binary is accepted"
+		if got.code != 0 || strings.Count(got.err, "\n") != 1 || !strings.HasPrefix(got.err, "warning: ") || !strings.Contains(got.err, wantWarning) {
+			t.Errorf("check %s ends with %d and %q; want a warning that has %q", argument, got.code, got.err, wantWarning)
 		}
+		if !strings.HasPrefix(got.out, "acme@sha256:") || !strings.HasSuffix(got.out, wantEnd) || strings.Count(got.out, "\n") != 1 {
+			t.Errorf("check %s prints %q; want one line that ends in %q", argument, got.out, wantEnd)
+		}
+	}
+}
+
+func TestCheckDoesNotWarnOfALockedModule(t *testing.T) {
+	if got := runCommand(t, "module", "check", "../../modules/kubemark", "--no-engine"); got.code != 0 || got.err != "" {
+		t.Errorf("it ends with %d and %q", got.code, got.err)
+	}
+	got := runCommand(t, "module", "check", "../../modules/aws", "--no-engine", "-o", "json")
+	if want := `"withoutChecksums": [
+        "registry.terraform.io/hashicorp/aws"
+      ]`; got.err != "" || !strings.Contains(got.out, want) {
+		t.Errorf("it prints %q and %s; want %s", got.err, got.out, want)
 	}
 }
 
@@ -127,7 +157,7 @@ func TestCheckSaysThatAModuleWithoutAKindOfItsOwnHasTheGeneralOne(t *testing.T) 
 
 func TestCheckSaysWhyAModuleHasNoBatches(t *testing.T) {
 	const edited = "resource \"terraform_data\" \"this\" {"
-	for with, want := range map[string]string{"": "", "locals { a = path.root }\n": "note: each of its Machines has engine processes of its own, which cost several times as much as batches: main.tf:14: a reference to path"} {
+	for with, want := range map[string]string{"": "", "locals { a = path.root }\n": "note: each of its Machines has engine processes of its own, which cost several times as much as batches: main.tf:16: a reference to path"} {
 		t.Run(with, func(t *testing.T) {
 			t.Chdir(newFolder(t, acme, [3]string{"main.tf", edited, with + edited}))
 			got := runCommand(t, "module", "check", "acme", "--no-engine")
@@ -214,6 +244,7 @@ func TestCheckWithoutAnEngineSaysWhatItLeavesOut(t *testing.T) {
 }
 
 func TestANewModulePassesItsOwnTests(t *testing.T) {
+	long.Test(t)
 	cases := map[string][]string{
 		"a module of nothing but the engine": nil,
 		"a module of a provider":             {"--provider", "gavinbunney/kubectl", "--provider-version", "1.19.0"},
@@ -229,7 +260,7 @@ func TestANewModulePassesItsOwnTests(t *testing.T) {
 				t.Errorf("new says what to do for the provider's checksums: %t\n%s", saysChecksums, made.out)
 			}
 			got := runCommand(t, append([]string{"module", "check", dir}, realEngine(t)...)...)
-			if got.code != 0 || !strings.HasSuffix(got.out, "; passed: contract, fmt, init, validate, test\n") {
+			if got.code != 0 || !strings.HasSuffix(got.out, "; passed: contract, fmt, init, validate, destroy, test\n") {
 				t.Errorf("check ends with %d, %q and\n%s", got.code, got.err, got.out)
 			}
 		})
@@ -237,17 +268,19 @@ func TestANewModulePassesItsOwnTests(t *testing.T) {
 }
 
 func TestTheCheckConfiguresProvidersThatWantCredentials(t *testing.T) {
+	long.Test(t)
 	dir := newFolder(t, scaffold.Options{Name: "acme", Provider: "hashicorp/vsphere", ProviderVersion: "1.26.0"},
 		[3]string{"main.tf", "locals {", "provider \"vsphere\" {\n  user           = \"somebody\"\n  vsphere_server = \"vcenter.example.com\"\n}\n\nlocals {"},
 		[3]string{"module.yaml", "env: API_TOKEN", "env: VSPHERE_PASSWORD"},
 	)
 	got := runCommand(t, append([]string{"module", "check", dir}, realEngine(t)...)...)
-	if got.code != 0 || !strings.HasSuffix(got.out, "; passed: contract, fmt, init, validate, test\n") {
+	if got.code != 0 || !strings.HasSuffix(got.out, "; passed: contract, fmt, init, validate, destroy, test\n") {
 		t.Errorf("it ends with %d, %q and\n%s", got.code, got.err, got.out)
 	}
 }
 
 func TestTheEngineFindsWhatTheContractCannot(t *testing.T) {
+	long.Test(t)
 	cases := map[string]struct {
 		edits [][3]string
 		want  string
@@ -258,7 +291,11 @@ func TestTheEngineFindsWhatTheContractCannot(t *testing.T) {
 		},
 		"an argument that the resource does not have": {
 			edits: [][3]string{{"main.tf", "  input = {", "  inptu = {}\n  input = {"}},
-			want:  "/acme/main.tf:16: fails: Unsupported argument; ",
+			want:  "/acme/main.tf:18: fails: Unsupported argument; ",
+		},
+		"a disruptive attribute that the resource does not have": {
+			edits: [][3]string{{"module.yaml", "spec:\n", "spec:\n  disruptive:\n    - {type: terraform_data, attributes: [input, inptu], effect: stops it}\n"}},
+			want:  "/acme/module.yaml: spec.disruptive[0] names inptu, which is no attribute or block of terraform_data; correct it, or remove it\n",
 		},
 		"a lookup that refers to nothing": {
 			edits: [][3]string{{"lookup/import.tf", "toset(local.found)", "toset(local.title)"}},
@@ -287,12 +324,10 @@ func TestTheEngineFindsWhatTheContractCannot(t *testing.T) {
 }
 
 func TestLookupsAreTestedBesideTheModule(t *testing.T) {
+	long.Test(t)
 	dir := filepath.Join(t.TempDir(), "openstack")
 	if err := os.CopyFS(dir, os.DirFS(repository(t, "modules", "openstack"))); err != nil {
 		t.Fatal(err)
-	}
-	if got := runCommand(t, append([]string{"module", "check", dir}, realEngine(t)...)...); got.code != 0 {
-		t.Fatalf("it ends with %d, %q and\n%s", got.code, got.err, got.out)
 	}
 	replaceIn(t, filepath.Join(dir, "lookup", "import.tf"), "length(self.ids) <= 1", "length(self.ids) <= 2")
 	got := runCommand(t, append([]string{"module", "check", dir}, realEngine(t)...)...)
@@ -307,6 +342,7 @@ func TestLookupsAreTestedBesideTheModule(t *testing.T) {
 }
 
 func TestAdoptionsAndInventoriesAreTestedBesideTheModule(t *testing.T) {
+	long.Test(t)
 	dir := filepath.Join(t.TempDir(), "kubemark")
 	if err := os.CopyFS(dir, os.DirFS(repository(t, "modules", "kubemark"))); err != nil {
 		t.Fatal(err)
@@ -329,6 +365,7 @@ func TestAdoptionsAndInventoriesAreTestedBesideTheModule(t *testing.T) {
 }
 
 func TestTheCheckLeavesTheFolderAsItWas(t *testing.T) {
+	long.Test(t)
 	dir := newFolder(t, acme)
 	before := contents(t, dir)
 	if got := runCommand(t, append([]string{"module", "check", dir}, realEngine(t)...)...); got.code != 0 {

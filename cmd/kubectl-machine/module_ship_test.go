@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/registry"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module/scaffold"
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/module/scaffold"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 // newRegistry starts a registry and returns its host.
@@ -58,17 +59,18 @@ func TestWhatIsShippedPassesTheCheck(t *testing.T) {
 }
 
 func TestTheEngineTestsWhatWasPushed(t *testing.T) {
+	long.Test(t)
 	host := newRegistry(t)
 	pushed := runCommand(t, "module", "push", filepath.Join(newFolder(t, acme), "acme"), "oci://"+host+"/acme:v1")
 	got := runCommand(t, append([]string{"module", "check", strings.TrimSpace(pushed.out)}, realEngine(t)...)...)
-	if got.code != 0 || !strings.HasSuffix(got.out, "; passed: contract, fmt, init, validate, test\n") {
+	if got.code != 0 || !strings.HasSuffix(got.out, "; passed: contract, fmt, init, validate, destroy, test\n") {
 		t.Errorf("it ends with %d, %q and\n%s", got.code, got.err, got.out)
 	}
 	broken := newFolder(t, acme, [3]string{"main.tf", "  input = {", "  inptu = {}\n  input = {"})
 	pushed = runCommand(t, "module", "push", filepath.Join(broken, "acme"), "oci://"+host+"/acme:v2")
 	reference := strings.TrimSpace(pushed.out)
 	got = runCommand(t, append([]string{"module", "check", reference}, realEngine(t)...)...)
-	if got.code != 1 || !strings.Contains(got.out, reference+"/main.tf:16: fails: Unsupported argument") {
+	if got.code != 1 || !strings.Contains(got.out, reference+"/main.tf:18: fails: Unsupported argument") {
 		t.Errorf("it ends with %d, %q and\n%s\nwant the breach with its place", got.code, got.err, got.out)
 	}
 }
@@ -94,8 +96,8 @@ func TestShippingRefuses(t *testing.T) {
 		"to push one that breaks the contract":   {[]string{"push", broken, "oci://localhost:1/acme:v1"}, "README.md: is missing; write one"},
 		"a module by another name":               {[]string{"pack", renamed}, `metadata.name is "acne" in the folder acme; use the folder's name`},
 		"a folder that is not there":             {[]string{"pack", "nowhere"}, "packing nowhere: "},
-		"to push to what is no registry":         {[]string{"push", good, "acme:v1"}, "it is no reference to a module; write it as oci://registry/repository"},
-		"to push without a tag":                  {[]string{"push", good, "oci://localhost:1/acme"}, "has no tag; write it as oci://registry/repository:tag"},
+		"to push to what is no registry":         {[]string{"push", good, "acme:v1"}, "not a reference to a module; use oci://registry/repository"},
+		"to push without a tag":                  {[]string{"push", good, "oci://localhost:1/acme"}, "has no tag; use oci://registry/repository:tag"},
 		"to push to a registry that is away":     {[]string{"push", good, "oci://localhost:1/acme:v1", "--timeout", "1ms"}, "pushing the module to oci://localhost:1/acme:v1: "},
 		"to check what has no digest":            {[]string{"check", "oci://localhost:1/acme:v1"}, "oci://localhost:1/acme:v1 has no digest; add @sha256:"},
 	}
@@ -131,7 +133,7 @@ func TestABreachInAnArchiveIsReportedWithFileAndLine(t *testing.T) {
 	if err := os.WriteFile("acme.tar.gz", []byte("changed"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := runCommand(t, "module", "check", good, "--no-engine"); got.code != 1 || !strings.Contains(got.err, "and not that of the reference") {
+	if got := runCommand(t, "module", "check", good, "--no-engine"); got.code != 1 || !strings.Contains(got.err, "which is not that of the reference") {
 		t.Errorf("it ends with %d, %q and\n%s", got.code, got.err, got.out)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/module/source"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 // moduleKey writes a key for stored modules.
@@ -41,6 +42,7 @@ func (w *backupWorld) proven(t *testing.T, keys *store.Keys) bool {
 }
 
 func TestAStoredModuleIsSigned(t *testing.T) {
+	long.Test(t)
 	w := newBackupWorld(t)
 	file, keys := moduleKey(t)
 	sign := "module sign --module-key-file " + file + " "
@@ -61,6 +63,7 @@ func TestAStoredModuleIsSigned(t *testing.T) {
 }
 
 func TestAModuleOfABackupIsSignedOnRequest(t *testing.T) {
+	long.Test(t)
 	w := newBackupWorld(t)
 	file, keys := moduleKey(t)
 	folder := filepath.Join(t.TempDir(), "backup")

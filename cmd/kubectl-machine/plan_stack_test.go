@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 // raiseLoopback is the argument with which the tests' own program does nothing but bring up the loopback interface.
@@ -73,6 +74,7 @@ func TestPlanOfAStackNeedsNeitherNetworkNorEnvironment(t *testing.T) {
 
 // TestPlanOfBothEngines plans MachineSets of both engines in one call. Replicas, types and zones are the same.
 func TestPlanOfBothEngines(t *testing.T) {
+	long.Test(t)
 	plugin := installed(t)
 	stack, err := os.ReadFile(repository(t, "stacks", "kubemark", "examples", "machineset.yaml"))
 	if err != nil {

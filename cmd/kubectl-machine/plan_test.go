@@ -17,9 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 	"github.com/machine-iac/machine-iac-operator/modules"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 // installed puts the plugin into a folder that has the engine and the providers beside it, and returns its path.
@@ -145,6 +145,7 @@ func TestReachingForTheNetworkIsSeen(t *testing.T) {
 }
 
 func TestPlanNeedsNeitherNetworkNorEnvironment(t *testing.T) {
+	long.Test(t)
 	plugin, cache := installed(t), t.TempDir()
 	for module, resources := range map[string]int{"kubemark": 2, "vsphere": 3} {
 		example := repository(t, "modules", module, "examples", "machineset.yaml")
@@ -198,6 +199,7 @@ func TestPlanOfACloudNeedsRecordedSchemasOnly(t *testing.T) {
 // TestEveryExampleCanBePlanned plans the examples of all modules: none has a number of resources that only the infrastructure knows. The
 // image and the disks that a module lists are those that its plan makes.
 func TestEveryExampleCanBePlanned(t *testing.T) {
+	long.Test(t)
 	examples, err := fs.Glob(modules.FS, "*/examples/machineset.yaml")
 	if err != nil || len(examples) == 0 {
 		t.Fatalf("want examples, got %v, %v", examples, err)
@@ -241,8 +243,8 @@ func mebibytes(t *testing.T, size string) int64 {
 
 // planHas reports whether a value is in the plan of a MachineSet.
 func planHas(set *preview.Set, value any) bool {
-	return slices.ContainsFunc(set.Resources, func(resource diff.Resource) bool {
-		return slices.ContainsFunc(resource.Attributes, func(attribute diff.Attribute) bool {
+	return slices.ContainsFunc(set.Resources, func(resource preview.Resource) bool {
+		return slices.ContainsFunc(resource.Attributes, func(attribute preview.Attribute) bool {
 			return fmt.Sprint(attribute.Value.Value) == fmt.Sprint(value)
 		})
 	})
@@ -261,6 +263,7 @@ func manifestOf(t *testing.T, replicas string) string {
 }
 
 func TestPlanCommandLine(t *testing.T) {
+	long.Test(t)
 	good, none, wrong := manifestOf(t, "3"), manifestOf(t, "0"), manifestOf(t, "-1")
 	secret := filepath.Join(t.TempDir(), "secret.yaml")
 	write(t, secret, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n")
@@ -289,8 +292,9 @@ func TestPlanCommandLine(t *testing.T) {
 		"an argument instead of a flag's value": {arguments: []string{good}, wantCode: 1, wantErr: "write machineset/NAME or machine/NAME, or -f before a file"},
 		"names and files":                       {arguments: []string{"workers", "-f", good}, wantCode: 1, wantErr: "there are both names (workers) and files"},
 		"a refresh of nothing":                  {arguments: []string{"-f", good, "--refresh"}, wantCode: 1, wantErr: "--refresh is about Machines that exist; add --live, or name a MachineSet"},
+		"a key that nothing needs":              {arguments: []string{"-f", good, "--module-key-file", "k"}, wantCode: 1, wantErr: "--module-key-file is about modules that the cluster stores; add --live"},
 		"variables that nobody gets":            {arguments: []string{"-f", good, "--live", "--engine-env", "A=b"}, wantCode: 1, wantErr: "--engine-env is for providers that reach the infrastructure; add --refresh"},
-		"a policy that is not known":            {arguments: []string{"-f", good, "--module-updates", "Never"}, wantCode: 1, wantErr: "write Hold or InPlace"},
+		"a policy that is not known":            {arguments: []string{"-f", good, "--module-updates", "Never"}, wantCode: 1, wantErr: "must be Hold or InPlace"},
 		"a cluster that is not there":           {arguments: []string{"-f", good, "--live", "--kubeconfig", "nowhere"}, wantCode: 1, wantErr: "name a kubeconfig with --kubeconfig"},
 		"a kind that is no Machine":             {arguments: []string{"node/a", "--server", "https://127.0.0.1:1"}, wantCode: 1, wantErr: `"node/a" names neither a MachineSet nor a Machine`},
 	}
@@ -306,7 +310,7 @@ func TestPlanCommandLine(t *testing.T) {
 }
 
 func TestPlanWithAModuleOfOnesOwn(t *testing.T) {
-	own, manifests := repository(t, "internal", "plan", "manifest", "testdata", "modules"), repository(t, "internal", "plan", "print", "testdata", "golden")
+	own, manifests := repository(t, "internal", "plan", "preview", "testdata", "modules"), repository(t, "internal", "plan", "preview", "testdata", "golden")
 	flags := append([]string{"plan", "--cache-dir", t.TempDir(), "--module-dir", own, "--cluster-id", "demo"}, realEngine(t)...)
 	got := runCommand(t, append(flags, "-f", filepath.Join(manifests, "machineset.input.yaml"), "-f", filepath.Join(manifests, "many.input.yaml"))...)
 	if got.code != 0 || !strings.Contains(got.out, "Preview: 3 MachineSets, 22 Machines: 22 resources to add") || strings.Contains(got.out, "cluster-id") {

@@ -44,14 +44,16 @@ func (f *keyFlags) Register(command *cobra.Command) {
 	f.ClusterFlags.Register(command, "Namespace of the manager, where the keys are. Default: the context's.")
 }
 
-// registerMachines adds the namespace of the checkpoints, and the keys that they are encrypted with as states.
+// registerMachines adds the namespace of the checkpoints, and the keys that they are encrypted with
+// as states.
 func (f *keyFlags) registerMachines(command *cobra.Command) {
 	f.RegisterStateKey(command)
-	command.Flags().StringVar(&f.machines, "machines-namespace", "", "Namespace with the states of Machines, where it is one. Default: all are read.")
+	command.Flags().StringVar(&f.machines, "machines-namespace",
+		"", "Namespace with the states of Machines, where it is one. Default: all are read.")
 	_ = command.RegisterFlagCompletionFunc("machines-namespace", f.Complete(cli.NamesOf("Namespace")))
 }
 
-// with calls use with the keys and, where they are wanted, what uses them, for as long as it may take.
+// with calls use with the keys and, if requested, their uses, within the timeout.
 func (f *keyFlags) with(command *cobra.Command, use func(context.Context, *pulumikeys.Keys, *state.Store) error) error {
 	if err := f.ValidateOutput(); err != nil {
 		return err
@@ -115,7 +117,7 @@ func (f *keyFlags) namespaceOrContext() string {
 	return namespace
 }
 
-// listOf joins keys and their uses. Uses of a key that is missing come last.
+// listOf joins keys and their uses. Missing keys come last.
 func listOf(entries []pulumikeys.Entry, uses map[string]pulumikeys.Use) *keyList {
 	list := &keyList{Items: []encryptionKey{}, Now: time.Now()}
 	left := maps.Clone(uses)
@@ -123,7 +125,8 @@ func listOf(entries []pulumikeys.Entry, uses map[string]pulumikeys.Use) *keyList
 		use := left[entry.Salt]
 		delete(left, entry.Salt)
 		list.Items = append(list.Items, encryptionKey{
-			ID: entry.ID, Current: entry.Current, Checkpoints: use.Checkpoints, Versions: use.Versions, Made: timeOf(entry.Created), Replaced: timeOf(entry.Replaced),
+			ID: entry.ID, Current: entry.Current, Checkpoints: use.Checkpoints, Versions: use.Versions,
+			Made: timeOf(entry.Created), Replaced: timeOf(entry.Replaced),
 		})
 	}
 	for _, salt := range slices.Sorted(maps.Keys(left)) {
@@ -195,7 +198,8 @@ was replaced less than a day ago, since a run that began before may still write 
 	}
 	f.Register(command)
 	f.registerMachines(command)
-	command.Flags().BoolVar(&forget, "forget-versions", false, "Also remove keys that only earlier versions are encrypted with; these cannot be read any more.")
+	command.Flags().BoolVar(&forget, "forget-versions", false,
+		"Also remove keys that only earlier versions are encrypted with; these cannot be read any more.")
 	return command
 }
 
@@ -233,7 +237,8 @@ func prune(ctx context.Context, out io.Writer, p pruning) error {
 			continue
 		}
 		stays = true
-		why := fmt.Sprintf("it was replaced at %s, and a run that began before may write with it for %s", entry.Replaced.Format(time.RFC3339), p.keys.Grace())
+		why := fmt.Sprintf("it was replaced at %s, and a run that began before may write with it for %s",
+			entry.Replaced.Format(time.RFC3339), p.keys.Grace())
 		if use := p.uses[entry.Salt]; slices.Contains(inUse, entry.Salt) {
 			why = fmt.Sprintf("%d checkpoints and %d earlier versions are encrypted with it", use.Checkpoints, use.Versions)
 		}

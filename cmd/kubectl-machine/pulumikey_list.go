@@ -10,12 +10,12 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 )
 
-// encryptionKey is a key that checkpoints of Pulumi's are encrypted with, without the key.
+// encryptionKey is the metadata of a key that encrypts Pulumi's checkpoints.
 type encryptionKey struct {
 	ID string `json:"id"`
-	// Current says that runs encrypt with it.
+	// Current means that runs encrypt with it.
 	Current bool `json:"current"`
-	// Missing says that the Secret has it not, so that nobody opens what is encrypted with it.
+	// Missing means that the Secret lacks the key, so nothing encrypted with it can be decrypted.
 	Missing bool `json:"missing,omitempty"`
 	// Checkpoints are encrypted with it, and so many earlier Versions.
 	Checkpoints int `json:"checkpoints"`
@@ -61,7 +61,8 @@ func (l *keyList) Rows(bool) [][]string {
 		case key.Missing:
 			status = "Missing"
 		}
-		rows = append(rows, []string{key.ID, status, strconv.Itoa(key.Checkpoints), strconv.Itoa(key.Versions), when(key.Made), when(key.Replaced)})
+		rows = append(rows, []string{key.ID, status, strconv.Itoa(key.Checkpoints), strconv.Itoa(key.Versions),
+			when(key.Made), when(key.Replaced)})
 	}
 	return rows
 }

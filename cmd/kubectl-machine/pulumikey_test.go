@@ -15,6 +15,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 // forget removes all states by force.
@@ -81,6 +82,7 @@ func (w *world) long(t *testing.T) {
 
 // TestAKeyIsReplaced goes through the commands of docs/pulumi.md.
 func TestAKeyIsReplaced(t *testing.T) {
+	long.Test(t)
 	w := newWorld(t)
 	expect := func(line string, code int, texts ...string) {
 		t.Helper()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 // forgets does what the manager does about a Machine that is released, once it has the annotation.
@@ -45,6 +46,7 @@ func (w *backupWorld) forgets(t *testing.T, name string) <-chan error {
 }
 
 func TestRelease(t *testing.T) {
+	long.Test(t)
 	w := newBackupWorld(t)
 	folder := filepath.Join(t.TempDir(), "released")
 	before := w.stored(t, "kept")

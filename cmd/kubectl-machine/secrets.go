@@ -53,12 +53,14 @@ machine-iac.io/usable-by-machines, or by their names. What a providerSpec leaves
 	i.RegisterSelection(command)
 	i.RegisterOutput(command)
 	command.Flags().BoolVar(&unusable, "unusable", false, "Only Secrets that may not be used, or are not there.")
-	command.Flags().StringArrayVar(&usable, "usable-secret", nil, "Name of a Secret that the manager has in a flag of this name; may be repeated.")
+	command.Flags().StringArrayVar(&usable, "usable-secret", nil,
+		"Name of a Secret that the manager has in a flag of this name; may be repeated.")
 	return command
 }
 
 // readSecrets returns what is named, with what the API server knows of each.
-func readSecrets(ctx context.Context, live client.Client, facts *inspect.Facts, policy *references.Policy, unusableOnly bool) (*secretList, error) {
+func readSecrets(ctx context.Context, live client.Client, facts *inspect.Facts, policy *references.Policy,
+	unusableOnly bool) (*secretList, error) {
 	list := &secretList{Items: []namedSecret{}, namespace: facts.Namespace}
 	for _, named := range namedBy(facts) {
 		secret := &metav1.PartialObjectMetadata{}

@@ -63,7 +63,8 @@ func namedBy(facts *inspect.Facts) []namedSecret {
 	}
 	for i := range facts.Sets {
 		set := &facts.Sets[i]
-		add(set.Namespace, set.Spec.Template.Spec.ProviderSpec.Value, func(n *namedSecret) { n.MachineSets = append(n.MachineSets, set.Name) })
+		add(set.Namespace, set.Spec.Template.Spec.ProviderSpec.Value,
+			func(n *namedSecret) { n.MachineSets = append(n.MachineSets, set.Name) })
 	}
 	for i := range facts.Machines {
 		machine := &facts.Machines[i]
@@ -79,8 +80,9 @@ func namedBy(facts *inspect.Facts) []namedSecret {
 	return all
 }
 
-// eachReference calls found for each field of a providerSpec that names a Secret: one whose name ends in Secret, with a name or an object that has one. So
-// it is in every kind of the Machine API, whatever modules the operator has.
+// eachReference calls found for each field of a providerSpec that names a Secret: its name ends in
+// Secret, and it has a name, or an object with one. That holds for every kind of the Machine API,
+// whatever modules the operator has.
 func eachReference(fields map[string]any, found func(secret string, use references.Use)) {
 	for field, value := range fields {
 		inner, isObject := value.(map[string]any)
@@ -109,7 +111,8 @@ func eachReference(fields map[string]any, found func(secret string, use referenc
 func (l *secretList) Objects() []metav1.PartialObjectMetadata {
 	var objects []metav1.PartialObjectMetadata
 	for i := range l.Items {
-		objects = append(objects, print.Reference(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, l.Items[i].Namespace, l.Items[i].Secret))
+		objects = append(objects, print.Reference(schema.GroupVersionKind{Version: "v1", Kind: "Secret"},
+			l.Items[i].Namespace, l.Items[i].Secret))
 	}
 	return objects
 }

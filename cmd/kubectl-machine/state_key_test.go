@@ -7,16 +7,17 @@ import (
 	"testing"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state"
-	"github.com/machine-iac/machine-iac-operator/internal/state/encryption"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 func TestEncryptedStatesAreReadAndImportedWithTheirKey(t *testing.T) {
+	long.Test(t)
 	w := newBackupWorld(t)
 	file := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(file, []byte(strings.Repeat("k", 40)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	keys, err := encryption.Read(file)
+	keys, err := state.ReadKeys(file)
 	if err != nil {
 		t.Fatal(err)
 	}

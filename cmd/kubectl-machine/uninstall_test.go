@@ -18,6 +18,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/operator/operands"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 // installation is a cluster with the operator's objects and what it has applied, and a Machine with a state. No program runs.
@@ -103,6 +104,7 @@ func (i *installation) isComplete(after string) {
 }
 
 func TestUninstall(t *testing.T) {
+	long.Test(t)
 	i := newInstallation(t)
 	other := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "machine-api-operator"}, Spec: appsv1.DeploymentSpec{
 		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
@@ -117,7 +119,7 @@ func TestUninstall(t *testing.T) {
 	i.expect("uninstall -n nowhere", 1, "there is no Deployment machine-api-operator", "in the namespace nowhere")
 	i.expect("uninstall -n default", 1, "lacks the label app.kubernetes.io/name=machine-iac-operator: it is another operator")
 	i.expect("uninstall --dry-run=yes"+here, 1, `--dry-run is "yes"; set it to none, client or server`)
-	i.expect("uninstall"+here, 1, "Machines (1) and states (1) in the namespace openshift-machine-api would be managed by nobody; nothing was removed",
+	i.expect("uninstall"+here, 1, "Machines (1) and states (1) in the namespace openshift-machine-api would have no manager; nothing was removed",
 		"machine/kept Running", "state with 1 resources", "--even-with-machines")
 	i.isComplete("refusals")
 	i.expect("uninstall --dry-run"+here, 0, "deployment.apps/machine-api-operator deleted (dry run)", "note: without --even-with-machines")

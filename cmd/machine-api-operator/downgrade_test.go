@@ -12,6 +12,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/operator"
 	"github.com/machine-iac/machine-iac-operator/internal/operator/operands"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 const newerImage = "example.org/machine-iac-operator:v2"
@@ -36,6 +37,7 @@ func newerWasHere(i *installation) {
 }
 
 func TestADowngradeIsRefused(t *testing.T) {
+	long.Test(t)
 	i := installed(t, newerWasHere)
 	i.eventually("the refusal is reported", func() (bool, error) {
 		status, err := i.status(operator.MachineAPIOperator)

@@ -43,7 +43,8 @@ const (
 	soon = 30 * time.Second
 )
 
-// installation is an API server with the operator on it, which runs with the rights of its service account.
+// installation is an API server with the operator on it, which runs with the rights of its service
+// account.
 type installation struct {
 	*testing.T
 	plane *controlplane.ControlPlane
@@ -51,7 +52,8 @@ type installation struct {
 	metrics string
 }
 
-// installed applies install/kubernetes as an administrator does, and runs the operator until the test ends. Before, the cluster is prepared.
+// installed applies install/kubernetes as an administrator does, and runs the operator until the
+// test ends. Before, the cluster is prepared.
 func installed(t *testing.T, prepare ...func(*installation)) *installation {
 	t.Helper()
 	plane, err := controlplane.Start(controlplane.Default)
@@ -232,7 +234,8 @@ func (i *installation) comesBack(one *unstructured.Unstructured) {
 	})
 }
 
-// edit changes an object of the cluster as kubectl edit does, and waits until an edit has been taken back.
+// edit changes an object of the cluster as kubectl edit does, and waits until an edit has been
+// taken back.
 func edit[T client.Object](i *installation, object T, name string, change func(T), back func(T) bool) {
 	i.Helper()
 	key := client.ObjectKey{Namespace: namespace, Name: name}
@@ -367,7 +370,8 @@ func (i *installation) theRolloutIsReported() {
 	})
 }
 
-// terminationHandler reports whether the DaemonSet and the MachineHealthCheck for terminations are there.
+// terminationHandler reports whether the DaemonSet and the MachineHealthCheck for terminations are
+// there.
 func (i *installation) terminationHandler() (bool, error) {
 	key := client.ObjectKey{Namespace: namespace, Name: "machine-api-termination-handler"}
 	for _, object := range []client.Object{&appsv1.DaemonSet{}, &machinev1beta1.MachineHealthCheck{}} {

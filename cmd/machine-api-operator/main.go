@@ -1,4 +1,5 @@
-// Command machine-api-operator installs the Machine API's controllers, keeps them as they should be, and reports how the installation is.
+// Command machine-api-operator installs the Machine API's controllers, keeps them in their desired
+// state, and reports the status of the installation.
 package main
 
 import (
@@ -29,6 +30,9 @@ func start(ctx context.Context, arguments []string) error {
 	var o options
 	var logging zap.Options
 	flags := newFlags(&o, &logging)
+	if len(arguments) > 0 && arguments[0] == "start" {
+		arguments = arguments[1:] // machine-api-operator's only command
+	}
 	err := flags.Parse(arguments)
 	if errors.Is(err, flag.ErrHelp) {
 		return nil
@@ -41,7 +45,7 @@ func start(ctx context.Context, arguments []string) error {
 		return nil
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q; use flags, which --help lists", flags.Arg(0))
+		return fmt.Errorf("unexpected argument %q; see --help for the flags", flags.Arg(0))
 	}
 	if err := o.complete(); err != nil {
 		return err
@@ -50,15 +54,25 @@ func start(ctx context.Context, arguments []string) error {
 	return run(ctx, o)
 }
 
-// newLogger returns the logger that the flags ask for.
+// newLogger returns a logger with the flags' settings.
 func newLogger(logging *zap.Options) logr.Logger {
 	return logs.WithoutBodies(zap.New(zap.UseFlagOptions(logging)))
 }
 
-// newFlags returns all flags of the command. docs/operator.md lists them.
+// newFlags returns all flags of the command. docs/reference/flags.md lists them.
 func newFlags(o *options, logging *zap.Options) *flag.FlagSet {
 	flags := flag.NewFlagSet("machine-api-operator", flag.ContinueOnError)
 	o.bind(flags)
 	logging.BindFlags(flags)
+	for _, name := range []string{"logtostderr", "alsologtostderr"} {
+		flags.Bool(name, true, "Accepted for Deployments of machine-api-operator and ignored: logs go to stderr.")
+	}
+	flags.Func("v", "Number from 0 up: the same as --zap-log-level, for Deployments of machine-api-operator.",
+		func(level string) error {
+			if level == "0" {
+				level = "info"
+			}
+			return flags.Set("zap-log-level", level)
+		})
 	return flags
 }

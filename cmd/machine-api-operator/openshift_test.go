@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -21,12 +22,14 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/operator"
 	"github.com/machine-iac/machine-iac-operator/internal/operator/operands"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
-// onOpenShift gives the cluster what OpenShift has, with a control plane of one node, and a MachineSet that lacks a Machine.
+// onOpenShift gives the cluster what OpenShift has, with a control plane of one node, and a
+// MachineSet that lacks a Machine.
 func onOpenShift(i *installation) {
 	i.Helper()
-	if err := i.plane.InstallClusterConfig(); err != nil {
+	if err := errors.Join(i.plane.InstallClusterConfig(), i.plane.InstallServiceCA()); err != nil {
 		i.Fatal(err)
 	}
 	named := metav1.ObjectMeta{Name: "cluster"}
@@ -57,6 +60,7 @@ func onOpenShift(i *installation) {
 }
 
 func TestOnOpenShiftTheClusterOperatorIsWritten(t *testing.T) {
+	long.Test(t)
 	i := installed(t, onOpenShift)
 	i.eventually("the Deployment follows the cluster's configuration", func() (bool, error) { return i.followsOpenShift() })
 	i.eventually("the termination handler is there", i.terminationHandler)
@@ -101,18 +105,54 @@ func (i *installation) followsOpenShift() (bool, error) {
 	}
 	main := deployment.Spec.Template.Spec.Containers[0]
 	flags := strings.Join(main.Args, " ")
-	for _, want := range []string{"--controllers=*,-machinehealthcheck", "--webhook-cert-dir=", "--tls-min-version=VersionTLS12", "--tls-cipher-suites=TLS_ECDHE"} {
+	for _, want := range []string{"--adoption=OnRequest", "--controllers=*,-machinehealthcheck", "--webhook-cert-dir=", "--tls-min-version=VersionTLS12", "--tls-cipher-suites=TLS_ECDHE"} {
 		if !strings.Contains(flags, want) {
 			return false, nil
 		}
+	}
+	if pod := deployment.Spec.Template; pod.Spec.NodeSelector["node-role.kubernetes.io/master"] != "" || len(pod.Spec.NodeSelector) != 1 ||
+		len(pod.Spec.Tolerations) != 5 || pod.Annotations["openshift.io/required-scc"] != "nonroot-v2" {
+		return false, nil
 	}
 	proxied := slices.Contains(main.Env, corev1.EnvVar{Name: "HTTPS_PROXY", Value: "http://proxy.example.org:3128"})
 	return proxied && main.Image == "example.org/release@sha256:2" && *deployment.Spec.Replicas == 1, nil
 }
 
-// TestOnOpenShiftTheConsoleAndTheTLSProfile has an API server of its own, whose APIServer has the fields of feature gates and which has the API of the
-// Prometheus Operator and the namespace of the console's dashboards.
+// The oldest manuals have people create an Infrastructure on a plain cluster. No service CA makes a
+// certificate there, and masters may have no label.
+func TestAnInfrastructureAloneIsNotOpenShift(t *testing.T) {
+	long.Test(t)
+	i := installed(t, func(i *installation) {
+		if err := i.plane.InstallClusterConfig(); err != nil {
+			t.Fatal(err)
+		}
+		plain := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Status: configv1.InfrastructureStatus{
+			Platform:             configv1.NonePlatformType, //nolint:staticcheck // what plain clusters have
+			ControlPlaneTopology: configv1.HighlyAvailableTopologyMode, InfrastructureTopology: configv1.HighlyAvailableTopologyMode,
+		}}
+		if err := i.plane.Create(t.Context(), plain); err != nil {
+			t.Fatal(err)
+		}
+	})
+	deployment := &appsv1.Deployment{}
+	i.eventually("the Deployment is there", func() (bool, error) {
+		err := i.plane.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: operands.Deployment}, deployment)
+		return err == nil, err
+	})
+	pod := deployment.Spec.Template
+	if flags := strings.Join(pod.Spec.Containers[0].Args, " "); strings.Contains(flags, "--webhook-cert-dir") || strings.Contains(flags, "--adoption") {
+		t.Errorf("the flags are OpenShift's: %s", flags)
+	}
+	if slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == "webhook-cert" }) || len(pod.Spec.NodeSelector) > 0 {
+		t.Errorf("the Pods wait for %v and Nodes with %v", pod.Spec.Volumes, pod.Spec.NodeSelector)
+	}
+}
+
+// TestOnOpenShiftTheConsoleAndTheTLSProfile has an API server of its own, whose APIServer has the
+// fields of feature gates and which has the API of the Prometheus Operator and the namespace of the
+// console's dashboards.
 func TestOnOpenShiftTheConsoleAndTheTLSProfile(t *testing.T) {
+	long.Test(t)
 	console := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operands.ConsoleNamespace}}
 	server := &configv1.APIServer{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
 	var address string
@@ -159,7 +199,8 @@ func TestOnOpenShiftTheConsoleAndTheTLSProfile(t *testing.T) {
 	})
 }
 
-// theDashboardIsKept expects the dashboard where OpenShift's console looks for it, whatever happens to it.
+// theDashboardIsKept expects the dashboard where OpenShift's console looks for it, whatever happens
+// to it.
 func (i *installation) theDashboardIsKept() {
 	board := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: operands.ConsoleNamespace, Name: operands.Dashboard}
@@ -192,7 +233,8 @@ func (i *installation) theDashboardIsKept() {
 	})
 }
 
-// freeAddress returns an address that is free, and stays so while its server starts anew: the kernel gives nobody else a port below 32768.
+// freeAddress returns an address that is free, and stays so while its server starts anew: the
+// kernel gives nobody else a port below 32768.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for range 100 {
@@ -205,7 +247,8 @@ func freeAddress(t *testing.T) string {
 	return ""
 }
 
-// accepts reports whether a server takes a connection of at most this version of TLS. An error says that there is no server.
+// accepts reports whether a server takes a connection of at most this version of TLS. An error says
+// that there is no server.
 func accepts(address string, version uint16) (bool, error) {
 	connection, err := net.DialTimeout("tcp", address, time.Second)
 	if err != nil {

@@ -33,15 +33,17 @@ import (
 
 const (
 	serviceAccountNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-	// leaseName is the name of the leader's Lease, which machine-api-operator uses too: the two never run side by side.
+	// leaseName is the name of the leader's Lease. machine-api-operator uses it, too, so that the
+	// two never run side by side.
 	leaseName = "machine-api-operator"
 
-	// The lease is long, as machine-api-operator's, so that an API server that restarts changes no leader.
+	// The lease is as long as machine-api-operator's, so that a restarting API server does not
+	// change the leader.
 	leaseDuration = 137 * time.Second
 	renewDeadline = 107 * time.Second
 	retryPeriod   = 26 * time.Second
 
-	// On a control plane of one node the API server is away for as long as that takes to restart.
+	// On a single-node control plane the API server is unavailable while it restarts.
 	singleNodeLease = 270 * time.Second
 	singleNodeRenew = 240 * time.Second
 	singleNodeRetry = 60 * time.Second
@@ -54,6 +56,7 @@ type options struct {
 	kubeconfig     string
 	namespace      string
 	image          string
+	imagesFile     string
 	podName        string
 	release        string
 	leaderElect    bool
@@ -63,52 +66,71 @@ type options struct {
 }
 
 func (o *options) bind(flags *flag.FlagSet) {
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "Path of the kubeconfig file. Default: the KUBECONFIG variable, or the Pod's service account.")
-	flags.StringVar(&o.namespace, "namespace", os.Getenv("POD_NAMESPACE"), "Namespace of the controllers and their Machines. Default: the Pod's own.")
-	flags.StringVar(&o.image, "image", "", "Image of the controllers. Default: machineAPIOperator of the ConfigMap "+operator.ImagesName+"; without that, the image of the Pod that the variable POD_NAME names.")
-	flags.StringVar(&o.release, "release-version", os.Getenv("RELEASE_VERSION"), "Version that is reported once it is rolled out. Default: the RELEASE_VERSION variable, or this program's own.")
-	flags.BoolVar(&o.leaderElect, "leader-elect", true, "Elect a leader, and do nothing until this process leads.")
-	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "Address of the metrics endpoint, served over TLS to callers that may get /metrics. 0 turns it off.")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "",
+		"Path of the kubeconfig file. Default: the KUBECONFIG variable, or the Pod's service account.")
+	flags.StringVar(&o.namespace, "namespace", os.Getenv("POD_NAMESPACE"),
+		"Namespace of the controllers and their Machines. Default: the Pod's own.")
+	flags.StringVar(&o.image, "image", "",
+		"Image of the controllers. Default: machineAPIOperator in the ConfigMap "+operator.ImagesName+"; without it, the "+
+			"image of the Pod named by the POD_NAME variable.")
+	flags.StringVar(&o.imagesFile, "images-json", "",
+		"File with a release's images as JSON, as machine-api-operator takes it: its machineAPIOperator is the default of "+
+			"--image. The ConfigMap "+operator.ImagesName+" counts before it.")
+	flags.StringVar(&o.release, "release-version", os.Getenv("RELEASE_VERSION"),
+		"Version to report once it is rolled out. Default: the RELEASE_VERSION variable, or this program's version.")
+	flags.BoolVar(&o.leaderElect, "leader-elect", true, "Enable leader election: do nothing until this process leads.")
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443",
+		"Address of the metrics endpoint, served over TLS to callers that may get /metrics. 0 disables it.")
 	flags.StringVar(&o.healthAddress, "health-addr", ":9440", "Address of /healthz and /readyz.")
 	flags.BoolVar(&o.showVersion, "version", false, "Print the version and exit.")
 }
 
-// complete sets defaults that depend on the environment.
+// complete sets defaults from the environment.
 func (o *options) complete() error {
 	if o.release == "" {
 		o.release = version
 	}
 	o.podName = os.Getenv("POD_NAME")
+	if o.imagesFile != "" && o.image == "" {
+		content, err := os.ReadFile(o.imagesFile)
+		if err != nil {
+			return fmt.Errorf("reading --images-json: %w", err)
+		}
+		if o.image, err = operator.ImageOf(content); err != nil {
+			return fmt.Errorf("invalid --images-json %s: %w", o.imagesFile, err)
+		}
+	}
 	if o.namespace != "" {
 		return nil
 	}
 	own, err := os.ReadFile(serviceAccountNamespace)
 	if err != nil {
-		return errors.New("no namespace to install to: set --namespace, or POD_NAMESPACE, or run in a Pod")
+		return errors.New("no namespace to install to: set --namespace or POD_NAMESPACE, or run in a Pod")
 	}
 	o.namespace = strings.TrimSpace(string(own))
 	return nil
 }
 
-// run serves until ctx ends. It starts anew to take what only a start can take.
+// run serves until ctx ends. It restarts itself for settings that only apply at start.
 func run(ctx context.Context, o options) error {
 	for {
 		again, err := serve(ctx, o)
 		if err != nil || !again {
 			return err
 		}
-		ctrl.Log.Info("Starting anew, since the TLS profile of the cluster has changed")
+		ctrl.Log.Info("Restarting because the cluster's TLS profile has changed")
 	}
 }
 
-// serve serves until ctx ends, or until it has to start again.
+// serve serves until ctx ends, or until it has to restart.
 func serve(ctx context.Context, o options) (again bool, err error) {
 	connection, err := o.connection()
 	if err != nil {
 		return false, err
 	}
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, machinev1beta1.Install, configv1.Install} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, machinev1beta1.Install,
+		configv1.Install} {
 		if err := add(scheme); err != nil {
 			return false, fmt.Errorf("building the scheme: %w", err)
 		}
@@ -146,7 +168,7 @@ func serve(ctx context.Context, o options) (again bool, err error) {
 	return restart.Load(), nil
 }
 
-// connection returns how to reach the API server.
+// connection returns the configuration of the client for the API server.
 func (o *options) connection() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.kubeconfig
@@ -158,7 +180,7 @@ func (o *options) connection() (*rest.Config, error) {
 	return connection, nil
 }
 
-// manager returns the manager that the operator runs in.
+// manager returns the operator's manager.
 func (o *options) manager(connection *rest.Config, live client.Client, start operator.Start) (manager.Manager, error) {
 	restrict, err := start.Serving()
 	if err != nil {
@@ -170,18 +192,21 @@ func (o *options) manager(connection *rest.Config, live client.Client, start ope
 		Cache:  operator.CacheOptions(o.namespace, live),
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 		Metrics: metricsserver.Options{
-			BindAddress: o.metricsAddress, SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization, TLSOpts: []func(*tls.Config){restrict},
+			BindAddress: o.metricsAddress, SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization,
+			TLSOpts: []func(*tls.Config){restrict},
 		},
 		HealthProbeBindAddress: o.healthAddress,
-		Controller:             config.Controller{SkipNameValidation: ptr.To(true)}, // there is one; tests run several operators in a process
-		LeaderElection:         o.leaderElect, LeaderElectionID: leaseName, LeaderElectionNamespace: o.namespace,
+		// Tests run several operators in a process.
+		Controller:     config.Controller{SkipNameValidation: ptr.To(true)},
+		LeaderElection: o.leaderElect, LeaderElectionID: leaseName, LeaderElectionNamespace: o.namespace,
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &lease, RenewDeadline: &renew, RetryPeriod: &retry,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("creating the manager: %w", err)
 	}
-	for name, add := range map[string]func(string, healthz.Checker) error{"health": mgr.AddHealthzCheck, "readiness": mgr.AddReadyzCheck} {
+	for name, add := range map[string]func(string, healthz.Checker) error{"health": mgr.AddHealthzCheck,
+		"readiness": mgr.AddReadyzCheck} {
 		if err := add("ping", healthz.Ping); err != nil {
 			return nil, fmt.Errorf("adding the %s check: %w", name, err)
 		}
@@ -189,7 +214,7 @@ func (o *options) manager(connection *rest.Config, live client.Client, start ope
 	return mgr, nil
 }
 
-// leaseTimes returns how long the lease is, by when its holder has renewed it, and how often that is tried.
+// leaseTimes returns the lease duration, the renew deadline and the retry period.
 func leaseTimes(start operator.Start) (lease, renew, retry time.Duration) {
 	if start.SingleNode {
 		return singleNodeLease, singleNodeRenew, singleNodeRetry

@@ -15,11 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/operator/operands"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
-// TestSpecsOfOpenShift has a test by the name of each spec in which openshift/cluster-api-actuator-pkg tests machine-api-operator on a cluster: the same
-// acts, and the same expectations.
+// TestSpecsOfOpenShift has a test by the name of each spec in which
+// openshift/cluster-api-actuator-pkg tests machine-api-operator on a cluster: the same acts, and
+// the same expectations.
 func TestSpecsOfOpenShift(t *testing.T) {
+	long.Test(t)
 	i := installed(t, func(i *installation) {
 		if err := i.plane.InstallClusterConfig(); err != nil {
 			i.Fatal(err)
@@ -60,7 +63,8 @@ func TestSpecsOfOpenShift(t *testing.T) {
 	}
 }
 
-// controlsDeployments plays the controller of Deployments until the test ends: every Deployment is rolled out as soon as it changes.
+// controlsDeployments plays the controller of Deployments until the test ends: every Deployment is
+// rolled out as soon as it changes.
 func (i *installation) controlsDeployments() {
 	ctx, stop := context.WithCancel(i.Context())
 	done := make(chan struct{})
@@ -196,7 +200,8 @@ func about(kind string, operations ...admissionregistrationv1.OperationType) []a
 	}}}
 }
 
-// isSynced waits until the configuration has all that is wanted, besides what has defaults and is injected.
+// isSynced waits until the configuration has all that is wanted, besides what has defaults and is
+// injected.
 func (i *installation) isSynced(want client.Object) {
 	i.Helper()
 	i.eventually("the webhook configuration is in sync", func() (bool, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -15,12 +16,18 @@ func TestWhatNoControllerReadsIsNotKept(t *testing.T) {
 	node.Status.Images = []corev1.ContainerImage{{Names: []string{"registry.example/app:v1"}}}
 	node.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}
 	node.Status.Allocatable, node.Status.NodeInfo.KubeletVersion = node.Status.Capacity, "v1.36.3"
+	ahead := metav1.NewTime(time.Now().Add(time.Hour))
 	want := corev1.NodeStatus{
 		VolumesAttached: []corev1.AttachedVolume{{Name: "v"}},
 		Addresses:       []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.1"}},
-		Conditions:      []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+		Conditions: []corev1.NodeCondition{
+			{Type: corev1.NodeReady, Status: corev1.ConditionTrue},
+			{Type: "Skewed", Status: corev1.ConditionTrue, LastTransitionTime: ahead, LastHeartbeatTime: ahead},
+		},
 	}
-	node.Status.VolumesAttached, node.Status.Addresses, node.Status.Conditions = want.VolumesAttached, want.Addresses, want.Conditions
+	beating := want.DeepCopy().Conditions
+	beating[0].LastHeartbeatTime = metav1.Now()
+	node.Status.VolumesAttached, node.Status.Addresses, node.Status.Conditions = want.VolumesAttached, want.Addresses, beating
 	kept, err := withoutBulk(node)
 	if err != nil {
 		t.Fatal(err)

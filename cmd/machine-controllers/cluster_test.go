@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
 func TestFlagsWinOverTheCluster(t *testing.T) {
@@ -49,13 +50,16 @@ func TestFlagsWinOverTheCluster(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := tc.options
-			o.workDir = t.TempDir()
-			reader, err := o.readCluster(t.Context(), fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.objects...).Build())
+			o.workDir = shortdir.New(t)
+			own, reader, err := o.readCluster(t.Context(), fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.objects...).Build())
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.wantValues, o.clusterValues()); diff != "" {
 				t.Errorf("cluster values (-want +got):\n%s", diff)
+			}
+			if known, err := reader.Cluster(t.Context()); err != nil || known.Installation != string(own.UID()) {
+				t.Errorf("modules are told of the installation %+v, %v", known, err)
 			}
 			environment, _, err := reader.Environment(t.Context(), nil)
 			if err != nil {

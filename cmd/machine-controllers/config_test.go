@@ -13,7 +13,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// TestTheAPIServerDoesNotCompressForTheManager: to compress and decompress lists of thousands takes longer than to send them as they are.
+// TestTheAPIServerDoesNotCompressForTheManager: to compress and decompress lists of thousands takes
+// longer than to send them as they are.
 func TestTheAPIServerDoesNotCompressForTheManager(t *testing.T) {
 	accepted := make(chan string, 1)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -21,10 +22,16 @@ import (
 	"github.com/machine-iac/machine-iac-operator/controllers/machineset"
 	"github.com/machine-iac/machine-iac-operator/controllers/nodelink"
 	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
+	"github.com/machine-iac/machine-iac-operator/controllers/secretprotection"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
 )
 
-// dependencies are what controllers need besides the manager.
+// roleBinding is the RoleBinding in the managed namespace that grants the manager its permissions.
+const roleBinding = "machine-api-controllers"
+
+// dependencies are the inputs of controllers besides the manager.
 type dependencies struct {
 	actuator *iac.Actuator
 	pool     *runs.Pool
@@ -41,6 +48,7 @@ var adders = map[string]func(context.Context, manager.Manager, dependencies) err
 	machinehealthcheck.Name: addMachineHealthCheck,
 	machineset.Name:         addMachineSet,
 	nodelink.Name:           addNodeLink,
+	secretprotection.Name:   addSecretProtection,
 }
 
 // addControllers adds the controllers that the flags select.
@@ -58,14 +66,16 @@ func addCapacity(_ context.Context, mgr manager.Manager, p dependencies) error {
 }
 
 func addDrain(_ context.Context, mgr manager.Manager, p dependencies) error {
-	// Nodes with many Pods cause many requests, so drains have a client with rate limits of their own.
+	// Nodes with many Pods cause many requests, so drains have a client with rate limits of their
+	// own.
 	clientset, err := kubernetes.NewForConfig(mgr.GetConfig())
 	if err != nil {
 		return fmt.Errorf("creating a client for drains: %w", err)
 	}
 	series := drain.NewMetrics()
 	metrics.Registry.MustRegister(series.Collectors()...)
-	return drain.SetupWithManager(mgr, drain.Options{Clientset: clientset, Metrics: series, MaxConcurrentDrains: p.options.maxDrains})
+	return drain.SetupWithManager(mgr, drain.Options{Clientset: clientset, Metrics: series,
+		MaxConcurrentDrains: p.options.maxDrains})
 }
 
 func addMachine(ctx context.Context, mgr manager.Manager, p dependencies) error {
@@ -87,7 +97,8 @@ func addMachineClass(_ context.Context, mgr manager.Manager, p dependencies) err
 func addMachineHealthCheck(ctx context.Context, mgr manager.Manager, p dependencies) error {
 	series := machinehealthcheck.NewMetrics()
 	metrics.Registry.MustRegister(series.Collectors()...)
-	return machinehealthcheck.SetupWithManager(ctx, mgr, machinehealthcheck.Options{Common: pipeline.Common{Nodes: p.nodes}, Metrics: series})
+	return machinehealthcheck.SetupWithManager(ctx, mgr,
+		machinehealthcheck.Options{Common: pipeline.Common{Nodes: p.nodes}, Metrics: series})
 }
 
 func addMachineSet(ctx context.Context, mgr manager.Manager, p dependencies) error {
@@ -101,12 +112,22 @@ func addNodeLink(ctx context.Context, mgr manager.Manager, p dependencies) error
 	return nodelink.SetupWithManager(ctx, mgr, nodelink.Options{Common: pipeline.Common{Nodes: p.nodes}})
 }
 
-// registerWhenLeading registers metrics of objects once this process leads: with two replicas each object would be counted twice.
+func addSecretProtection(ctx context.Context, mgr manager.Manager, p dependencies) error {
+	options := secretprotection.Options{Shared: []string{pulumikeys.SecretName}, StateLabel: state.LabelRole}
+	if p.options.leaseNamespace != p.options.namespace { // otherwise this process is deleted with the namespace
+		options.Binding = types.NamespacedName{Namespace: p.options.namespace, Name: roleBinding}
+	}
+	return secretprotection.SetupWithManager(ctx, mgr, options)
+}
+
+// registerWhenLeading registers metrics of objects once this process leads. Otherwise two replicas
+// would count each object twice.
 func registerWhenLeading(mgr manager.Manager, objects prometheus.Collector) error {
 	return mgr.Add(manager.RunnableFunc(func(context.Context) error { return metrics.Registry.Register(objects) }))
 }
 
-// selection is a flag that selects controllers: "*" for all that work in every cluster, a name for one, "-" before a name for all but that one.
+// selection is a flag that selects controllers: "*" for all that work in every cluster, a name for
+// one, "-" before a name to exclude it.
 type selection []string
 
 // String implements flag.Value.
@@ -118,7 +139,8 @@ func (s *selection) Set(text string) error {
 	for _, part := range *s {
 		name := strings.TrimPrefix(part, "-")
 		if _, known := adders[name]; !known && part != "*" {
-			return fmt.Errorf("%q is not a controller; use *, %s, or one of these after a '-'", part, strings.Join(names(), ", "))
+			return fmt.Errorf("%q is not a controller; use *, %s, or one of these after a '-'", part,
+				strings.Join(names(), ", "))
 		}
 	}
 	return nil
@@ -127,7 +149,7 @@ func (s *selection) Set(text string) error {
 // chosen returns the names of the controllers to run, sorted.
 func (s *selection) chosen() []string {
 	return slices.DeleteFunc(names(), func(name string) bool {
-		byStar := slices.Contains(*s, "*") && name != machineclass.Name // whose CRD few clusters have
+		byStar := slices.Contains(*s, "*") && name != machineclass.Name // few clusters have its CRD
 		return slices.Contains(*s, "-"+name) || !byStar && !slices.Contains(*s, name)
 	})
 }

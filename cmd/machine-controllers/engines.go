@@ -28,42 +28,50 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
 )
 
-// newRunners returns a runner for each engine that is found, and has the manager check whether they can run. OpenTofu or Terraform is required, Pulumi is optional.
-func newRunners(ctx context.Context, o options, live client.Client, mgr manager.Manager, leader *leading) (map[v1alpha1.Engine]runner.Runner, error) {
+// engines has the runner of every engine.
+var engines = []struct {
+	name v1alpha1.Engine
+	// create returns the runner and the program that it starts here. The runner is nil for an optional engine that is
+	// not found. The program is empty if the engine runs elsewhere.
+	create func(context.Context, runnerParts) (runner.Runner, string, error)
+}{
+	{v1alpha1.EngineTerraform, newTofuRunner},
+	{v1alpha1.EnginePulumi, newPulumiRunner},
+}
+
+// runnerParts is what runners are made of.
+type runnerParts struct {
+	options
+	live     client.Client
+	leader   *leading
+	confined *sandbox.Sandbox
+}
+
+// newRunners returns a runner for each engine found, and adds their checks to the manager. OpenTofu
+// or Terraform is required, Pulumi is optional.
+func newRunners(ctx context.Context, o options, live client.Client, mgr manager.Manager,
+	leader *leading) (map[v1alpha1.Engine]runner.Runner, error) {
 	confined, err := newSandbox(o)
 	if err != nil {
 		return nil, err
 	}
 	check, runners := newEngineCheck(o.workDir, confined), map[v1alpha1.Engine]runner.Runner{}
-	if o.jobs.place == inJobs {
-		if runners[v1alpha1.EngineTerraform], err = newJobs(ctx, o, live, leader); err != nil {
-			return nil, err
-		}
-	} else {
-		withTofu, err := newTofu(ctx, o, confined)
+	parts := runnerParts{options: o, live: live, leader: leader, confined: confined}
+	for _, engine := range engines {
+		one, program, err := engine.create(ctx, parts)
 		if err != nil {
 			return nil, err
 		}
-		check.programs = append(check.programs, withTofu.Binary().Path)
-		backend := backend.New(backend.Options{Logger: ctrl.Log.WithName("state-backend")})
-		runners[v1alpha1.EngineTerraform] = terraform.New(withTofu, backend)
-	}
-	withPulumi, err := newPulumi(ctx, o, confined)
-	if err != nil {
-		return nil, err
-	}
-	if withPulumi != nil {
-		keys, err := pulumikeys.New(live, pulumikeys.Options{Namespace: o.leaseNamespace})
-		if err != nil {
-			return nil, err
+		if one == nil {
+			continue
 		}
-		runners[v1alpha1.EnginePulumi] = pulumirunner.New(withPulumi, keys)
-		check.programs = append(check.programs, withPulumi.Binary().Path)
-	}
-	for name, one := range runners {
+		runners[engine.name] = one
+		if program != "" {
+			check.programs = append(check.programs, program)
+		}
 		metrics.Registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "machine_iac_engine_starts_total", Help: "Processes of the engine's CLI that were started.",
-			ConstLabels: prometheus.Labels{"engine": reporting.EngineLabel(name)},
+			Name: "machine_iac_engine_starts_total", Help: "Engine CLI processes started.",
+			ConstLabels: prometheus.Labels{"engine": reporting.EngineLabel(engine.name)},
 		}, func() float64 { return float64(one.Starts()) }))
 	}
 	return runners, check.add(mgr)
@@ -76,6 +84,31 @@ func labels(runners map[v1alpha1.Engine]runner.Runner) []string {
 		found = append(found, reporting.EngineLabel(name))
 	}
 	return found
+}
+
+func newTofuRunner(ctx context.Context, parts runnerParts) (runner.Runner, string, error) {
+	if parts.jobs.place == inJobs {
+		one, err := newJobs(ctx, parts.options, parts.live, parts.leader)
+		return one, "", err
+	}
+	with, err := newTofu(ctx, parts.options, parts.confined)
+	if err != nil {
+		return nil, "", err
+	}
+	states := backend.New(backend.Options{Logger: ctrl.Log.WithName("state-backend")})
+	return terraform.New(with, states), with.Binary().Path, nil
+}
+
+func newPulumiRunner(ctx context.Context, parts runnerParts) (runner.Runner, string, error) {
+	with, err := newPulumi(ctx, parts.options, parts.confined)
+	if err != nil || with == nil {
+		return nil, "", err
+	}
+	keys, err := pulumikeys.New(parts.live, pulumikeys.Options{Namespace: parts.keysNamespace})
+	if err != nil {
+		return nil, "", err
+	}
+	return pulumirunner.New(with, keys), with.Binary().Path, nil
 }
 
 func newTofu(ctx context.Context, o options, confined *sandbox.Sandbox) (*tofu.Engine, error) {
@@ -100,13 +133,13 @@ func newTofu(ctx context.Context, o options, confined *sandbox.Sandbox) (*tofu.E
 	})
 }
 
-// newPulumi returns nil when --pulumi is not set and Pulumi is not on PATH.
+// newPulumi returns nil if --pulumi is not set and Pulumi is not on PATH.
 func newPulumi(ctx context.Context, o options, confined *sandbox.Sandbox) (*pulumi.Engine, error) {
 	path := o.pulumi
 	if path == "" {
 		found, err := exec.LookPath("pulumi")
 		if errors.Is(err, exec.ErrNotFound) {
-			ctrl.Log.Info("Pulumi is not on PATH and --pulumi is not set; Machines of stacks wait")
+			ctrl.Log.Info("Machines of stacks wait: pulumi is not on PATH and --pulumi is not set")
 			return nil, nil
 		}
 		if err != nil {

@@ -7,18 +7,28 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/module/source"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
-	"github.com/machine-iac/machine-iac-operator/internal/state/encryption"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// bindKeys adds the flags of keys.
+// bindKeys adds the flags for keys.
 func (o *options) bindKeys(flags *flag.FlagSet) {
-	flags.Var(&o.moduleSourceKeys, "module-source-key", "File with a public key (ECDSA or Ed25519, in PEM) of which one must have signed every module from a registry, as 'cosign sign --key' does; may be repeated. Default: their digests are enough.")
-	flags.StringVar(&o.moduleKeyFile, "module-key-file", "", "File with 32 random bytes or more, or folder of several, that sign the modules which are stored for Machines; the first by name signs, all verify. What is stored and not signed is not used. Keep it out of the namespace of the Machines. Default: whoever may write Secrets there can store another module.")
-	flags.StringVar(&o.stateKeyFile, "state-key-file", "", "File with a line of 32 random characters or more, or folder of several, that encrypt what is stored of the Machines' states; the first by name encrypts, all decrypt. Keep it out of the namespace of the Machines, and a copy elsewhere: without it no state can be read. Default: states are stored as the engine writes them.")
-	flags.BoolVar(&o.stateEncryption, "state-encryption", true, "Whether the first key of --state-key-file encrypts. With false, states that are encrypted are read and written as the engine writes them, to switch encryption off.")
+	flags.Var(&o.moduleSourceKeys, "module-source-key",
+		"File with a public key (ECDSA or Ed25519, in PEM). Every module from a registry must be signed by one of these "+
+			"keys, as with 'cosign sign --key'; may be repeated. Default: digests suffice.")
+	flags.StringVar(&o.moduleKeyFile, "module-key-file", "",
+		"File with at least 32 random bytes, or folder of such files, to sign the modules stored for Machines. The first "+
+			"by name signs, all verify. Unsigned modules are not used. Keep the keys out of the Machines' namespace. "+
+			"Default: none; anyone who may write Secrets there can replace a stored module.")
+	flags.StringVar(&o.stateKeyFile, "state-key-file", "",
+		"File with a line of at least 32 random characters, or folder of such files, to encrypt the Machines' states. The "+
+			"first by name encrypts, all decrypt. Keep the keys out of the Machines' namespace and keep a copy: without them "+
+			"no state can be read. Default: states are stored unencrypted.")
+	flags.BoolVar(&o.stateEncryption, "state-encryption", true,
+		"Encrypt with the first key of --state-key-file. Set it to false to disable encryption: encrypted states are read "+
+			"and rewritten unencrypted.")
 }
 
-// readSourceKeys reads the keys of which one must have signed what comes from a registry.
+// readSourceKeys reads the keys that must have signed modules from a registry.
 func (o *options) readSourceKeys() ([]crypto.PublicKey, error) {
 	var keys []crypto.PublicKey
 	for _, file := range o.moduleSourceKeys {
@@ -31,7 +41,7 @@ func (o *options) readSourceKeys() ([]crypto.PublicKey, error) {
 	return keys, nil
 }
 
-// readModuleKeys reads the keys that sign stored modules, if there are any.
+// readModuleKeys reads the keys that sign stored modules, if any.
 func (o *options) readModuleKeys() error {
 	if o.moduleKeyFile == "" {
 		return nil
@@ -44,12 +54,12 @@ func (o *options) readModuleKeys() error {
 	return nil
 }
 
-// readStateKeys reads the keys that encrypt states, if there are any.
+// readStateKeys reads the keys that encrypt states, if any.
 func (o *options) readStateKeys() error {
 	if o.stateKeyFile == "" {
 		return nil
 	}
-	keys, err := encryption.Read(o.stateKeyFile)
+	keys, err := state.ReadKeys(o.stateKeyFile)
 	if err != nil {
 		return fmt.Errorf("--state-key-file: %w", err)
 	}

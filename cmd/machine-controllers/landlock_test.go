@@ -28,11 +28,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
+	"github.com/machine-iac/machine-iac-operator/internal/installation"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
+	"github.com/machine-iac/machine-iac-operator/test/long"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
-// roleVariable makes a process of this test a manager: first one that takes Landlock from itself, and then the manager.
+// roleVariable makes a process of this test a manager: first one that takes Landlock from itself,
+// and then the manager.
 const roleVariable = "TEST_MANAGER"
 
 // beManager runs this process as what the variable says, and returns where it says nothing.
@@ -53,7 +57,8 @@ func beManager() {
 	os.Exit(0)
 }
 
-// withoutLandlock has this process become a manager whose kernel has no Landlock, by a seccomp profile that does not know its calls.
+// withoutLandlock has this process become a manager whose kernel has no Landlock, by a seccomp
+// profile that does not know its calls.
 func withoutLandlock() error {
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
@@ -93,7 +98,7 @@ func startWithoutLandlock(t *testing.T, flags ...string) *aManager {
 			t.Error(err)
 		}
 	})
-	m := &aManager{plane: plane, dir: t.TempDir(), health: freeAddress(t), ended: make(chan struct{})}
+	m := &aManager{plane: plane, dir: shortdir.New(t), health: freeAddress(t), ended: make(chan struct{})}
 	m.logFile = filepath.Join(m.dir, "log")
 	if m.namespace, err = plane.Namespace(t.Context()); err != nil {
 		t.Fatal(err)
@@ -153,6 +158,10 @@ func (m *aManager) kubeconfig(t *testing.T) string {
 // kubemark makes a Machine of a simulated Node, with credentials for it.
 func (m *aManager) kubemark(t *testing.T) *machinev1beta1.Machine {
 	t.Helper()
+	m.until(t, "the manager has an identity, older than the Machine", func() bool {
+		own := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: installation.SecretName}}
+		return m.plane.Client.Get(t.Context(), client.ObjectKeyFromObject(own), own) == nil && time.Since(own.CreationTimestamp.Time) > time.Second
+	})
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: "kubemark"}}
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "kubemark"},
@@ -248,8 +257,9 @@ func (m *aManager) nodes(t *testing.T) int {
 	return len(nodes.Items)
 }
 
-func TestARequiredSandboxStartsNoRunWithoutLandlock(t *testing.T) {
-	m := startWithoutLandlock(t, "--sandbox=required")
+func TestWithoutLandlockNoRunStarts(t *testing.T) {
+	long.Test(t)
+	m := startWithoutLandlock(t) // the default
 	machine := m.kubemark(t)
 	var said string
 	defer func() {
@@ -259,24 +269,25 @@ func TestARequiredSandboxStartsNoRunWithoutLandlock(t *testing.T) {
 	}()
 	m.until(t, "the condition says why", func() bool {
 		said = m.said(t, machine)
-		return strings.Contains(said, "InstanceUpToDate False CreateError: preparing module kubemark: initialising the module: engines cannot be confined: the kernel has no Landlock, which --sandbox=required demands")
+		return strings.Contains(said, "InstanceUpToDate False CreateError: preparing module kubemark: initializing the module: engines cannot be confined: the kernel has no Landlock, which --sandbox=required demands: the kernel is older")
 	})
 	if status, text := m.ready(t); status != http.StatusInternalServerError || !strings.Contains(text, "[-]engines") {
 		t.Errorf("/readyz is %d: %s", status, text)
 	}
-	if log := m.log(t); !strings.Contains(log, "No run is started") || m.nodes(t) > 0 {
+	if log := m.log(t); !strings.Contains(log, "Not starting any run") || m.nodes(t) > 0 {
 		t.Errorf("%d instances were made; the log is\n%s", m.nodes(t), log)
 	}
 }
 
 func TestAPreferredSandboxRunsWithoutLandlock(t *testing.T) {
+	long.Test(t)
 	m := startWithoutLandlock(t, "--sandbox=preferred")
 	machine := m.kubemark(t)
 	m.until(t, "there is an instance", func() bool { return strings.Contains(m.said(t, machine), "InstanceUpToDate True") && m.nodes(t) == 1 })
 	if status, text := m.ready(t); status != http.StatusOK {
 		t.Errorf("/readyz is %d: %s", status, text)
 	}
-	if log := m.log(t); !strings.Contains(log, "Engines are not confined to their files: the kernel has no Landlock") {
+	if log := m.log(t); !strings.Contains(log, "Engines are not confined, because the kernel lacks Landlock") {
 		t.Errorf("the log is\n%s", log)
 	}
 }

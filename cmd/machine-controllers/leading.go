@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,7 +20,8 @@ import (
 )
 
 const (
-	// leaseName is the name of the leader's Lease.
+	// leaseName is the leader's Lease in the managed namespace. In another namespace, the name of
+	// the managed one is appended.
 	leaseName = "machine-iac-controllers-leader"
 	// releaseTimeout bounds the release of the Lease.
 	releaseTimeout = 10 * time.Second
@@ -31,8 +33,8 @@ type leading struct {
 	guard *supervisor.Supervisor
 }
 
-// newLeading starts the supervisor and prepares leader election. When it returns, the engines of an earlier manager in the work folder have
-// ended.
+// newLeading starts the supervisor and prepares leader election. When it returns, the engines of an
+// earlier manager in the work folder have ended.
 func newLeading(ctx context.Context, config *rest.Config, o options) (*leading, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -43,14 +45,16 @@ func newLeading(ctx context.Context, config *rest.Config, o options) (*leading, 
 	if !o.leaderElect {
 		l.Leadership = leadership.Alone(identity)
 	} else if l.Leadership, err = leadership.New(leadership.Options{
-		Config: config, Namespace: o.leaseNamespace, Name: leaseName, Identity: identity, Timing: o.timing,
+		Config: config, Namespace: o.leaseNamespace, Name: o.leaseName(), Former: o.formerLease(), Identity: identity,
+		Timing:  o.timing,
 		Renewed: func() { l.guard.Heartbeat() }, // before an engine starts
 		Logger:  ctrl.Log.WithName("leadership"),
 	}); err != nil {
 		return nil, err
 	}
 	l.guard, err = supervisor.Start(ctx, supervisor.Options{
-		Dir: o.workDir, Timeout: o.timing.Heartbeat, Grace: o.timing.Grace, Active: l.Active, Logger: ctrl.Log.WithName("supervisor"),
+		Dir: o.workDir, Timeout: o.timing.Heartbeat, Grace: o.timing.Grace, Active: l.Active,
+		Logger: ctrl.Log.WithName("supervisor"),
 	})
 	if err != nil {
 		return nil, err
@@ -59,7 +63,26 @@ func newLeading(ctx context.Context, config *rest.Config, o options) (*leading, 
 	return l, nil
 }
 
-// serve runs the manager until ctx ends and all runs have settled, or until this process must exit at once.
+// leaseName returns the name of the leader's Lease. Managers of several namespaces may keep their
+// Leases in one.
+func (o *options) leaseName() string {
+	if o.leaseNamespace == o.namespace {
+		return leaseName
+	}
+	return leaseName + "-" + o.namespace
+}
+
+// formerLease returns the Lease of earlier versions, which is in the managed namespace; zero if it
+// is the same.
+func (o *options) formerLease() types.NamespacedName {
+	if !o.leaseMoved {
+		return types.NamespacedName{}
+	}
+	return types.NamespacedName{Namespace: o.namespace, Name: leaseName}
+}
+
+// serve runs the manager until ctx ends and all runs have settled, or until this process must exit
+// at once.
 func (l *leading) serve(ctx context.Context, start func(context.Context) error, runs *trackedActuator) error {
 	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -80,22 +103,25 @@ func (l *leading) serve(ctx context.Context, start func(context.Context) error, 
 	}
 }
 
-// release releases the Lease if all runs have settled and all engines have ended. Otherwise the next leader waits until it expires.
+// release releases the Lease if all runs have settled and all engines have ended. Otherwise the
+// next leader waits until it expires.
 func (l *leading) release(ctx context.Context, runs *trackedActuator) {
 	log := ctrl.Log.WithName("leadership")
 	left, err := l.guard.Processes()
 	if err != nil || len(left) > 0 || runs.open.Load() {
-		log.Info("Engine runs have not settled; the Lease is left to expire", "settled", !runs.open.Load(), "processes", left, "why", fmt.Sprint(err))
+		log.Info("Leaving the Lease to expire: engine runs have not settled", "settled", !runs.open.Load(), "processes",
+			left, "why", fmt.Sprint(err))
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
 	defer cancel()
 	if err := l.Release(ctx); err != nil {
-		log.Error(err, "Giving the Lease back")
+		log.Error(err, "Cannot release the Lease")
 	}
 }
 
-// trackedActuator records whether the actuator's runs have settled, which the manager does not report when it stops.
+// trackedActuator records whether the actuator's runs have settled, which the manager does not
+// report when it stops.
 type trackedActuator struct {
 	*iac.Actuator
 	open atomic.Bool

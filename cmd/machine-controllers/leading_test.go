@@ -23,6 +23,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/supervisor"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
 func TestMain(m *testing.M) {
@@ -61,7 +62,7 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &fixture{config: config, o: options{leaderElect: true, leaseNamespace: metav1.NamespaceDefault, interruptGrace: time.Second}}
+	p := &fixture{config: config, o: options{leaderElect: true, namespace: metav1.NamespaceDefault, leaseNamespace: metav1.NamespaceDefault, interruptGrace: time.Second}}
 	if p.client, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,7 @@ func (p *fixture) lead(t *testing.T) *leading {
 	if err := p.client.CoordinationV1().Leases(p.o.leaseNamespace).Delete(t.Context(), leaseName, metav1.DeleteOptions{}); err != nil {
 		t.Log(err) // there may be none
 	}
-	p.o.workDir = t.TempDir()
+	p.o.workDir = shortdir.New(t)
 	l, err := newLeading(t.Context(), p.config, p.o)
 	if err != nil {
 		t.Fatal(err)
@@ -185,12 +186,13 @@ func TestALostLeaseEndsTheProcessAtOnce(t *testing.T) {
 	}
 }
 
-// A manager that has waited for long enough stops its leader election, and the elector would give the Lease back.
+// A manager that has waited for long enough stops its leader election, and the elector would give
+// the Lease back.
 func TestAManagerThatCannotStopKeepsTheLease(t *testing.T) {
 	p := newFixture(t)
 	l := p.lead(t)
 	p.o.interruptGrace = time.Second - stopSlack
-	p.o.metricsAddress, p.o.healthAddress, p.o.namespace = "0", "0", p.o.leaseNamespace
+	p.o.metricsAddress, p.o.healthAddress = "0", "0"
 	mgr, err := newManager(p.config, nil, l.Leadership, p.o)
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,5 @@
-// Command machine-controllers is the manager: it runs the Machine API's controllers and the engines behind them.
+// Command machine-controllers is the manager: it runs the Machine API's controllers and their
+// engines.
 package main
 
 import (
@@ -20,7 +21,7 @@ import (
 var version = "development"
 
 func main() {
-	supervisor.Main() // first: most of what follows is of no use in a supervisor
+	supervisor.Main() // first, because a supervisor needs little of what follows
 	if err := start(ctrl.SetupSignalHandler(), os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "machine-controllers:", err)
 		os.Exit(1)
@@ -46,7 +47,7 @@ func start(ctx context.Context, arguments []string) error {
 		return nil
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q; use flags, which --help lists", flags.Arg(0))
+		return fmt.Errorf("unexpected argument %q; see --help for the flags", flags.Arg(0))
 	}
 	if err := o.complete(); err != nil {
 		return err
@@ -60,7 +61,7 @@ func start(ctx context.Context, arguments []string) error {
 	return run(ctx, o)
 }
 
-// newFlags returns all flags of the command. docs/manager.md lists them.
+// newFlags returns all flags of the command. docs/reference/flags.md lists them.
 func newFlags(o *options, logging *zap.Options) *flag.FlagSet {
 	flags := flag.NewFlagSet("machine-controllers", flag.ContinueOnError)
 	o.bind(flags)

@@ -10,5 +10,5 @@ import (
 
 func TestTheManualListsEveryFlag(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "")
-	manual.ListsEveryFlag(t, "../../docs/manager.md", newFlags(&options{}, &zap.Options{}))
+	manual.ListsEveryFlag(t, "../..", newFlags(&options{}, &zap.Options{}))
 }

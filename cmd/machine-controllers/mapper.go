@@ -12,14 +12,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// mapper caches mappings. The cache looks up the scope of an object each time that one is read, and the mapper of controller-runtime, though it caches what
-// it has discovered, goes through all groups of the API server then.
+// mapper caches mappings. The cache looks up an object's scope on each read. controller-runtime's
+// mapper caches its discovery, but still iterates over all API groups.
 type mapper struct {
 	meta.RESTMapper
 	known sync.Map // schema.GroupVersionKind to *meta.RESTMapping
 }
 
-// newMapper returns a mapper that discovers each kind once, but for Nodes: cacheOptions needs their scope when the API server may not be there yet.
+// newMapper returns a mapper that discovers each kind once. Nodes are predefined: cacheOptions
+// needs their scope when the API server may not be reachable yet.
 func newMapper(config *rest.Config, httpClient *http.Client) (meta.RESTMapper, error) {
 	discovering, err := apiutil.NewDynamicRESTMapper(config, httpClient)
 	if err != nil {
@@ -27,7 +28,8 @@ func newMapper(config *rest.Config, httpClient *http.Client) (meta.RESTMapper, e
 	}
 	m := &mapper{RESTMapper: discovering}
 	node := corev1.SchemeGroupVersion.WithKind("Node")
-	m.known.Store(node, &meta.RESTMapping{Resource: corev1.SchemeGroupVersion.WithResource("nodes"), GroupVersionKind: node, Scope: meta.RESTScopeRoot})
+	m.known.Store(node, &meta.RESTMapping{Resource: corev1.SchemeGroupVersion.WithResource("nodes"),
+		GroupVersionKind: node, Scope: meta.RESTScopeRoot})
 	return m, nil
 }
 
@@ -44,5 +46,5 @@ func (m *mapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.R
 	if err == nil {
 		m.known.Store(kind.WithVersion(versions[0]), mapping)
 	}
-	return mapping, err //nolint:wrapcheck // callers look for meta's own errors
+	return mapping, err //nolint:wrapcheck // callers match meta's errors
 }

@@ -13,16 +13,18 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/memory"
 )
 
-// kernelShare is the part of a container's limit that is left to the kernel: page tables, sockets, the programs' pages.
+// kernelShare is the fraction of a container's limit reserved for the kernel: page tables, sockets,
+// page cache of programs.
 const kernelShare = 10
 
-// checkMemory reads the limit of the memory that the manager and its engines may take: that of the flag, or of the container, or zero for none. A
-// container's that cannot be read stops nothing.
+// checkMemory determines the memory limit of the manager and its engines from the flag or the
+// container; zero for none. An unreadable container limit is not an error.
 func (o *options) checkMemory(ofContainer func() (uint64, error)) error {
 	if o.memoryLimit == "" {
 		found, err := ofContainer()
 		switch {
-		case errors.Is(err, memlimit.ErrNoLimit), errors.Is(err, memlimit.ErrNoCgroup), errors.Is(err, memlimit.ErrCgroupsNotSupported):
+		case errors.Is(err, memlimit.ErrNoLimit), errors.Is(err, memlimit.ErrNoCgroup),
+			errors.Is(err, memlimit.ErrCgroupsNotSupported):
 			return nil
 		case err != nil:
 			o.memoryUnknown = err
@@ -33,14 +35,14 @@ func (o *options) checkMemory(ofContainer func() (uint64, error)) error {
 	}
 	limit, err := resource.ParseQuantity(o.memoryLimit)
 	if err != nil || limit.Sign() < 0 {
-		return fmt.Errorf("--memory-limit is %q; set it to a quantity such as 512Mi or 2Gi, or to 0 for none", o.memoryLimit)
+		return fmt.Errorf("invalid --memory-limit %q; use a quantity such as 512Mi or 2Gi, or 0 for none", o.memoryLimit)
 	}
 	o.memoryBytes = limit.Value()
 	return nil
 }
 
-// warmShare returns what the idle providers of an engine may take together: no more than a quarter of a limit for all, so that runs find room beside
-// them. Where Pulumi has plugins, two engines share it.
+// warmShare bounds the memory of an engine's idle providers to a quarter of the limit for all
+// engines, so that runs have room. If Pulumi has plugins, two engines share it.
 func (o *options) warmShare() int64 {
 	share := o.warmMemory.Value()
 	if o.memoryBytes > 0 {
@@ -52,7 +54,7 @@ func (o *options) warmShare() int64 {
 	return max(share, 1)
 }
 
-// newBudget returns the memory that runs must fit into.
+// newBudget returns the memory budget of runs.
 func newBudget(o options) (*memory.Budget, error) {
 	dir, err := filepath.Abs(o.workDir)
 	if err == nil {
@@ -62,13 +64,14 @@ func newBudget(o options) (*memory.Budget, error) {
 		return nil, fmt.Errorf("finding the work folder: %w", err)
 	}
 	if o.memoryUnknown != nil {
-		ctrl.Log.Info("The memory limit of the container is not known, so that runs do not wait for memory; set --memory-limit, 0 for none", "reason", o.memoryUnknown.Error())
+		ctrl.Log.Info("Not limiting runs by memory: the container's memory limit is unknown; set --memory-limit, 0 for none",
+			"reason", o.memoryUnknown.Error())
 	}
 	if o.jobs.place == inJobs {
-		o.memoryBytes = 0 // the cluster knows where there is room
+		o.memoryBytes = 0 // the cluster schedules runs by memory
 	}
 	if o.memoryBytes > 0 {
-		ctrl.Log.Info("Runs start while there is memory for them", "limit", o.memoryBytes)
+		ctrl.Log.Info("Limiting runs by memory", "limit", o.memoryBytes)
 	}
 	budget := memory.New(memory.Options{Limit: o.memoryBytes, Dir: dir, Logger: ctrl.Log.WithName("memory")})
 	return budget, metrics.Registry.Register(budget)

@@ -24,8 +24,8 @@ func TestTheMemoryLimit(t *testing.T) {
 		"unreadable":                        {"", errors.New("broken"), 0, ""},
 		"that of the flag":                  {"512Mi", nil, 512 << 20, ""},
 		"none by the flag":                  {"0", nil, 0, ""},
-		"no quantity":                       {"much", nil, 0, `--memory-limit is "much"; set it to a quantity`},
-		"a negative one":                    {"-1Gi", nil, 0, `--memory-limit is "-1Gi"`},
+		"no quantity":                       {"much", nil, 0, `invalid --memory-limit "much"; use a quantity`},
+		"a negative one":                    {"-1Gi", nil, 0, `invalid --memory-limit "-1Gi"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &options{memoryLimit: tc.flag}

@@ -17,9 +17,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module/source"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 func TestModulesOfArchivesAreLoadedBesideTheOthers(t *testing.T) {
+	long.Test(t)
 	packed, err := source.Pack(os.DirFS("../../examples/modules/kubevirt"))
 	if err != nil {
 		t.Fatal(err)

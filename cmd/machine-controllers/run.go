@@ -12,7 +12,10 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	k8slabels "k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	k8sselection "k8s.io/apimachinery/pkg/selection"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -34,9 +37,11 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
+	"github.com/machine-iac/machine-iac-operator/internal/adoption"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/config"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/memory"
+	"github.com/machine-iac/machine-iac-operator/internal/installation"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
@@ -74,40 +79,51 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return fmt.Errorf("creating a client without a cache: %w", err)
 	}
-	cluster, err := o.readCluster(ctx, live)
+	own, cluster, err := o.readCluster(ctx, live)
 	if err != nil {
 		return err
 	}
 	granted := rights.New(live, nil)
-	if err := hooks.add(mgr, o.hookOptions(catalog, cluster, granted)); err != nil {
+	if err := hooks.add(ctx, mgr, live, o.hookOptions(catalog, cluster, granted, own)); err != nil {
 		return err
 	}
-	runners, err := newRunners(ctx, o, live, mgr, leader)
+	engines, err := addActuator(ctx, mgr, leader, iac.Options{
+		Client: live, Installation: own, Catalog: catalog, Environment: cluster, Cluster: cluster, Rights: granted,
+		Modules: store.New(live, store.Options{Keys: o.moduleKeys, Known: catalog.Has}),
+		Store:   state.New(live, state.Options{Keys: o.stateKeys, Logger: ctrl.Log.WithName("state")}),
+	}, o)
 	if err != nil {
-		return err
-	}
-	budget, err := newBudget(o)
-	if err != nil {
-		return err
-	}
-	pool := newPool(o, runners, budget)
-	given := iac.Options{
-		Client: live, Catalog: catalog, Runners: runners, Pool: pool, Environment: cluster, Cluster: cluster, Rights: granted,
-		Store: state.New(live, state.Options{Keys: o.stateKeys, Logger: ctrl.Log.WithName("state")}), Modules: store.New(live, store.Options{Keys: o.moduleKeys, Known: catalog.Has}),
-	}
-	actuator, err := newActuator(mgr, given, leader.Leadership, o)
-	if err != nil {
-		return err
-	}
-	engines := &trackedActuator{Actuator: actuator}
-	if err := add(mgr, append(newOrphans(mgr, given, actuator, leader.Epoch().Holder, o), given.Store.Preload(o.namespace), newGarbage(readingTime), engines, budget)); err != nil {
-		return err
-	}
-	if err := addControllers(ctx, mgr, dependencies{actuator: actuator, pool: pool, nodes: pipeline.NewNodes(mgr.GetCache()), options: o}); err != nil {
 		return err
 	}
 	ctrl.Log.Info("Starting", "version", version, "namespace", o.namespace)
 	return leader.serve(ctx, mgr.Start, engines)
+}
+
+// addActuator adds the engines' runners, the actuator that runs them, and the controllers that call it.
+func addActuator(ctx context.Context, mgr manager.Manager, leader *leading, given iac.Options,
+	o options) (*trackedActuator, error) {
+	var err error
+	if given.Runners, err = newRunners(ctx, o, given.Client, mgr, leader); err != nil {
+		return nil, err
+	}
+	budget, err := newBudget(o)
+	if err != nil {
+		return nil, err
+	}
+	given.Pool = newPool(o, given.Runners, budget)
+	actuator, err := newActuator(mgr, given, leader.Leadership, o)
+	if err != nil {
+		return nil, err
+	}
+	engines := &trackedActuator{Actuator: actuator}
+	runnables := append(newOrphans(mgr, given, actuator, leader.Epoch().Holder, o), given.Store.Preload(o.namespace),
+		engines, budget)
+	if err := add(mgr, runnables); err != nil {
+		return nil, err
+	}
+	return engines, addControllers(ctx, mgr, dependencies{
+		actuator: actuator, pool: given.Pool, nodes: pipeline.NewNodes(mgr.GetCache()), options: o,
+	})
 }
 
 func add(mgr manager.Manager, runnables []manager.Runnable) error {
@@ -129,13 +145,14 @@ func restConfig(o options) (*rest.Config, error) {
 	config.QPS, config.Burst = float32(o.qps), o.burst
 	config.WarningHandlerWithContext = newWarnings(ctrl.Log.WithName("api-server"), clock.RealClock{})
 	config.UserAgent = "machine-iac-operator/" + version
-	config.DisableCompression = true // of thousands of states it takes longer than the transfer
+	config.DisableCompression = true // compressing thousands of states takes longer than transferring them
 	return config, nil
 }
 
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, machinev1beta1.Install, configv1.Install} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, machinev1beta1.Install,
+		configv1.Install} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("building the scheme: %w", err)
 		}
@@ -143,12 +160,9 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Leadership, o options) (manager.Manager, error) {
+func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Leadership,
+	o options) (manager.Manager, error) {
 	scheme, err := newScheme()
-	if err != nil {
-		return nil, err
-	}
-	cached, err := cacheOptions(config, o)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +170,7 @@ func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Le
 	mgr, err := ctrl.NewManager(config, manager.Options{
 		Scheme:         scheme,
 		MapperProvider: newMapper,
-		Cache:          cached,
+		Cache:          cacheOptions(o),
 		Metrics: metricsserver.Options{
 			BindAddress: o.metricsAddress, SecureServing: true, CertDir: o.metricsCertDir,
 			TLSOpts:        []func(*tls.Config){o.tls},
@@ -167,7 +181,8 @@ func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Le
 		PprofBindAddress:       o.pprofAddress,
 		LeaderElection:         o.leaderElect,
 		LeaderElectionID:       leaseName,
-		// The Lease is released when all engines have ended. The manager would release it when it has stopped or the shutdown has timed out.
+		// The Lease is released when all engines have ended. The manager would already release it
+		// when it has stopped or the shutdown has timed out.
 		LeaderElectionResourceLockInterface: leader.ResourceLock(),
 		LeaseDuration:                       &o.timing.Lease,
 		RenewDeadline:                       &o.timing.Renew,
@@ -186,33 +201,53 @@ func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Le
 	return mgr, nil
 }
 
-// nodeSyncPeriod is in place of --sync-period for Nodes, which no controller does anything about unless they change.
+// nodeSyncPeriod replaces --sync-period for Nodes, since no controller acts on an unchanged Node.
 const nodeSyncPeriod = 24 * time.Hour
 
-// cacheOptions returns what the manager caches. Nodes are in a cache of their own: that of a namespace looks up the scope of an object at each Get, and drops the
-// options of a Get of one without a namespace, client.UnsafeDisableDeepCopy among them.
-func cacheOptions(config *rest.Config, o options) (cache.Options, error) {
-	newInformer, err := pipeline.NewInformer(config)
+// notOfStates selects Secrets that are not state Secrets.
+func notOfStates() k8slabels.Selector {
+	absent, err := k8slabels.NewRequirement(state.LabelRole, k8sselection.DoesNotExist, nil)
 	if err != nil {
-		return cache.Options{}, err
+		panic("selecting Secrets: " + err.Error()) // cannot happen: the arguments are constant
 	}
+	return k8slabels.NewSelector().Add(*absent)
+}
+
+// cacheOptions returns the options of the manager's cache. Nodes have a cache of their own. A
+// namespaced cache looks up an object's scope on each Get, and drops the options of a Get of a
+// cluster-scoped object, such as client.UnsafeDisableDeepCopy.
+func cacheOptions(o options) cache.Options {
 	return cache.Options{
 		SyncPeriod:        &o.syncPeriod,
 		DefaultNamespaces: map[string]cache.Config{o.namespace: {}},
 		DefaultTransform:  withoutBulk,
-		NewInformer:       newInformer,
-		ByObject:          map[client.Object]cache.ByObject{&corev1.Node{}: {SyncPeriod: ptr.To(nodeSyncPeriod)}},
-	}, nil
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Node{}:   {SyncPeriod: ptr.To(nodeSyncPeriod)},
+			&corev1.Secret{}: {Label: notOfStates()}, // state Secrets have their own finalizer
+		},
+	}
 }
 
-// withoutBulk takes from an object what no controller reads: its managed fields, and of a Node most of its status.
+// withoutBulk removes what no controller reads: managed fields, and most of a Node's status and
+// heartbeat times. A transition in the future shows that the Node's clock is ahead; its heartbeat says
+// by how much.
 func withoutBulk(object any) (any, error) {
 	if node, ok := object.(*corev1.Node); ok {
 		read := node.Status
-		node.Status = corev1.NodeStatus{Conditions: read.Conditions, Addresses: read.Addresses, VolumesAttached: read.VolumesAttached}
+		node.Status = corev1.NodeStatus{Conditions: read.Conditions, Addresses: read.Addresses,
+			VolumesAttached: read.VolumesAttached}
+		for i := range read.Conditions {
+			if !read.Conditions[i].LastTransitionTime.After(time.Now()) {
+				read.Conditions[i].LastHeartbeatTime = metav1.Time{}
+			}
+		}
 	}
 	return cache.TransformStripManagedFields()(object)
 }
+
+// gather is how long a batch waits for one more Machine. The Machines of a burst are submitted a few milliseconds
+// apart.
+const gather = 250 * time.Millisecond
 
 func newPool(o options, runners map[v1alpha1.Engine]runner.Runner, budget *memory.Budget) *runs.Pool {
 	series := runs.NewMetrics(labels(runners)...)
@@ -223,16 +258,18 @@ func newPool(o options, runners map[v1alpha1.Engine]runner.Runner, budget *memor
 		MaxConcurrentDrift: o.maxDriftRuns,
 		MaxBatch:           o.applyBatch,
 		MaxBatchDrift:      o.driftBatch,
+		Gather:             gather,
 		MaxQueued:          o.maxQueuedRuns,
 		Deadline:           o.runTimeout,
 		MaxWait:            o.jobs.queueTimeout,
-		StopTimeout:        o.stopTimeout() - stopSlack/2,
+		StopGrace:          o.shutdownGrace,
+		StopTimeout:        o.interruptGrace + stopSlack/2,
 		Logger:             ctrl.Log.WithName("runs"),
 		Metrics:            series,
 	})
 }
 
-// loadModules loads the built-in modules, and those of folders and archives.
+// loadModules loads the built-in modules and those from folders and archives.
 func loadModules(ctx context.Context, o options) (*module.Catalog, error) {
 	builtin, err := load.Modules(modules.FS)
 	if err != nil {
@@ -247,7 +284,8 @@ func loadModules(ctx context.Context, o options) (*module.Catalog, error) {
 		return nil, err
 	}
 	if o.moduleKeys == nil {
-		ctrl.Log.Info("Modules that are stored for Machines are not signed: whoever may write Secrets in the namespace can store others; set --module-key-file",
+		ctrl.Log.Info("Stored modules are not signed: anyone who may write Secrets in the namespace can replace them; set "+
+			"--module-key-file",
 			"namespace", o.namespace)
 	}
 	signedBy, err := o.readSourceKeys()
@@ -265,30 +303,40 @@ func loadModules(ctx context.Context, o options) (*module.Catalog, error) {
 	return module.NewCatalog(slices.Concat(builtin, programs, added, fetched)...)
 }
 
-// readCluster sets options without a flag from the cluster's configuration, and returns a reader for the rest of it.
-func (o *options) readCluster(ctx context.Context, live client.Reader) (*config.Reader, error) {
+// readCluster sets options without a flag from the cluster's configuration. It returns the identity
+// of this installation, and a reader for other facts about the cluster.
+func (o *options) readCluster(ctx context.Context,
+	live client.Client) (*installation.Installation, *config.Reader, error) {
+	own, err := installation.Ensure(ctx, live, o.namespace)
+	if err != nil {
+		return nil, nil, err
+	}
 	cluster, err := config.New(config.Options{
-		Client: live,
-		Dir:    authoritiesDir(*o),
-		Given:  slices.Collect(maps.Keys(o.engineEnvironment)),
-		Logger: ctrl.Log.WithName("cluster-config"),
+		Client:       live,
+		Dir:          authoritiesDir(*o),
+		Given:        slices.Collect(maps.Keys(o.engineEnvironment)),
+		Installation: string(own.UID()),
+		Logger:       ctrl.Log.WithName("cluster-config"),
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	settings, err := cluster.Settings(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	o.take(settings.ClusterValues)
-	return cluster, nil
+	return own, cluster, nil
 }
 
-// newOrphans returns the pass over the states, with what the actuator works with, and the inventory unless it is turned off.
-func newOrphans(mgr manager.Manager, given iac.Options, actuator *iac.Actuator, owner string, o options) []manager.Runnable {
+// newOrphans returns the pass over the states, and the inventory unless it is disabled.
+func newOrphans(mgr manager.Manager, given iac.Options, actuator *iac.Actuator, owner string,
+	o options) []manager.Runnable {
 	pass := orphans.New(orphans.Options{
-		Namespace: o.namespace, Client: given.Client, Cache: mgr.GetClient(), Actuator: actuator, Store: given.Store, Catalog: given.Catalog, Modules: given.Modules,
-		Owner: owner, Policy: o.orphanPolicy, GracePeriod: o.orphanGrace, Recorder: mgr.GetEventRecorder("machine-iac-orphans"), Logger: ctrl.Log.WithName("orphans"),
+		Namespace: o.namespace, Client: given.Client, Cache: mgr.GetClient(), Actuator: actuator, Store: given.Store,
+		Catalog: given.Catalog, Modules: given.Modules,
+		Installation: given.Installation, Owner: owner, Policy: o.orphanPolicy, GracePeriod: o.orphanGrace,
+		Recorder: mgr.GetEventRecorder("machine-iac-orphans"), Logger: ctrl.Log.WithName("orphans"),
 	})
 	metrics.Registry.MustRegister(pass)
 	if o.inventoryEvery <= 0 {
@@ -298,7 +346,8 @@ func newOrphans(mgr manager.Manager, given iac.Options, actuator *iac.Actuator, 
 }
 
 // newActuator returns the actuator with the given options and the remaining ones.
-func newActuator(mgr manager.Manager, given iac.Options, leader *leadership.Leadership, o options) (*iac.Actuator, error) {
+func newActuator(mgr manager.Manager, given iac.Options, leader *leadership.Leadership,
+	o options) (*iac.Actuator, error) {
 	series := reporting.NewMetrics(slices.Sorted(maps.Keys(given.Runners))...)
 	metrics.Registry.MustRegister(series.Collectors()...)
 	given.Metrics = series
@@ -308,7 +357,7 @@ func newActuator(mgr manager.Manager, given iac.Options, leader *leadership.Lead
 	given.ClusterValues = o.clusterValues()
 	given.DriftInterval = o.driftInterval
 	given.ModuleUpdates = o.moduleUpdates
-	given.Adoption = o.adoption
+	given.Adoption = adoption.Rules{Policy: o.adoption, WithoutWebhooks: !o.webhooks}
 	given.References = o.references().AtRuns(o.webhooks)
 	given.Logger = ctrl.Log.WithName("actuator")
 	return iac.New(given)

@@ -12,14 +12,32 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 )
 
+func TestAnEmptiedWorkFolderEndsTheManager(t *testing.T) {
+	work := t.TempDir()
+	for _, name := range []string{"modules", "runs"} {
+		if err := os.MkdirAll(filepath.Join(work, name, "content"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := newFolderCheck(work)
+	remove(t, filepath.Join(work, "runs", "content")) // a run that has ended
+	if err := check.alive(nil); err != nil {
+		t.Errorf("alive: %v, want nil", err)
+	}
+	remove(t, filepath.Join(work, "modules"))
+	if err := check.alive(nil); err == nil || !strings.Contains(err.Error(), "modules was removed while the manager ran; restart it") {
+		t.Errorf("alive: %v, want what was removed", err)
+	}
+}
+
 func TestReadyMeansThatEnginesCanRun(t *testing.T) {
 	for name, change := range map[string]struct {
 		to   func(t *testing.T, engine, work string)
 		want string
 	}{
 		"nothing is wrong":     {func(*testing.T, string, string) {}, ""},
-		"the engine is gone":   {func(t *testing.T, engine, _ string) { remove(t, engine) }, "an engine is gone"},
-		"it cannot be started": {func(t *testing.T, engine, _ string) { chmod(t, engine, 0o600) }, "no program"},
+		"the engine is gone":   {func(t *testing.T, engine, _ string) { remove(t, engine) }, "an engine is missing"},
+		"it cannot be started": {func(t *testing.T, engine, _ string) { chmod(t, engine, 0o600) }, "cannot execute engine"},
 		"no folder to work in": {func(t *testing.T, _, work string) { remove(t, work) }, "--work-dir"},
 	} {
 		t.Run(name, func(t *testing.T) {

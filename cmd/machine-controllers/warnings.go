@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// maxWarnings bounds the texts that are remembered; the least recently used is dropped first.
+	// maxWarnings bounds the remembered texts; the least recently used is dropped first.
 	maxWarnings = 1000
 	// warnAgain is how often a recurring text is logged.
 	warnAgain = time.Hour
 )
 
-// warnings logs each warning of the API server once an hour at most. Admission warns at each write of an object, and the
-// Machines of a MachineSet cause the same warning.
+// warnings logs each warning of the API server at most once an hour. Admission warns at each write
+// of an object, and all Machines of a MachineSet cause the same warning.
 type warnings struct {
 	logger logr.Logger
 	clock  clock.PassiveClock
@@ -31,8 +31,8 @@ func newWarnings(logger logr.Logger, now clock.PassiveClock) *warnings {
 	return &warnings{logger: logger, clock: now, logged: lru.New(maxWarnings)}
 }
 
-// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext. The logger of a reconcile names the object of
-// the first warning.
+// HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext. The logger of a
+// reconcile names the object that caused the first warning.
 func (w *warnings) HandleWarningHeaderWithContext(ctx context.Context, _ int, _ string, text string) {
 	if !w.fresh(text) {
 		return
@@ -41,7 +41,7 @@ func (w *warnings) HandleWarningHeaderWithContext(ctx context.Context, _ int, _ 
 	if own, err := logr.FromContext(ctx); err == nil {
 		logger = own.WithName("api-server")
 	}
-	logger.Info("Warning of the API server", "warning", text)
+	logger.Info("Warning from the API server", "warning", text)
 }
 
 // fresh reports whether a text was not logged within warnAgain, and records it.

@@ -25,7 +25,7 @@ func TestWarningsAreLoggedOnceForAWhile(t *testing.T) {
 		w.HandleWarningHeaderWithContext(ctx, 299, "-", text)
 	}
 	logged := func(text string) string {
-		return fmt.Sprintf(`"level"=0 "msg"="Warning of the API server" "warning"=%q`, text)
+		return fmt.Sprintf(`"level"=0 "msg"="Warning from the API server" "warning"=%q`, text)
 	}
 
 	hear(reconcile, 0, "unknown field")
@@ -35,7 +35,7 @@ func TestWarningsAreLoggedOnceForAWhile(t *testing.T) {
 	hear(t.Context(), warnAgain, "unknown field")
 	hear(t.Context(), warnAgain+time.Second, "unknown field")
 	want := []string{
-		`api-server "level"=0 "msg"="Warning of the API server" "Machine"="a" "warning"="unknown field"`, logged("deprecated"), logged("unknown field"),
+		`api-server "level"=0 "msg"="Warning from the API server" "Machine"="a" "warning"="unknown field"`, logged("deprecated"), logged("unknown field"),
 	}
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("logged (-want +got):\n%s", diff)

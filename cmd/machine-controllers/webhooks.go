@@ -1,32 +1,39 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/machine-iac/machine-iac-operator/controllers/machine"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/servingcert"
+	"github.com/machine-iac/machine-iac-operator/internal/installation"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 	"github.com/machine-iac/machine-iac-operator/webhooks"
 )
 
-// Names in install/controllers/webhooks. Those of the Service and of the configurations are the Machine API Operator's.
+// Names in install/controllers/webhooks. The Service and the configurations have the Machine API
+// Operator's names.
 const (
 	webhookService       = "machine-api-operator-webhook"
 	webhookConfiguration = "machine-api"
 	webhookSecret        = "machine-iac-webhook-cert"
 )
 
-// hooks are the webhook server and, unless --webhook-cert-dir is set, the keeper of its certificate. Both are nil without webhooks.
+// hooks holds the webhook server and, unless --webhook-cert-dir is set, the keeper of its
+// certificate. Both are nil without webhooks.
 type hooks struct {
 	server webhook.Server
 	keeper *servingcert.Keeper
@@ -53,27 +60,35 @@ func newHooks(o options) (hooks, error) {
 	return hooks{server: webhook.NewServer(serving), keeper: keeper}, nil
 }
 
-// hookOptions returns what the webhooks work with.
-func (o *options) hookOptions(catalog *module.Catalog, cluster platform.Reader, granted *rights.Reader) webhooks.Options {
+// hookOptions returns the options of the webhooks.
+func (o *options) hookOptions(
+	catalog *module.Catalog, cluster module.ClusterReader, granted *rights.Reader, identity *installation.Installation,
+) webhooks.Options {
 	return webhooks.Options{
-		Catalog: catalog, ClusterID: o.clusterID, ClusterValues: o.clusterValues(), Cluster: cluster, Rights: granted, References: o.references(),
+		Installation: identity, Namespace: o.ownNamespace(),
+		Catalog: catalog, ClusterID: o.clusterID, ClusterValues: o.clusterValues(), Cluster: cluster, Rights: granted,
+		References: o.references(), ServedElsewhere: !slices.Contains(o.controllers.chosen(), machine.Name),
 	}
 }
 
-// references returns which Secrets providerSpecs may name.
+// references returns the policy for Secrets in providerSpecs.
 func (o *options) references() *references.Policy {
 	return references.New(o.secretReferences, o.usableSecrets...)
 }
 
-// webhookNames returns the DNS names of the webhooks: that of the Service, and localhost for development.
+// webhookNames returns the DNS names of the webhooks: that of the Service, and localhost for
+// development.
 func webhookNames(namespace string) []string {
 	return []string{webhookService + "." + namespace + ".svc", "localhost"}
 }
 
 // add registers the webhooks and their readiness check with the manager.
-func (h hooks) add(mgr manager.Manager, options webhooks.Options) error {
+func (h hooks) add(ctx context.Context, mgr manager.Manager, live client.Client, options webhooks.Options) (err error) {
 	if h.server == nil {
 		return nil
+	}
+	if options.Self, err = serviceAccount(ctx, live); err != nil {
+		return err
 	}
 	if h.keeper != nil {
 		if err := h.keeper.SetupWithManager(mgr); err != nil {
@@ -89,7 +104,21 @@ func (h hooks) add(mgr manager.Manager, options webhooks.Options) error {
 	return nil
 }
 
-// ready returns nil when the webhooks are served. Without a certificate the server is not called, as it would log an error each time.
+// serviceAccount returns the user of this process if it is a service account. A person's kubeconfig
+// may be in use instead.
+func serviceAccount(ctx context.Context, live client.Client) (string, error) {
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := live.Create(ctx, review); err != nil {
+		return "", fmt.Errorf("reading this process's user from the API server: %w", err)
+	}
+	if user := review.Status.UserInfo.Username; strings.HasPrefix(user, "system:serviceaccount:") {
+		return user, nil
+	}
+	return "", nil
+}
+
+// ready returns nil once the webhooks are served. Without a certificate the server is not called,
+// because it would log an error each time.
 func (h hooks) ready(request *http.Request) error {
 	if h.keeper != nil {
 		if _, err := h.keeper.GetCertificate(nil); err != nil {
@@ -99,7 +128,8 @@ func (h hooks) ready(request *http.Request) error {
 	return h.server.StartedChecker()(request)
 }
 
-// ownNamespace returns the namespace of this process and its Service; outside of a cluster it is the managed namespace.
+// ownNamespace returns the namespace of this process and its Service; outside of a cluster it is
+// the managed namespace.
 func (o *options) ownNamespace() string {
 	if own := os.Getenv("POD_NAMESPACE"); own != "" {
 		return own

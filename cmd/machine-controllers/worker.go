@@ -26,17 +26,17 @@ import (
 )
 
 const (
-	// runCommand is the first argument of the process of a run.
+	// runCommand is the first argument of a run's process.
 	runCommand = "run"
-	// workPatience is what such a process may take to end when its manager is gone.
+	// workPatience bounds how long such a process may take to exit when its manager is gone.
 	workPatience = 2 * time.Minute
 )
 
-// work carries one run out for a manager: what the Pod of a Job does.
+// work executes one run for a manager. It is the command of a Job's Pod.
 func work(ctx context.Context, arguments []string) error {
 	flags := flag.NewFlagSet(programName+" "+runCommand, flag.ContinueOnError)
 	var logging zap.Options
-	ticketDir := flags.String("ticket", "", "Folder with what the run is and how its manager is reached.")
+	ticketDir := flags.String("ticket", "", "Folder with the run's ticket.")
 	workDir := flags.String("work-dir", "", "Private folder of the run.")
 	logging.BindFlags(flags)
 	if err := flags.Parse(arguments); err != nil {
@@ -46,7 +46,7 @@ func work(ctx context.Context, arguments []string) error {
 		return err
 	}
 	if *ticketDir == "" || *workDir == "" || flags.NArg() > 0 {
-		return errors.New("the process of a run takes --ticket and --work-dir and nothing else; managers start it with --runs-in=jobs")
+		return errors.New("a run's process takes only --ticket and --work-dir; the manager starts it with --runs-in=jobs")
 	}
 	if err := sandbox.Hide(); err != nil {
 		return err
@@ -77,26 +77,29 @@ func work(ctx context.Context, arguments []string) error {
 	})
 }
 
-// guarded is an engine that its supervisor ends when the manager is gone. Paths of the manager's in what it is given are those of the copies here.
+// guarded is an engine that its supervisor stops when the manager is gone. It rewrites the
+// manager's file paths to those of the local copies.
 type guarded struct {
 	*terraform.Runner
 	guard *supervisor.Supervisor
 	here  *strings.Replacer
 }
 
-// makeEngine makes the engine of one run, and its supervisor.
+// makeEngine creates the engine of one run and its supervisor.
 func makeEngine(ctx context.Context, workDir string, given remote.Given) (_ *guarded, err error) {
 	var settings runSettings
 	if err := json.Unmarshal(given.Settings, &settings); err != nil {
-		return nil, fmt.Errorf("reading the settings of the manager, which may be of another version: %w", err)
+		return nil, fmt.Errorf("reading the manager's settings, perhaps of another version: %w", err)
 	}
 	o := options{
-		workDir: workDir, engine: settings.Engine, enginePath: settings.EnginePath, engineVersion: settings.EngineVersion, engineInstall: settings.EngineInstall,
+		workDir: workDir, engine: settings.Engine, enginePath: settings.EnginePath, engineVersion: settings.EngineVersion,
+		engineInstall:  settings.EngineInstall,
 		providerMirror: settings.ProviderMirror, allowDownloads: settings.AllowDownloads, sandbox: settings.Sandbox,
 		interruptGrace: settings.InterruptGrace, maxRuns: 1,
 	}
 	guard, err := supervisor.Start(ctx, supervisor.Options{
-		Dir: workDir, Timeout: given.Life, Grace: settings.Grace, Active: given.Active, Logger: ctrl.Log.WithName("supervisor"),
+		Dir: workDir, Timeout: given.Life, Grace: settings.Grace, Active: given.Active,
+		Logger: ctrl.Log.WithName("supervisor"),
 	})
 	if err != nil {
 		return nil, err
@@ -126,18 +129,18 @@ func makeEngine(ctx context.Context, workDir string, given remote.Given) (_ *gua
 	return &guarded{Runner: terraform.New(with, given.States), guard: guard, here: here}, nil
 }
 
-// writeFiles writes files of the manager into a folder, and returns what replaces their paths.
+// writeFiles writes files of the manager into a folder, and returns a replacer for their paths.
 func writeFiles(dir string, files map[string][]byte) (*strings.Replacer, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("making the folder of what engines read: %w", err)
+		return nil, fmt.Errorf("creating the folder of the engines' files: %w", err)
 	}
 	paths := slices.Sorted(maps.Keys(files))
-	slices.Reverse(paths) // the longer of two that begin alike comes first
+	slices.Reverse(paths) // longer paths before their prefixes
 	var pairs []string
 	for i, path := range paths {
 		own := filepath.Join(dir, strconv.Itoa(i)+"-"+filepath.Base(path))
 		if err := os.WriteFile(own, files[path], 0o600); err != nil {
-			return nil, fmt.Errorf("writing what engines read: %w", err)
+			return nil, fmt.Errorf("writing the engines' files: %w", err)
 		}
 		pairs = append(pairs, path, own)
 	}
@@ -158,8 +161,8 @@ func (g *guarded) Open(ctx context.Context, run runner.RunSpec) (runner.Workspac
 }
 
 // CheckInstance implements runner.InstanceChecker.
-func (g *guarded) CheckInstance(ctx context.Context, run runner.RunSpec, hcl, stored []byte) (bool, error) {
-	return g.Runner.CheckInstance(ctx, g.local(run), hcl, stored)
+func (g *guarded) CheckInstance(ctx context.Context, run runner.RunSpec, stored []byte) (bool, error) {
+	return g.Runner.CheckInstance(ctx, g.local(run), stored)
 }
 
 func (g *guarded) local(run runner.RunSpec) runner.RunSpec {

@@ -1,5 +1,5 @@
-// Command termination-handler runs on each Node of a Spot instance. It polls the cloud's metadata service, and marks the Node when the
-// cloud is about to take the instance away.
+// Command termination-handler runs on each Node with a Spot instance. It polls the cloud's metadata
+// service, and marks the Node when the cloud is about to terminate the instance.
 package main
 
 import (
@@ -46,14 +46,20 @@ type options struct {
 // newFlags returns all flags of the command. docs/spot.md lists them.
 func newFlags(o *options, logging *zap.Options) *flag.FlagSet {
 	flags := flag.NewFlagSet("termination-handler", flag.ContinueOnError)
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "Path of the kubeconfig file. Default: the KUBECONFIG variable, or the Pod's service account.")
-	flags.StringVar(&o.nodeName, "node-name", os.Getenv("NODE_NAME"), "Name of the Node that the handler runs on, and marks. Default: the NODE_NAME variable.")
-	flags.Var(&o.cloud, "cloud", "The cloud whose metadata service is polled: aws, azure or gcp. Default: the one that the Node's provider ID names.")
-	flags.StringVar(&o.metadataURL, "metadata-url", "", "URL of the metadata service. Default: the address that the cloud documents.")
-	flags.IntVar(&o.interval, "poll-interval-seconds", int(termination.DefaultInterval/time.Second), "How often the metadata service is polled, in seconds.")
-	flags.String("namespace", "", "Accepted, as machine-api-operator sets it, and not used.")
-	flags.Bool("logtostderr", true, "Accepted, as machine-api-operator sets it, and not used: logs always go there.")
-	flags.Int("v", 0, "Accepted, as machine-api-operator sets it, and not used.")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "",
+		"Path of the kubeconfig file. Default: the KUBECONFIG variable, or the Pod's service account.")
+	flags.StringVar(&o.nodeName, "node-name", os.Getenv("NODE_NAME"),
+		"Name of the Node that the handler runs on and marks. Default: the NODE_NAME variable.")
+	flags.Var(&o.cloud, "cloud",
+		"Cloud whose metadata service is polled: aws, azure or gcp. Default: derived from the Node's provider ID.")
+	flags.StringVar(&o.metadataURL, "metadata-url", "",
+		"URL of the metadata service. Default: the cloud's documented address.")
+	flags.IntVar(&o.interval, "poll-interval-seconds", int(termination.DefaultInterval/time.Second),
+		"How often the metadata service is polled, in seconds.")
+	flags.String("namespace", "", "Ignored. Accepted for compatibility with machine-api-operator.")
+	flags.Bool("logtostderr", true,
+		"Ignored: logs always go to stderr. Accepted for compatibility with machine-api-operator.")
+	flags.Int("v", 0, "Ignored. Accepted for compatibility with machine-api-operator.")
 	flags.BoolVar(&o.showVersion, "version", false, "Print the version and exit.")
 	logging.BindFlags(flags)
 	return flags
@@ -62,11 +68,11 @@ func newFlags(o *options, logging *zap.Options) *flag.FlagSet {
 func (o *options) check(arguments []string) error {
 	switch {
 	case len(arguments) > 0:
-		return fmt.Errorf("unexpected argument %q; use flags, which --help lists", arguments[0])
+		return fmt.Errorf("unexpected argument %q; see --help for the flags", arguments[0])
 	case o.nodeName == "":
-		return errors.New("no Node: set --node-name, or NODE_NAME, to the name of the Node that this runs on")
+		return errors.New("no Node: set --node-name or NODE_NAME to the name of this process's Node")
 	case o.interval < 1:
-		return fmt.Errorf("--poll-interval-seconds is %d: set it to 1 or more", o.interval)
+		return fmt.Errorf("invalid --poll-interval-seconds %d: must be at least 1", o.interval)
 	}
 	return nil
 }
@@ -93,7 +99,8 @@ func start(ctx context.Context, arguments []string) error {
 	return run(ctx, o)
 }
 
-// run serves until ctx ends. What cannot be right later, such as a kubeconfig that is not there, is an error.
+// run serves until ctx ends. It returns an error if waiting cannot help, such as for a missing
+// kubeconfig.
 func run(ctx context.Context, o options) error {
 	if _, err := o.connect(); err != nil {
 		return err
@@ -115,17 +122,19 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	logger.Info("Starting", "version", version, "cloud", o.cloud)
-	termination.New(termination.Options{Source: source, Node: node, Interval: time.Duration(o.interval) * time.Second, Logger: logger}).Run(ctx)
+	termination.New(termination.Options{Source: source, Node: node, Interval: time.Duration(o.interval) * time.Second,
+		Logger: logger}).Run(ctx)
 	return nil
 }
 
-// connect returns a client for Nodes with what the kubeconfig has now.
+// connect returns a client for Nodes with the kubeconfig's current credentials.
 func (o *options) connect() (typedcorev1.NodeInterface, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("finding the API server: %w; set KUBECONFIG or --kubeconfig to the kubelet's kubeconfig, or run in a Pod with a service account", err)
+		return nil, fmt.Errorf("finding the API server: %w; set KUBECONFIG or --kubeconfig to the kubelet's kubeconfig, "+
+			"or run in a Pod with a service account", err)
 	}
 	config.UserAgent = "machine-iac-termination-handler/" + version
 	client, err := typedcorev1.NewForConfig(config)

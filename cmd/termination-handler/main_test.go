@@ -21,7 +21,7 @@ func TestBadFlagsAreNamed(t *testing.T) {
 		"":                          "--node-name",
 		"--node-name=n extra":       `"extra"`,
 		"--node-name=n --cloud=gce": "aws, azure or gcp",
-		"--node-name=n --poll-interval-seconds=0":                                        "set it to 1 or more",
+		"--node-name=n --poll-interval-seconds=0":                                        "must be at least 1",
 		"--node-name=n --poll-interval-seconds=x":                                        "poll-interval-seconds",
 		"--node-name=n --no-such-flag":                                                   "no-such-flag",
 		"--node-name=n --cloud=aws":                                                      "KUBECONFIG",
@@ -55,7 +55,7 @@ func kubeconfig(t *testing.T) string {
 
 var flagRow = regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\|.*\\|$")
 
-// The page describes a flag as --help does. Those for logging are in docs/manager.md.
+// The page describes a flag as --help does. Those for logging are in docs/reference/flags.md.
 func TestThePageListsEveryFlag(t *testing.T) {
 	t.Setenv("NODE_NAME", "")
 	page, err := os.ReadFile("../../docs/spot.md")

@@ -11,7 +11,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 )
 
-// The annotations that OpenShift's cluster autoscaler reads where it finds none of upstream's.
+// The annotations that OpenShift's cluster autoscaler reads if upstream's are missing.
 const (
 	cpuAnnotation     = "machine.openshift.io/vCPU"
 	memoryAnnotation  = "machine.openshift.io/memoryMb"
@@ -26,8 +26,10 @@ var ownAnnotations = []string{
 	labelsAnnotation, appliedLabelsAnnotation, taintsAnnotation, appliedTaintsAnnotation, appliedMaxPodsAnnotation,
 }
 
-// annotate returns the annotations for Machines of a size and a template. It does not change existing.
-func annotate(existing map[string]string, size actuators.Capacity, template *machinev1beta1.MachineSpec) map[string]string {
+// annotate returns the annotations for Machines of a size and a template. It does not change
+// existing.
+func annotate(existing map[string]string, size actuators.Capacity,
+	template *machinev1beta1.MachineSpec) map[string]string {
 	wanted := maps.Clone(existing)
 	if wanted == nil {
 		wanted = map[string]string{}
@@ -37,7 +39,8 @@ func annotate(existing map[string]string, size actuators.Capacity, template *mac
 	wanted[memoryAnnotation] = strconv.FormatInt(size.MemoryMiB, 10)
 	wanted[gpuAnnotation] = strconv.FormatInt(size.GPU, 10)
 	setMaxPods(wanted, existing)
-	labels, applied := merge(existing[labelsAnnotation], existing[appliedLabelsAnnotation], labelsOf(size, template), labelID)
+	labels, applied := merge(existing[labelsAnnotation], existing[appliedLabelsAnnotation], labelsOf(size, template),
+		labelID)
 	setOrDelete(wanted, labelsAnnotation, labels)
 	setOrDelete(wanted, appliedLabelsAnnotation, applied)
 	taints, applied := merge(existing[taintsAnnotation], existing[appliedTaintsAnnotation], taintsOf(template), taintID)
@@ -55,9 +58,10 @@ func setOrDelete(annotations map[string]string, key, value string) {
 	}
 }
 
-// merge merges entries, by the ID that idOf returns of each, into a list that others write too. Entries that are not in applied belong to
-// others: they stay, and take precedence. Entries keep their order; new ones follow, sorted. It returns the list, and the entries in it
-// that this controller has written.
+// merge merges entries into a list that others also write, matching them by the ID that idOf
+// returns. Entries that are not in applied belong to others: they stay and take precedence. Entries
+// keep their order; new ones follow, sorted. merge returns the list, and the entries in it that
+// this controller has written.
 func merge(text, applied string, entries map[string]string, idOf func(string) string) (merged, newApplied string) {
 	recorded := entriesOf(applied)
 	isOurs := func(entry string) bool { return slices.Contains(recorded, entry) }
@@ -88,7 +92,7 @@ func merge(text, applied string, entries map[string]string, idOf func(string) st
 	return strings.Join(kept, ","), strings.Join(written, ",")
 }
 
-// entriesOf returns the parts of a comma-separated list that are not empty.
+// entriesOf returns the non-empty parts of a comma-separated list.
 func entriesOf(text string) []string {
 	var parts []string
 	for part := range strings.SplitSeq(text, ",") {

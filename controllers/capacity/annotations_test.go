@@ -166,7 +166,8 @@ func without(annotations map[string]string, key string) map[string]string {
 	return annotations
 }
 
-// TestUpstreamReadsWhatIsWritten reads the annotations as provider clusterapi does: quantities, a resource of the GPU's type, taints.
+// TestUpstreamReadsWhatIsWritten reads the annotations as provider clusterapi does: quantities, a
+// resource of the GPU's type, taints.
 func TestUpstreamReadsWhatIsWritten(t *testing.T) {
 	taint := corev1.Taint{Key: "example.com/only", Value: "batch", Effect: corev1.TaintEffectNoSchedule}
 	got := annotate(nil, actuators.Capacity{CPU: 64, MemoryMiB: 499712, GPU: 8, Architecture: "amd64"}, &machinev1beta1.MachineSpec{Taints: []corev1.Taint{taint}})

@@ -88,12 +88,13 @@ var _ = Describe("The annotations for scale from zero", func() {
 		Expect(set.Generation).To(BeEquivalentTo(1))
 		Expect(set.Spec.Template.Spec.ProviderSpec.Value.Raw).To(MatchJSON(spec.Template.Spec.ProviderSpec.Value.Raw))
 		version := set.ResourceVersion
-		Eventually(w.asked).Should(Equal(2), "its own write wakes the controller once")
+		// Its own write wakes the controller once, and once more if the cache was behind.
+		Eventually(w.asked).Should(BeNumerically(">=", 2))
 		Consistently(func(g Gomega) string {
 			annotations(ctx, set)(g)
 			return set.ResourceVersion
 		}).Should(Equal(version))
-		Expect(w.asked()).To(Equal(2))
+		Expect(w.asked()).To(BeNumerically("<=", 3))
 		Expect(w.events).NotTo(Receive())
 	})
 

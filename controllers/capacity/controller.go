@@ -21,7 +21,8 @@ import (
 // Name is the controller's name in logs, metrics and events.
 const Name = "capacity"
 
-// Options configure a Controller. Client, Recorder and Estimator must be set; MaxConcurrentReconciles is 2 when zero.
+// Options configure a Controller. Client, Recorder and Estimator are required;
+// MaxConcurrentReconciles defaults to 2.
 type Options struct {
 	pipeline.Common
 
@@ -41,7 +42,8 @@ var _ reconcile.Reconciler = &Controller{}
 // New returns a Controller. It fails when a required option is missing.
 func New(options Options) (*Controller, error) {
 	if options.Client == nil || options.Estimator == nil || options.Recorder == nil {
-		return nil, errors.New("creating the capacity controller: Client, Estimator and Recorder must all be set in its options")
+		return nil, errors.New("creating the capacity controller: Client, Estimator and Recorder must all be set in its " +
+			"options")
 	}
 	return &Controller{client: options.Client, estimator: options.Estimator, recorder: options.Recorder}, nil
 }
@@ -74,7 +76,8 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	return c.write(ctx, set, *size)
 }
 
-// machineFrom returns a Machine from the MachineSet's template. It has no name, as it is not created.
+// machineFrom returns a Machine from the MachineSet's template. It is never created, so it has no
+// name.
 func machineFrom(set *machinev1beta1.MachineSet) *machinev1beta1.Machine {
 	template := set.Spec.Template.DeepCopy()
 	return &machinev1beta1.Machine{
@@ -83,9 +86,10 @@ func machineFrom(set *machinev1beta1.MachineSet) *machinev1beta1.Machine {
 	}
 }
 
-// write patches the annotations when they differ, unless the MachineSet has changed since it was read: others write some of them
-// too.
-func (c *Controller) write(ctx context.Context, set *machinev1beta1.MachineSet, size actuators.Capacity) (reconcile.Result, error) {
+// write patches the annotations if they differ, unless the MachineSet has changed since it was
+// read: others also write some of them.
+func (c *Controller) write(ctx context.Context, set *machinev1beta1.MachineSet,
+	size actuators.Capacity) (reconcile.Result, error) {
 	wanted := annotate(set.Annotations, size, &set.Spec.Template.Spec)
 	if maps.Equal(wanted, set.Annotations) {
 		return reconcile.Result{}, nil

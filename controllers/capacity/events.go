@@ -8,10 +8,10 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 )
 
-// unknownInstanceType reports that the capacity of the instance type is not known.
+// unknownInstanceType reports an instance type of unknown capacity.
 func unknownInstanceType(set *machinev1beta1.MachineSet, err error) events.Event {
 	return events.Warning(set, "FailedUpdate", "Estimate", inTemplate(err)+
-		"; until then the annotations that an autoscaler reads are not changed, and can be set by hand")
+		"; until then the autoscaler's annotations are left unchanged; you can set them by hand")
 }
 
 // invalidProviderSpec reports that the template's providerSpec is invalid.

@@ -16,7 +16,8 @@ import (
 
 const defaultConcurrency = 2
 
-// SetupWithManager creates a Controller and registers it and its watch with the manager. Client and Recorder default to the manager's.
+// SetupWithManager creates a Controller and registers it and its watch with the manager. Client and
+// Recorder default to the manager's.
 func SetupWithManager(mgr manager.Manager, options Options) error {
 	options.Complete(mgr, Name, defaultConcurrency)
 	c, err := New(options)
@@ -28,8 +29,9 @@ func SetupWithManager(mgr manager.Manager, options Options) error {
 	})
 }
 
-// capacityChanged filters for MachineSets that are new, and those whose template, own annotations or authority have changed. Scaling,
-// status and resyncs are ignored, so that an event about an invalid template is not repeated.
+// capacityChanged filters for new MachineSets, and changes of the template, own annotations or
+// authority. It ignores scaling, status and resyncs, so that an event about an invalid template is
+// not repeated.
 func capacityChanged() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -44,7 +46,8 @@ func capacityChanged() predicate.Predicate {
 			return !bytes.Equal(providerSpecOf(before), providerSpecOf(after)) ||
 				!equality.Semantic.DeepEqual(before.Spec.Template.Spec.Labels, after.Spec.Template.Spec.Labels) ||
 				!equality.Semantic.DeepEqual(before.Spec.Template.Spec.Taints, after.Spec.Template.Spec.Taints) ||
-				slices.ContainsFunc(ownAnnotations, func(key string) bool { return before.Annotations[key] != after.Annotations[key] }) ||
+				slices.ContainsFunc(ownAnnotations,
+					func(key string) bool { return before.Annotations[key] != after.Annotations[key] }) ||
 				machineapi.AuthorityOfMachineSet(before).IsMachineAPI() != machineapi.AuthorityOfMachineSet(after).IsMachineAPI()
 		},
 		DeleteFunc:  func(event.DeleteEvent) bool { return false },

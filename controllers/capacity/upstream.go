@@ -15,15 +15,17 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 )
 
-// The annotations that upstream's cluster autoscaler reads, and OpenShift's before its own. Others write them too: people, and OpenShift's
-// cluster-autoscaler-operator, which derives those that are missing from the ones of machine.openshift.io.
+// The annotations that upstream's cluster autoscaler reads, and OpenShift's before its own. Others
+// also write them: people, and OpenShift's cluster-autoscaler-operator, which derives missing ones
+// from those of machine.openshift.io.
 const (
 	upstreamCPU      = "capacity.cluster-autoscaler.kubernetes.io/cpu"
 	upstreamMemory   = "capacity.cluster-autoscaler.kubernetes.io/memory"
 	upstreamGPUCount = "capacity.cluster-autoscaler.kubernetes.io/gpu-count"
 	upstreamGPUType  = "capacity.cluster-autoscaler.kubernetes.io/gpu-type"
 	upstreamMaxPods  = "capacity.cluster-autoscaler.kubernetes.io/maxPods"
-	// upstreamDRADriver is never written. Who has set it wants no gpu-type, which it is the alternative to.
+	// upstreamDRADriver is never written. It is the alternative to gpu-type, so no gpu-type is set
+	// beside it.
 	upstreamDRADriver = "capacity.cluster-autoscaler.kubernetes.io/dra-driver"
 	// labelsAnnotation holds the labels of new Nodes, as key=value separated by commas.
 	labelsAnnotation = "capacity.cluster-autoscaler.kubernetes.io/labels"
@@ -31,7 +33,7 @@ const (
 	taintsAnnotation = "capacity.cluster-autoscaler.kubernetes.io/taints"
 )
 
-// The annotations that record what of these this controller has written.
+// The annotations that record what this controller has written into the shared ones.
 const (
 	appliedLabelsAnnotation  = "machine-iac.io/capacity-labels"
 	appliedTaintsAnnotation  = "machine-iac.io/capacity-taints"
@@ -40,11 +42,11 @@ const (
 
 const architectureLabel = "kubernetes.io/arch"
 
-// nvidia is the resource that graphics processors are by default, as in OpenShift.
+// nvidia is the default GPU resource, as in OpenShift.
 const nvidia = "nvidia.com/gpu"
 
-// setUpstreamSize sets the annotations about the size. A value that says something else than the annotation of machine.openshift.io beside it
-// was not derived from that: it is somebody's, and stays.
+// setUpstreamSize sets the size annotations. A value that differs from its counterpart of
+// machine.openshift.io was set by someone else and stays.
 func setUpstreamSize(wanted, existing map[string]string, size actuators.Capacity) {
 	mib := func(n int64) *resource.Quantity { return resource.NewQuantity(n<<20, resource.BinarySI) }
 	count := func(n int64) *resource.Quantity { return resource.NewQuantity(n, resource.DecimalSI) }
@@ -61,7 +63,8 @@ func setUpstreamSize(wanted, existing map[string]string, size actuators.Capacity
 	}
 }
 
-// gpuType returns what gpu-type is for a number of graphics processors, as OpenShift's cluster-autoscaler-operator writes it.
+// gpuType returns the value of gpu-type for a number of GPUs, as OpenShift's
+// cluster-autoscaler-operator writes it.
 func gpuType(count int64) string {
 	if count == 0 {
 		return ""
@@ -69,7 +72,7 @@ func gpuType(count int64) string {
 	return nvidia
 }
 
-// before reads the number that an annotation of machine.openshift.io had; nil when it has none.
+// before reads the previous number of an annotation of machine.openshift.io, or nil.
 func before(existing map[string]string, key string, quantity func(int64) *resource.Quantity) *resource.Quantity {
 	number, err := strconv.ParseInt(existing[key], 10, 64)
 	if err != nil {
@@ -78,10 +81,12 @@ func before(existing map[string]string, key string, quantity func(int64) *resour
 	return quantity(number)
 }
 
-// longQuantity matches what is no quantity that anybody would write. Of a large exponent the library computes all digits.
+// longQuantity matches quantities that no one would write. The library would compute all digits of
+// a large exponent.
 var longQuantity = regexp.MustCompile(`^.{65}|[eE][+-]?[0-9]{3}`)
 
-// follow sets an annotation to a quantity where there is none, or the one from before. An equal quantity keeps its form.
+// follow sets an annotation to a quantity if it is missing or equal to the previous one. An equal
+// quantity keeps its format.
 func follow(wanted map[string]string, key string, before, now *resource.Quantity) {
 	text := wanted[key]
 	if text == "" {
@@ -89,7 +94,7 @@ func follow(wanted map[string]string, key string, before, now *resource.Quantity
 		return
 	}
 	if longQuantity.MatchString(text) {
-		return // nothing that was written here
+		return // set by someone else
 	}
 	current, err := resource.ParseQuantity(text)
 	if err == nil && before != nil && current.Cmp(*before) == 0 && current.Cmp(*now) != 0 {
@@ -97,18 +102,20 @@ func follow(wanted map[string]string, key string, before, now *resource.Quantity
 	}
 }
 
-// setMaxPods copies the number of Pods, which nobody but a person knows, to where upstream's autoscaler reads it.
+// setMaxPods copies the number of Pods, which only a person can set, to the annotation of
+// upstream's autoscaler.
 func setMaxPods(wanted, existing map[string]string) {
 	given, current, applied := existing[maxPodsAnnotation], existing[upstreamMaxPods], existing[appliedMaxPodsAnnotation]
 	if current != "" && current != applied {
-		delete(wanted, appliedMaxPodsAnnotation) // somebody else's
+		delete(wanted, appliedMaxPodsAnnotation) // set by someone else
 		return
 	}
 	setOrDelete(wanted, upstreamMaxPods, given)
 	setOrDelete(wanted, appliedMaxPodsAnnotation, given)
 }
 
-// labelsOf returns the labels that new Nodes will have, as entries by key: what the kubelet sets, and what is applied from the template.
+// labelsOf returns the labels of new Nodes as entries by key: those set by the kubelet and those of
+// the template.
 func labelsOf(size actuators.Capacity, template *machinev1beta1.MachineSpec) map[string]string {
 	labels := map[string]string{}
 	maps.Copy(labels, size.Labels)
@@ -125,14 +132,14 @@ func labelsOf(size actuators.Capacity, template *machinev1beta1.MachineSpec) map
 	return entries
 }
 
-// labelID returns what identifies a label in labelsAnnotation.
+// labelID returns the ID of an entry of labelsAnnotation.
 func labelID(entry string) string {
 	key, _, _ := strings.Cut(entry, "=")
 	return key
 }
 
-// taintsOf returns the taints that new Nodes will have, as entries by key and effect. Of several that have both in common the first counts, as
-// on the Node.
+// taintsOf returns the taints of new Nodes as entries by key and effect. As on the Node, the first
+// of several equal ones wins.
 func taintsOf(template *machinev1beta1.MachineSpec) map[string]string {
 	entries := map[string]string{}
 	for _, taint := range slices.Backward(template.Taints) {
@@ -151,7 +158,7 @@ func taintEntry(taint corev1.Taint) string {
 	return taint.Key + "=" + taint.Value + ":" + string(taint.Effect)
 }
 
-// taintID returns what identifies a taint in taintsAnnotation.
+// taintID returns the ID of an entry of taintsAnnotation.
 func taintID(entry string) string {
 	taint, effect, _ := strings.Cut(entry, ":")
 	key, _, _ := strings.Cut(taint, "=")

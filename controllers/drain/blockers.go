@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // maxNamed is how many pods a message lists.
@@ -17,7 +18,8 @@ type blocker struct {
 	ending bool
 }
 
-// blockers returns the pods that remain, in a fixed order. The terminating pods of an unreachable Node are left out: they are not waited for.
+// blockers returns the remaining pods in a fixed order, without the terminating pods of an
+// unreachable Node, which are not waited for.
 func (l *evictionTracker) blockers(unreachable bool) []blocker {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,13 +42,18 @@ func (l *evictionTracker) blockers(unreachable bool) []blocker {
 	return out
 }
 
-// reason returns why the pod is still there. It stays the same from attempt to attempt while the pod's situation does.
+// reason returns why the pod is still there. The text is stable between attempts.
 func (f *podEviction) reason() string {
+	when := ""
+	if !f.since.IsZero() {
+		when = " at " + f.since.UTC().Format(time.RFC3339)
+	}
 	switch {
 	case f.evicted && len(f.finalizers) > 0:
-		return fmt.Sprintf("it was evicted and has not terminated; it has finalizers: %s", strings.Join(f.finalizers, ", "))
+		return fmt.Sprintf("it was evicted%s and has not terminated; it has finalizers: %s", when,
+			strings.Join(f.finalizers, ", "))
 	case f.evicted:
-		return "it was evicted and has not terminated"
+		return "it was evicted" + when + " and has not terminated"
 	case f.refusal != "":
 		return strings.TrimSuffix(f.refusal, ".")
 	case f.fault != "":

@@ -21,18 +21,19 @@ import (
 const Name = "drain"
 
 const (
-	// waitInterval is how soon to retry what depends on another Machine: the drain of another control-plane Node, or room in the queue. It is also
-	// how soon a Node that could not be cordoned is tried again.
+	// waitInterval is the retry interval for what depends on another Machine: the drain of another
+	// control-plane Node, or room in the queue. It also applies to a Node that could not be
+	// cordoned.
 	waitInterval = 20 * time.Second
 )
 
-// Options configure a Controller. Client, Recorder and Clientset must be set; zero values of the rest take the defaults
-// named, MaxConcurrentReconciles 4. No reconcile waits for a drain.
+// Options configure a Controller. Client, Recorder and Clientset are required.
+// MaxConcurrentReconciles defaults to 4. No reconcile waits for a drain.
 type Options struct {
 	pipeline.Common
 
-	// Clientset reads Nodes and pods from the API server, cordons and evicts. Nodes with many pods cause many requests, so it should have rate
-	// limits of its own.
+	// Clientset reads Nodes and pods from the API server, cordons and evicts. Nodes with many pods
+	// cause many requests, so it should have rate limits of its own.
 	Clientset kubernetes.Interface
 	// Metrics are new ones when nil.
 	Metrics *Metrics
@@ -42,8 +43,9 @@ type Options struct {
 	MaxWaitingDrains int
 	// AttemptTimeout bounds one attempt; default 20 seconds.
 	AttemptTimeout time.Duration
-	// RetryBase is the pause after an attempt that left pods, doubled with every further one up to RetryMax; defaults 5 seconds and 2 minutes.
-	// The Machine API Operator goes up to 1000 seconds; an eviction that has become possible should not wait that long.
+	// RetryBase is the backoff after an attempt that left pods. It doubles up to RetryMax; defaults
+	// 5 seconds and 2 minutes. The Machine API Operator goes up to 1000 seconds, but an eviction
+	// that has become possible should not wait that long.
 	RetryBase, RetryMax time.Duration
 }
 
@@ -65,7 +67,7 @@ func setDefault[T int | time.Duration](field *T, value T) {
 	}
 }
 
-// Controller reconciles Machines that are being deleted.
+// Controller drains the Nodes of Machines that are being deleted.
 type Controller struct {
 	client   client.Client
 	recorder events.Recorder
@@ -82,13 +84,15 @@ type scope struct {
 	pipeline.Requeue
 
 	key types.NamespacedName
-	// machine is a copy that steps change; what differs from the original in its status is written at the end.
+	// machine is a copy that steps change; what differs from the original in its status is written
+	// at the end.
 	machine *machinev1beta1.Machine
 	// original is the Machine as read from the cache. Read only.
 	original *machinev1beta1.Machine
 	// progress is what this process remembers of the drain.
 	progress *drainProgress
-	// stale is set by a step that wrote the Machine itself: what this reconcile knows is then out of date and is not written.
+	// stale is set by a step that wrote the Machine itself: what this reconcile knows is then out
+	// of date and is not written.
 	stale bool
 	// events are sent once the status is written, and only then.
 	events []events.Event
@@ -96,7 +100,8 @@ type scope struct {
 	afterWrite []func()
 }
 
-// New returns a Controller. It fails when a required option is missing. Attempts run once its pool is started, which SetupWithManager does.
+// New returns a Controller. It fails when a required option is missing. Attempts run once its pool
+// is started, which SetupWithManager does.
 func New(options Options) (*Controller, error) {
 	if options.Client == nil || options.Clientset == nil || options.Recorder == nil {
 		return nil, errors.New("creating the drain controller: Client, Clientset and Recorder must all be set in its options")
@@ -113,7 +118,8 @@ func New(options Options) (*Controller, error) {
 		steps: []pipeline.Step[*scope]{
 			&checkHooks{pool: pool, recorder: options.Recorder},
 			&checkExempt{pool: pool, clock: options.Clock},
-			&recordOutcome{pool: pool, clock: options.Clock, metrics: options.Metrics, backoff: backoff{options.RetryBase, options.RetryMax}},
+			&recordOutcome{pool: pool, clock: options.Clock, metrics: options.Metrics,
+				backoff: backoff{options.RetryBase, options.RetryMax}},
 			&checkDeadline{pool: pool, clock: options.Clock, metrics: options.Metrics, client: options.Client, drainer: drainer},
 			&submitAttempt{pool: pool, clock: options.Clock, recorder: options.Recorder, drainer: drainer},
 		},
@@ -146,7 +152,8 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	return s.Result(), nil
 }
 
-// recall returns the progress of the Machine's drain. That of an earlier Machine of the same name is dropped.
+// recall returns the progress of the Machine's drain. That of an earlier Machine of the same name
+// is dropped.
 func (c *Controller) recall(machine *machinev1beta1.Machine) *drainProgress {
 	key := client.ObjectKeyFromObject(machine)
 	if known := c.memory.find(key); known != nil && known.uid == machine.UID {

@@ -13,7 +13,8 @@ import (
 // controlPlaneLabels mark Nodes of the control plane, whatever their value.
 var controlPlaneLabels = []string{"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"}
 
-// controlPlaneLock lets one control-plane Node be cordoned at a time. One that is already cordoned proceeds: its drain began before.
+// controlPlaneLock lets one control-plane Node be cordoned at a time. A Node that is already
+// cordoned proceeds: its drain began earlier.
 type controlPlaneLock struct {
 	nodes typedcorev1.NodeInterface
 	// semaphore is held from reading the other Nodes until the cordon is written.
@@ -24,7 +25,8 @@ func newControlPlaneLock(nodes typedcorev1.NodeInterface) *controlPlaneLock {
 	return &controlPlaneLock{nodes: nodes, semaphore: make(chan struct{}, 1)}
 }
 
-// cordon cordons the Node, unless another control-plane Node is cordoned, whose name it then returns.
+// cordon cordons the Node, unless another control-plane Node is cordoned, whose name it then
+// returns.
 func (g *controlPlaneLock) cordon(ctx context.Context, node *corev1.Node, cordon func() error) (string, error) {
 	if !needsLock(node) {
 		return "", cordon()
@@ -63,7 +65,8 @@ func needsLock(node *corev1.Node) bool {
 	return isControlPlane(node) && !node.Spec.Unschedulable
 }
 
-// otherCordoned returns the name of a cordoned control-plane Node other than node: the first by name, so that it is the same each time.
+// otherCordoned returns the name of a cordoned control-plane Node other than node: the first by
+// name, so that it is the same each time.
 func otherCordoned(node *corev1.Node, others []corev1.Node) string {
 	var names []string
 	for i := range others {

@@ -16,9 +16,11 @@ import (
 )
 
 const (
-	// TimeoutAnnotation bounds how long a Machine is drained, as a Go duration such as "30m". Then its deletion continues.
+	// TimeoutAnnotation bounds how long a Machine is drained, as a Go duration such as "30m". Then
+	// its deletion continues.
 	TimeoutAnnotation = "machine-iac.io/drain-timeout"
-	// StartedAnnotation holds when the drain of a Machine with a TimeoutAnnotation began to proceed, in RFC 3339.
+	// StartedAnnotation holds when the drain of a Machine with a TimeoutAnnotation began to
+	// proceed, in RFC 3339.
 	StartedAnnotation = "machine-iac.io/drain-started"
 )
 
@@ -55,9 +57,11 @@ func (d *checkDeadline) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		s.RequeueAfter(remaining)
 		return true, nil
 	}
-	message := fmt.Sprintf("Drain timed out after %s (%s); deletion continues. %s", timeout, TimeoutAnnotation, d.remainingPods(ctx, s.machine))
+	message := fmt.Sprintf("Drain timed out after %s (%s); deletion continues. %s", timeout, TimeoutAnnotation,
+		d.remainingPods(ctx, s))
 	d.pool.drop(s.key)
-	s.machine.Status.Conditions = machineapi.WithCondition(s.original.Status.Conditions, drainedCondition(TimedOut, message), now)
+	s.machine.Status.Conditions = machineapi.WithCondition(s.original.Status.Conditions,
+		drainedCondition(TimedOut, message), now)
 	s.events = append(s.events[:0], drainTimedOut(s.original, message))
 	s.afterWrite = append(s.afterWrite, func() { d.metrics.ended(resultTimeout, now.Sub(started)) })
 	return false, nil
@@ -91,10 +95,10 @@ func (d *checkDeadline) begin(ctx context.Context, s *scope) error {
 }
 
 // remainingPods lists the pods that are still on the Node.
-func (d *checkDeadline) remainingPods(ctx context.Context, machine *machinev1beta1.Machine) string {
+func (d *checkDeadline) remainingPods(ctx context.Context, s *scope) string {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	pods, err := d.drainer.left(ctx, targetOf(machine))
+	pods, err := d.drainer.left(ctx, targetOf(s.machine), s.newest())
 	switch {
 	case err != nil:
 		return fmt.Sprintf("The remaining pods could not be listed: %v", err)
@@ -113,7 +117,8 @@ func timeoutOf(machine *machinev1beta1.Machine) (time.Duration, error) {
 	}
 	timeout, err := time.ParseDuration(value)
 	if err != nil || timeout <= 0 {
-		return 0, fmt.Errorf("annotation %s is %q, which is not a positive duration: use a value such as \"30m\", or remove it; "+
+		return 0, fmt.Errorf("annotation %s is %q, which is not a positive duration: use a value such as \"30m\", or "+
+			"remove it; "+
 			"the drain continues without a timeout", TimeoutAnnotation, value)
 	}
 	return timeout, nil

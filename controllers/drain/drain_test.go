@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -24,7 +25,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/suite"
 )
 
-// world is what one test works on: a namespace for Machines and pods, and what acts as the kubelets.
+// world is what one test works on: a namespace for Machines and pods, and what acts as the
+// kubelets.
 type world struct {
 	namespace string
 	mu        sync.Mutex
@@ -101,7 +103,8 @@ func (w *world) guarded(ctx context.Context, node *corev1.Node) (*corev1.Pod, *p
 	return pod, budget
 }
 
-// deleting makes a Machine of a Node, nil for none, that is being deleted, as the machine controller leaves it for the drain.
+// deleting makes a Machine of a Node, nil for none, that is being deleted, as the machine
+// controller leaves it for the drain.
 func (w *world) deleting(ctx context.Context, node *corev1.Node, mods ...func(*machinev1beta1.Machine)) *machinev1beta1.Machine {
 	GinkgoHelper()
 	if node != nil {
@@ -260,7 +263,9 @@ var _ = Describe("Drain", func() {
 			Not(ContainSubstring(free.Name)))))
 		Expect(gone(ctx, free)()).To(BeTrue())
 		first := drainedOf(ctx, machine)()
-		Eventually(events(ctx, machine)).Should(HaveEvent("Normal DrainRequeued: Node drain requeued: " + first.Message))
+		// They are sent side by side, and may come in any order.
+		Eventually(events(ctx, machine)).Should(And(
+			HaveEvent("Normal DrainRequeued: Node drain requeued: "+first.Message), HaveEvent("Normal DrainProceeds")))
 		sent := events(ctx, machine)()
 		Consistently(drainedOf(ctx, machine)).WithTimeout(3*time.Second).Should(Equal(first), "the same holds it in the next pass")
 		Expect(events(ctx, machine)()).To(ConsistOf(sent))
@@ -324,6 +329,42 @@ var _ = Describe("Drain", func() {
 		}
 		Expect(gone(ctx, pod)()).To(BeFalse())
 		Expect(cordoned(ctx, node)()).To(BeFalse())
+	})
+
+	It("evicts a pod that tolerates the cordon once, although another always takes its place", func(ctx SpecContext) {
+		startManager(w.namespace)
+		node := w.node(ctx)
+		w.silence(node)
+		tolerant := func(p *corev1.Pod) {
+			p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+		}
+		w.pod(ctx, node, tolerant)
+		var made atomic.Int32
+		living, stop := context.WithCancel(ctx)
+		DeferCleanup(stop)
+		go func() { // replaces pods at once, and lets them end after more than an attempt
+			evicted := map[string]time.Time{}
+			for ticker := time.NewTicker(50 * time.Millisecond); living.Err() == nil; <-ticker.C {
+				pods := &corev1.PodList{}
+				_ = plane.Client.List(living, pods, client.InNamespace(w.namespace))
+				for i := range pods.Items {
+					pod := &pods.Items[i]
+					at, replaced := evicted[pod.Name]
+					switch {
+					case pod.DeletionTimestamp == nil:
+					case !replaced:
+						evicted[pod.Name] = time.Now()
+						made.Add(1)
+						_ = plane.Client.Create(living, builder.In(w.namespace, builder.Pod(tolerant, builder.OnNode(node))))
+					case time.Since(at) > 1500*time.Millisecond:
+						_ = plane.Client.Delete(living, pod, client.GracePeriodSeconds(0))
+					}
+				}
+			}
+		}()
+		machine := w.deleting(ctx, node)
+		Eventually(drainedOf(ctx, machine)).Should(succeeded())
+		Expect(made.Load()).To(BeNumerically("<=", 2), "a pod of the same second as the first goes too")
 	})
 
 	It("takes a Node that is gone for drained, and leaves one alone that another has made under its name", func(ctx SpecContext) {

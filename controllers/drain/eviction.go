@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -12,10 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	policyclient "k8s.io/client-go/kubernetes/typed/policy/v1"
+	"k8s.io/utils/ptr"
 )
 
-// evictionTracker tracks the eviction of each pod in one attempt. kubectl's library reports evictions as text in random order, and evicts by name
-// alone; so the tracker is the client that the library uses.
+// evictionTracker tracks the eviction of each pod in one attempt. kubectl's library reports
+// evictions as text in random order, and evicts by name alone; so the tracker is the client that
+// the library uses.
 type evictionTracker struct {
 	kubernetes.Interface
 
@@ -28,8 +31,11 @@ type podEviction struct {
 	uid        types.UID
 	finalizers []string
 	gone       bool
-	// evicted is set once the API server has accepted an eviction: the pod is terminating.
+	// evicted is set if the pod is terminating, at the latest once the API server has accepted an
+	// eviction.
 	evicted bool
+	// since is when a pod that was terminating before this attempt was evicted or deleted.
+	since time.Time
 	// refusal is why the API server last refused an eviction.
 	refusal string
 	// fault is any other error.
@@ -46,8 +52,18 @@ func (l *evictionTracker) add(pods []corev1.Pod) {
 	defer l.mu.Unlock()
 	for i := range pods {
 		pod := &pods[i]
-		l.pods[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = &podEviction{uid: pod.UID, finalizers: pod.Finalizers}
+		l.pods[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = &podEviction{uid: pod.UID,
+			finalizers: pod.Finalizers, evicted: pod.DeletionTimestamp != nil, since: terminatingSince(pod)}
 	}
+}
+
+// terminatingSince returns when a pod was evicted or deleted, or the zero time. Its deletion
+// timestamp is the end of its grace period.
+func terminatingSince(pod *corev1.Pod) time.Time {
+	if pod.DeletionTimestamp == nil {
+		return time.Time{}
+	}
+	return pod.DeletionTimestamp.Add(-time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second)
 }
 
 // PolicyV1 implements kubernetes.Interface.
@@ -91,7 +107,8 @@ type trackedPolicy struct {
 
 // Evictions implements policyclient.EvictionsGetter.
 func (p *trackedPolicy) Evictions(namespace string) policyclient.EvictionInterface {
-	return &trackedEvictions{EvictionInterface: p.PolicyV1Interface.Evictions(namespace), evictionTracker: p.evictionTracker}
+	return &trackedEvictions{EvictionInterface: p.PolicyV1Interface.Evictions(namespace),
+		evictionTracker: p.evictionTracker}
 }
 
 type trackedEvictions struct {
@@ -99,8 +116,8 @@ type trackedEvictions struct {
 	evictionTracker *evictionTracker
 }
 
-// Evict evicts the pod that was on the Node, by UID. Another pod of the same name, such as a StatefulSet's on another Node, is left alone;
-// then NotFound is returned.
+// Evict evicts the pod that was on the Node, by UID. Another pod of the same name, such as a
+// StatefulSet's on another Node, is left alone; then NotFound is returned.
 func (e *trackedEvictions) Evict(ctx context.Context, eviction *policyv1.Eviction) error {
 	key := types.NamespacedName{Namespace: eviction.Namespace, Name: eviction.Name}
 	uid := e.evictionTracker.uid(key)
@@ -140,7 +157,8 @@ func (f *podEviction) setResult(err error) {
 	}
 }
 
-// refusal returns why an eviction was refused: the message of the PodDisruptionBudget, where it is one that refused.
+// refusal returns why an eviction was refused: the message of the PodDisruptionBudget, where it is
+// one that refused.
 func refusal(status metav1.Status) string {
 	if status.Details != nil {
 		for _, cause := range status.Details.Causes {

@@ -22,12 +22,13 @@ func (e *checkExempt) Reconcile(_ context.Context, s *scope) (bool, error) {
 		return true, nil
 	}
 	e.pool.drop(s.key)
-	s.machine.Status.Conditions = machineapi.WithCondition(s.machine.Status.Conditions, drainedCondition("", "Node drain skipped"), e.clock.Now())
+	s.machine.Status.Conditions = machineapi.WithCondition(s.machine.Status.Conditions,
+		drainedCondition("", "Node drain skipped"), e.clock.Now())
 	s.events = append(s.events, drainSkipped(s.original, why))
 	return false, nil
 }
 
-// exemptReason returns why the Machine's Node is not drained, "" when it is.
+// exemptReason returns why the Machine's Node is not drained, or "".
 func exemptReason(machine *machinev1beta1.Machine) string {
 	if _, excluded := machine.Annotations[machineapi.ExcludeDrainAnnotation]; excluded {
 		return "the annotation " + machineapi.ExcludeDrainAnnotation + " is set"

@@ -6,8 +6,8 @@ import (
 	"k8s.io/client-go/tools/events"
 )
 
-// checkHooks waits while the Machine has preDrain hooks; removing them triggers a reconcile. The machine controller reports hooks in the
-// condition Drainable.
+// checkHooks waits while the Machine has preDrain hooks; removing them triggers a reconcile. The
+// machine controller reports hooks in the condition Drainable.
 type checkHooks struct {
 	pool     *pool
 	recorder events.EventRecorder

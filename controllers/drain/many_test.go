@@ -57,7 +57,8 @@ var _ = Describe("Drains", func() {
 	})
 
 	It("end at their deadline, with the pods named that are left", func(ctx SpecContext) {
-		// A pass ends long after the deadline, so that nothing but the deadline's own alarm can be in time.
+		// A pass ends long after the deadline, so that nothing but the deadline's own alarm can be
+		// in time.
 		startManager(w.namespace, func(o *drain.Options) { o.AttemptTimeout = 18 * time.Second })
 		node := w.node(ctx)
 		pod, _ := w.guarded(ctx, node)
@@ -100,7 +101,7 @@ var _ = Describe("Drains", func() {
 
 	DescribeTable("stop at once when nobody needs them any more", func(ctx SpecContext, status bool, content string) {
 		metrics := drain.NewMetrics()
-		startManager(w.namespace, func(o *drain.Options) { o.AttemptTimeout, o.Metrics = 20*time.Second, metrics })
+		startManager(w.namespace, func(o *drain.Options) { o.AttemptTimeout, o.Metrics = 12*time.Second, metrics })
 		node := w.node(ctx)
 		pod, budget := w.guarded(ctx, node)
 		machine := w.deleting(ctx, node)
@@ -111,7 +112,7 @@ var _ = Describe("Drains", func() {
 		} else {
 			Expect(plane.Client.Patch(ctx, machine, patch)).To(Succeed())
 		}
-		Eventually(running(metrics)).WithTimeout(7 * time.Second).Should(BeZero())
+		Eventually(running(metrics)).WithTimeout(5 * time.Second).Should(BeZero()) // a quarter of an attempt passes between two evictions
 		allow(ctx, budget)
 		Consistently(gone(ctx, pod)).Should(BeFalse())
 	},

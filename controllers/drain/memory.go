@@ -7,13 +7,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// memory is what this process knows of drains that have not ended. After a restart drains are tried at once, and events may be repeated.
+// memory is this process's knowledge of unfinished drains. After a restart drains are retried at
+// once, and events may repeat.
 type memory struct {
 	mu      sync.Mutex
 	records map[types.NamespacedName]*drainProgress
 }
 
-// drainProgress is what is remembered of one drain. A Machine has one reconcile at a time, so it needs no lock.
+// drainProgress is what is remembered of one drain. A Machine has one reconcile at a time, so it
+// needs no lock.
 type drainProgress struct {
 	uid types.UID
 	// replaced is the resourceVersion that the last write replaced.
@@ -22,9 +24,22 @@ type drainProgress struct {
 	since time.Time
 	// announced is set once the event DrainProceeds was sent.
 	announced bool
-	// reportedTimeout is the invalid value of the timeout annotation that an event was sent about; nil for none.
+	// reportedTimeout is the invalid value of the timeout annotation that an event was sent about;
+	// nil for none.
 	reportedTimeout *string
 	retry           retry
+	// newest is when the newest pod was created that the first attempt found on the listed target.
+	newest time.Time
+	listed target
+}
+
+// newest returns when the newest pod was created that the first attempt found on the Node, or zero
+// before that attempt.
+func (s *scope) newest() time.Time {
+	if s.progress.listed != targetOf(s.machine) {
+		return time.Time{}
+	}
+	return s.progress.newest
 }
 
 func newMemory() *memory { return &memory{records: map[types.NamespacedName]*drainProgress{}} }
@@ -48,7 +63,8 @@ func (m *memory) forget(key types.NamespacedName) {
 	delete(m.records, key)
 }
 
-// backoff is how long a Machine waits between attempts that leave pods: base, doubled with each attempt up to limit.
+// backoff is how long a Machine waits between attempts that leave pods: base, doubled with each
+// attempt up to limit.
 type backoff struct {
 	base, limit time.Duration
 }

@@ -24,15 +24,15 @@ func NewMetrics() *Metrics {
 	m := &Metrics{
 		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "machine_iac_drains_waiting",
-			Help: "Drain attempts that wait for a worker.",
+			Help: "Queued drains.",
 		}),
 		running: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "machine_iac_drains_running",
-			Help: "Drain attempts that are running.",
+			Help: "Running drains.",
 		}),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "machine_iac_drain_duration_seconds",
-			Help:    "Seconds from when this process first saw that a drain may proceed until it succeeded or timed out.",
+			Help:    "Duration of a drain in seconds. result is success or timeout.",
 			Buckets: []float64{1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14400, 43200},
 		}, []string{"result"}),
 	}

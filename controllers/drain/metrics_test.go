@@ -8,7 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// gathered returns each series by its name and first label's value: gauges as they are, histograms as the sum of seconds.
+// gathered returns each series by its name and first label's value: gauges as they are, histograms
+// as the sum of seconds.
 func gathered(t *testing.T, metrics *Metrics) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,11 +22,17 @@ import (
 )
 
 const (
-	// evictionRetry is the pause after a refused eviction, as in kubectl; four tries fit into an attempt.
+	// evictionRetry is the pause after a refused eviction, as in kubectl; four tries fit into an
+	// attempt.
 	evictionRetry = 5 * time.Second
-	// unreachableGrace is the grace period, in seconds, of the pods of an unreachable Node, and how long they are waited for after that: no
-	// kubelet reports that they have terminated, and those of StatefulSets would block the drain forever.
+	// unreachableGrace is the grace period, in seconds, of the pods of an unreachable Node, and how
+	// long they are waited for after that. No kubelet reports their termination, and those of
+	// StatefulSets would block the drain forever.
 	unreachableGrace = 1
+	// terminationLimit is how long after the end of its grace period an evicted pod is waited for.
+	// One that has not terminated by then has a finalizer that nothing removes, or a container that
+	// cannot be killed.
+	terminationLimit = time.Hour
 )
 
 // outcomeKind is how a drain attempt ended.
@@ -48,6 +55,10 @@ type outcome struct {
 	message string
 	// left is how many pods remain, as far as that is known.
 	left int
+	// newest is when the newest of the pods was created that the attempt found.
+	newest time.Time
+	// target is the Node that the attempt was about.
+	target target
 }
 
 // target is the Node to drain.
@@ -65,7 +76,8 @@ func targetOf(machine *machinev1beta1.Machine) target {
 	return out
 }
 
-// is reports whether a Node of the target's name is the target: the same object, or one that the same instance has registered again.
+// is reports whether a Node of the target's name is the target: the same object, or the same
+// instance registered again.
 func (t target) is(node *corev1.Node) bool {
 	return t.uid == "" || t.uid == node.UID || (t.providerID != "" && t.providerID == node.Spec.ProviderID)
 }
@@ -81,8 +93,9 @@ func newDrainer(clientset kubernetes.Interface, timeout time.Duration) *drainer 
 	return &drainer{clientset: clientset, timeout: timeout, controlPlane: newControlPlaneLock(clientset.CoreV1().Nodes())}
 }
 
-// attempt cordons the Node, evicts its pods, and waits until they have terminated, within the timeout of an attempt.
-func (d *drainer) attempt(ctx context.Context, t target) outcome {
+// attempt cordons the Node, evicts its pods, and waits until they have terminated, within the
+// timeout of an attempt. newest is the newest pod of the first attempt.
+func (d *drainer) attempt(ctx context.Context, t target, newest time.Time) outcome {
 	ctx, cancel := context.WithTimeout(log.IntoContext(ctx, log.FromContext(ctx).WithValues("Node", t.name)), d.timeout)
 	defer cancel()
 	node, err := d.node(ctx, t)
@@ -93,7 +106,7 @@ func (d *drainer) attempt(ctx context.Context, t target) outcome {
 		return outcome{kind: nodeEmpty}
 	}
 	pods := newEvictionTracker(d.clientset)
-	helper := d.helper(ctx, pods, node)
+	helper := d.helper(ctx, pods, node, newest)
 	helper.OnPodDeletionOrEvictionFinished = pods.finished
 	other, err := d.controlPlane.cordon(ctx, node, func() error { return drain.RunCordonOrUncordon(helper, node, true) })
 	switch {
@@ -103,7 +116,8 @@ func (d *drainer) attempt(ctx context.Context, t target) outcome {
 		return outcome{kind: cordonFailed, message: fmt.Sprintf("Node %s is not drained yet: cordoning it: %v", t.name, err)}
 	case other != "":
 		return outcome{kind: controlPlaneBusy, message: fmt.Sprintf(
-			"Node %s is waiting: control-plane Node %s is cordoned, and control-plane Nodes are drained one at a time", t.name, other)}
+			"Node %s is waiting: control-plane Node %s is cordoned, and control-plane Nodes are drained one at a time", t.name,
+			other)}
 	}
 	return evict(helper, pods, node)
 }
@@ -121,18 +135,31 @@ func evict(helper *drain.Helper, pods *evictionTracker, node *corev1.Node) outco
 	}
 	blockers := pods.blockers(unreachable(node))
 	if len(blockers) == 0 {
-		return outcome{message: fmt.Sprintf("Node %s is not drained yet: %s", node.Name, sorted(flattened(err)))}
+		return outcome{newest: newestOf(list.Pods()), message: fmt.Sprintf("Node %s is not drained yet: %s", node.Name,
+			sorted(flattened(err)))}
 	}
-	return outcome{left: len(blockers), message: fmt.Sprintf("Node %s is not drained yet: %s", node.Name, describe(blockers))}
+	return outcome{newest: newestOf(list.Pods()), left: len(blockers), message: fmt.Sprintf("Node %s is not drained yet: %s", node.Name,
+		describe(blockers))}
+}
+
+// newestOf returns when the newest pod was created, by the API server's clock.
+func newestOf(pods []corev1.Pod) time.Time {
+	var newest time.Time
+	for i := range pods {
+		if created := pods[i].CreationTimestamp.Time; created.After(newest) {
+			newest = created
+		}
+	}
+	return newest
 }
 
 // left lists the pods that are still to be evicted.
-func (d *drainer) left(ctx context.Context, t target) ([]string, error) {
+func (d *drainer) left(ctx context.Context, t target, newest time.Time) ([]string, error) {
 	node, err := d.node(ctx, t)
 	if err != nil || node == nil {
 		return nil, err
 	}
-	list, errs := d.helper(ctx, d.clientset, node).GetPodsForDeletion(t.name)
+	list, errs := d.helper(ctx, d.clientset, node, newest).GetPodsForDeletion(t.name)
 	if len(errs) > 0 {
 		return nil, errors.New(sorted(errs))
 	}
@@ -157,25 +184,42 @@ func (d *drainer) node(ctx context.Context, t target) (*corev1.Node, error) {
 }
 
 // helper returns kubectl's drain with the settings of the Machine API.
-func (d *drainer) helper(ctx context.Context, clientset kubernetes.Interface, node *corev1.Node) *drain.Helper {
+func (d *drainer) helper(ctx context.Context, clientset kubernetes.Interface, node *corev1.Node,
+	newest time.Time) *drain.Helper {
 	out := &logWriter{ctx: ctx}
 	helper := &drain.Helper{
-		Ctx:                  ctx,
-		Client:               clientset,
-		Force:                true,
-		IgnoreAllDaemonSets:  true,
-		DeleteEmptyDirData:   true,
-		GracePeriodSeconds:   -1,
-		Timeout:              d.timeout,
-		EvictErrorRetryDelay: min(evictionRetry, d.timeout/4),
-		Out:                  out,
-		ErrOut:               out,
+		Ctx:                             ctx,
+		Client:                          clientset,
+		Force:                           true,
+		IgnoreAllDaemonSets:             true,
+		DeleteEmptyDirData:              true,
+		GracePeriodSeconds:              -1,
+		Timeout:                         d.timeout,
+		SkipWaitForDeleteTimeoutSeconds: int(terminationLimit.Seconds()),
+		EvictErrorRetryDelay:            min(evictionRetry, d.timeout/4),
+		AdditionalFilters:               []drain.PodFilter{returned(newest)},
+		Out:                             out,
+		ErrOut:                          out,
 	}
 	if unreachable(node) {
 		helper.GracePeriodSeconds = unreachableGrace
 		helper.SkipWaitForDeleteTimeoutSeconds = unreachableGrace
 	}
 	return helper
+}
+
+// returned leaves out pods that were scheduled to the cordoned Node in place of evicted ones: they
+// tolerate its taint and would come back after each eviction. They are newer than the newest pod of
+// the first attempt, which is zero in that attempt.
+func returned(newest time.Time) drain.PodFilter {
+	cordon := &corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
+	return func(pod corev1.Pod) drain.PodDeleteStatus {
+		tolerates := func(t corev1.Toleration) bool { return t.ToleratesTaint(logr.Discard(), cordon, false) }
+		if !newest.IsZero() && pod.CreationTimestamp.After(newest) && slices.ContainsFunc(pod.Spec.Tolerations, tolerates) {
+			return drain.MakePodDeleteStatusSkip()
+		}
+		return drain.MakePodDeleteStatusOkay()
+	}
 }
 
 // unreachable reports whether the Node's kubelet no longer reports its status.
@@ -204,7 +248,7 @@ func sorted(errs []error) string {
 	return joinLimited(slices.Compact(texts), "; ")
 }
 
-// logWriter writes to the log what kubectl would print.
+// logWriter logs kubectl's output.
 type logWriter struct {
 	ctx context.Context
 }

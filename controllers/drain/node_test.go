@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/client-go/kubernetes/fake"
@@ -22,14 +23,14 @@ func TestHelperHasTheSettingsOfTheMachineAPI(t *testing.T) {
 		ready               corev1.ConditionStatus
 		wantGrace, wantSkip int
 	}{
-		"a Ready Node":                           {corev1.ConditionTrue, -1, 0},
-		"a NotReady Node, whose kubelet reports": {corev1.ConditionFalse, -1, 0},
+		"a Ready Node":                           {corev1.ConditionTrue, -1, 3600},
+		"a NotReady Node, whose kubelet reports": {corev1.ConditionFalse, -1, 3600},
 		"an unreachable Node":                    {corev1.ConditionUnknown, 1, 1},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
 			node := builder.Node(builder.WithReady(tc.ready, now))
-			h := newDrainer(fake.NewClientset(), 20*time.Second).helper(t.Context(), nil, node)
+			h := newDrainer(fake.NewClientset(), 20*time.Second).helper(t.Context(), nil, node, now)
 			if !h.Force || !h.IgnoreAllDaemonSets || !h.DeleteEmptyDirData || h.DisableEviction || h.Timeout != 20*time.Second {
 				t.Errorf("got %+v", h)
 			}
@@ -82,11 +83,58 @@ func TestPassSaysWhatFailed(t *testing.T) {
 			clientset.PrependReactor(tc.verb, tc.resource, func(k8stesting.Action) (bool, runtime.Object, error) {
 				return true, nil, errors.New("no luck")
 			})
-			got := newDrainer(clientset, time.Second).attempt(t.Context(), target{name: node.Name})
+			got := newDrainer(clientset, time.Second).attempt(t.Context(), target{name: node.Name}, now)
 			if got.kind != tc.want || !strings.HasSuffix(got.message, tc.wantMessage) || !strings.HasPrefix(got.message, "Node "+node.Name) {
 				t.Errorf("got %+v, want %v, %q", got, tc.want, tc.wantMessage)
 			}
 		})
+	}
+}
+
+func TestAPodThatCannotEndIsWaitedForWithALimit(t *testing.T) {
+	node := builder.Node()
+	for name, tc := range map[string]struct {
+		overdue time.Duration
+		want    outcomeKind
+	}{
+		"within the limit": {terminationLimit - time.Minute, podsRemain},
+		"past the limit":   {terminationLimit + time.Minute, nodeEmpty},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := builder.Pod(builder.OnNode(node), func(p *corev1.Pod) {
+				end := metav1.NewTime(time.Now().Add(-tc.overdue)) // kubectl's library reads the real clock
+				p.DeletionTimestamp, p.Finalizers = &end, []string{"example.com/hold"}
+			})
+			got := newDrainer(fake.NewClientset(node, pod), time.Second).attempt(t.Context(), target{name: node.Name}, now)
+			if got.kind != tc.want {
+				t.Errorf("got %+v, want %v", got, tc.want)
+			}
+			at := pod.DeletionTimestamp.UTC().Format(time.RFC3339)
+			if tc.want == podsRemain && !strings.Contains(got.message, "it was evicted at "+at+" and has not terminated") {
+				t.Errorf("got %q, want since when it waits", got.message)
+			}
+		})
+	}
+}
+
+func TestOnlyReturnedPodsAreLeftOut(t *testing.T) {
+	tolerant := func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} }
+	at := func(created time.Time) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(created) }
+	}
+	for name, tc := range map[string]struct {
+		newest time.Time
+		pod    *corev1.Pod
+		want   bool
+	}{
+		"returned":                     {now, builder.Pod(tolerant, at(now.Add(time.Second))), true},
+		"found by the first attempt":   {now, builder.Pod(tolerant, at(now)), false},
+		"before the first attempt":     {time.Time{}, builder.Pod(tolerant, at(now)), false},
+		"does not tolerate the cordon": {now, builder.Pod(at(now.Add(time.Second))), false},
+	} {
+		if got := !returned(tc.newest)(*tc.pod).Delete; got != tc.want {
+			t.Errorf("%s: got %t, want %t", name, got, tc.want)
+		}
 	}
 }
 

@@ -23,6 +23,13 @@ func (c *recordOutcome) Reconcile(_ context.Context, s *scope) (bool, error) {
 	if !ended {
 		return true, nil
 	}
+	if o.kind == nodeEmpty && o.target != targetOf(s.machine) {
+		c.pool.drop(s.key) // the Machine has another Node since, which is still to be drained
+		return true, nil
+	}
+	if !o.newest.IsZero() && s.progress.listed != o.target {
+		s.progress.newest, s.progress.listed = o.newest, o.target
+	}
 	now := c.clock.Now()
 	before := machineapi.FindCondition(s.machine.Status.Conditions, machinev1beta1.MachineDrained)
 	s.machine.Status.Conditions = machineapi.WithCondition(s.machine.Status.Conditions, conditionOf(o), now)

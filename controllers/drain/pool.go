@@ -14,12 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// stopTimeout bounds how long the pool waits for attempts when it stops. They end when they next check the context, at the latest after the
-// pause of a refused eviction.
+// stopTimeout bounds how long a stopping pool waits for attempts. They end when they next check the
+// context, at the latest after the pause of a refused eviction.
 const stopTimeout = 15 * time.Second
 
-// pool runs attempts: one per Machine, first in first out, a bounded number at a time. It is a manager.Runnable that needs leader
-// election.
+// pool runs attempts: one per Machine, first in first out, a bounded number at a time. It is a
+// manager.Runnable that needs leader election.
 type pool struct {
 	maxRunning int
 	maxWaiting int
@@ -36,7 +36,8 @@ type pool struct {
 	running int
 }
 
-// task is the attempt of a Machine: queued, running, or ended with an outcome that is not recorded yet.
+// task is the attempt of a Machine: queued, running, or ended with an outcome that is not recorded
+// yet.
 type task struct {
 	key types.NamespacedName
 	do  func(context.Context) outcome
@@ -82,7 +83,8 @@ func (p *pool) Start(ctx context.Context) error {
 	}
 }
 
-// submit queues the attempt of a Machine. It returns false when the queue is full. A Machine that has a task keeps it.
+// submit queues the attempt of a Machine. It returns false when the queue is full. A Machine that
+// has a task keeps it.
 func (p *pool) submit(key types.NamespacedName, do func(context.Context) outcome) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +109,8 @@ func (p *pool) holds(key types.NamespacedName) bool {
 	return p.tasks[key] != nil
 }
 
-// outcome returns the outcome of the Machine's attempt, if it has ended. It is kept until the task is dropped.
+// outcome returns the outcome of the Machine's attempt, if it has ended. It is kept until the task
+// is dropped.
 func (p *pool) outcome(key types.NamespacedName) (outcome, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -188,7 +191,8 @@ func (p *pool) finishTask(ctx context.Context, t *task, result outcome) bool {
 func runRecovering(ctx context.Context, t *task) (result outcome) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			log.FromContext(ctx).Error(fmt.Errorf("%v", cause), "A drain panicked", "Machine", t.key, "stack", string(debug.Stack()))
+			log.FromContext(ctx).Error(fmt.Errorf("%v", cause), "A drain panicked", "Machine", t.key, "stack",
+				string(debug.Stack()))
 			result = outcome{kind: podsRemain, message: fmt.Sprintf("internal error: %v", cause)}
 		}
 	}()

@@ -12,8 +12,8 @@ import (
 
 const defaultConcurrency = 4
 
-// SetupWithManager creates a Controller and registers it, its watch and its pool with the manager. Client and Recorder default to the
-// manager's.
+// SetupWithManager creates a Controller and registers it, its watch and its pool with the manager.
+// Client and Recorder default to the manager's.
 func SetupWithManager(mgr manager.Manager, options Options) error {
 	options.Complete(mgr, Name, defaultConcurrency)
 	c, err := New(options)

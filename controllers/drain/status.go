@@ -17,7 +17,8 @@ import (
 const (
 	// TimedOut is the reason of Drained=True when the Machine's timeout ended the drain.
 	TimedOut = "DrainTimedOut"
-	// WaitingForControlPlane is the reason of Drained=False while another control-plane Node is cordoned. It is no error.
+	// WaitingForControlPlane is the reason of Drained=False while another control-plane Node is
+	// cordoned. It is no error.
 	WaitingForControlPlane = "WaitingForControlPlane"
 )
 
@@ -30,7 +31,8 @@ func shouldDrain(machine *machinev1beta1.Machine) bool {
 		machineapi.AuthorityOfMachine(machine).IsMachineAPI()
 }
 
-// drainedCondition returns the condition that lets the deletion continue. A drain that succeeded or was skipped has no reason.
+// drainedCondition returns the condition that lets the deletion continue. A drain that succeeded or
+// was skipped has no reason.
 func drainedCondition(reason, message string) machinev1beta1.Condition {
 	return machinev1beta1.Condition{
 		Type: machinev1beta1.MachineDrained, Status: corev1.ConditionTrue, Reason: reason, Message: message,
@@ -40,11 +42,13 @@ func drainedCondition(reason, message string) machinev1beta1.Condition {
 // notDrainedCondition returns the condition that reports what a drain waits for.
 func notDrainedCondition(severity machinev1beta1.ConditionSeverity, reason, message string) machinev1beta1.Condition {
 	return machinev1beta1.Condition{
-		Type: machinev1beta1.MachineDrained, Status: corev1.ConditionFalse, Severity: severity, Reason: reason, Message: message,
+		Type: machinev1beta1.MachineDrained, Status: corev1.ConditionFalse, Severity: severity, Reason: reason,
+		Message: message,
 	}
 }
 
-// finish writes the status when it differs, then sends the events and calls afterWrite. After a conflict the reconcile is repeated instead.
+// finish writes the status when it differs, then sends the events and calls afterWrite. After a
+// conflict the reconcile is repeated instead.
 func (c *Controller) finish(ctx context.Context, s *scope) error {
 	if err := c.write(ctx, s); err != nil {
 		return s.Written(err)

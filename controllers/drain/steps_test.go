@@ -65,7 +65,8 @@ func (s oneStatus) Patch(ctx context.Context, object client.Object, patch client
 	return s.oneMachine.Patch(ctx, object, patch)
 }
 
-// bench drives a controller by hand. Its pool is not started: passes wait until a test says what came of them.
+// bench drives a controller by hand. Its pool is not started: passes wait until a test says what
+// came of them.
 type bench struct {
 	t          *testing.T
 	client     *oneMachine
@@ -109,6 +110,7 @@ func (b *bench) next() (time.Duration, []string) {
 // ends says what came of the pass that waits.
 func (b *bench) ends(o outcome) {
 	b.t.Helper()
+	o.target = targetOf(b.client.machine)
 	pool := b.controller.pool
 	pool.mu.Lock()
 	defer pool.mu.Unlock()
@@ -229,6 +231,19 @@ func TestACacheThatLagsBeginsNoSecondDrain(t *testing.T) {
 	}
 }
 
+func TestADrainOfAnotherNodeDoesNotCount(t *testing.T) {
+	b := newBench(t, candidate())
+	b.next()
+	b.ends(outcome{kind: nodeEmpty}) // the cache had an earlier Node of the Machine, which is gone
+	b.client.machine.Status.NodeRef.UID, b.client.machine.ResourceVersion = "another", "2"
+	b.expect(0)
+	if got := b.drainedCondition(); got.Status == "True" {
+		t.Errorf("got %+v", got)
+	}
+	b.ends(outcome{kind: nodeEmpty})
+	b.expect(0, "Normal Deleted", "Normal DrainSucceeded")
+}
+
 func TestAFullLineIsAskedAgain(t *testing.T) {
 	b := newBench(t, candidate(), func(o *Options) { o.MaxWaitingDrains = 1 })
 	b.controller.pool.submit(keyOf(0), nothing)
@@ -339,7 +354,7 @@ func TestWhatIsLeftBehind(t *testing.T) {
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
 			d := &checkDeadline{drainer: newDrainer(tc.clientset, time.Second)}
-			if got := d.remainingPods(t.Context(), candidate(builder.WithNodeRef(node))); got != tc.want {
+			if got := d.remainingPods(t.Context(), &scope{machine: candidate(builder.WithNodeRef(node)), progress: &drainProgress{}}); got != tc.want {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})

@@ -2,6 +2,7 @@ package drain
 
 import (
 	"context"
+	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/client-go/tools/events"
@@ -29,16 +30,22 @@ func (u *submitAttempt) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		return true, nil
 	}
 	logger := log.FromContext(ctx)
-	target := targetOf(s.original)
+	target, newest, deleted := targetOf(s.original), s.newest(), s.original.DeletionTimestamp.UTC().Format(time.RFC3339)
 	accepted := u.pool.submit(s.key, func(ctx context.Context) outcome {
-		return u.drainer.attempt(log.IntoContext(ctx, logger), target)
+		o := u.drainer.attempt(log.IntoContext(ctx, logger), target, newest)
+		if o.left > 0 {
+			o.message += "; the Machine was deleted at " + deleted
+		}
+		o.target = target
+		return o
 	})
 	if !accepted {
 		s.RequeueAfter(waitInterval)
 		return true, nil
 	}
 	// With the condition set, the drain began before this process did.
-	if !s.progress.announced && machineapi.FindCondition(s.original.Status.Conditions, machinev1beta1.MachineDrained) == nil {
+	if !s.progress.announced && machineapi.FindCondition(s.original.Status.Conditions,
+		machinev1beta1.MachineDrained) == nil {
 		drainProceeds(s.original).Send(u.recorder)
 	}
 	s.progress.announced = true

@@ -24,7 +24,8 @@ func TestDrainAgainstAPIServer(t *testing.T) {
 
 var _ = BeforeSuite(func() { plane = suite.Start(controlplane.CustomNoUpgrade) })
 
-// startManager runs the controller on one namespace until stop is called; the test's end calls it too. Passes and pauses are short.
+// startManager runs the controller on one namespace until stop is called; the test's end calls it
+// too. Passes and pauses are short.
 func startManager(namespace string, changes ...func(*drain.Options)) (stop func()) {
 	GinkgoHelper()
 	mgr := suite.NewManager(plane, namespace)

@@ -36,8 +36,9 @@ func relevantFieldsOf(machine *machinev1beta1.Machine) relevantFields {
 	}
 }
 
-// drainChanged filters for Machines that are to be drained, when they are new, when a relevant field changes and on resyncs; and for Machines
-// that no longer are, so that their drain is cancelled.
+// drainChanged filters for Machines that are to be drained, when they are new, when a relevant
+// field changes and on resyncs; and for Machines that no longer are, so that their drain is
+// cancelled.
 func drainChanged() predicate.Predicate {
 	wanted := func(object client.Object) bool {
 		machine, ok := object.(*machinev1beta1.Machine)

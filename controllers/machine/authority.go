@@ -8,7 +8,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-// checkAuthority ends the reconcile when another API is authoritative for the Machine, one that is being deleted included.
+// checkAuthority ends the reconcile when another API is authoritative for the Machine, one that is
+// being deleted included.
 type checkAuthority struct {
 	clock clock.PassiveClock
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/fake"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 	"github.com/machine-iac/machine-iac-operator/test/suite"
 )
 
@@ -22,6 +23,7 @@ var _ = Describe("A Machine that another API may be in charge of", Ordered, func
 		actuator  *fake.Actuator
 	)
 	BeforeAll(func() {
+		long.Test(GinkgoTB()) // an API server of its own
 		without := plane
 		DeferCleanup(func() { plane = without })
 		plane = suite.Start(controlplane.CustomNoUpgrade)
@@ -30,7 +32,8 @@ var _ = Describe("A Machine that another API may be in charge of", Ordered, func
 		namespace = suite.Namespace(ctx, plane)
 		actuator = &fake.Actuator{}
 	})
-	// made stores a Machine whose spec wants api; of whom the status says that it is in charge if that is not empty.
+	// made stores a Machine whose spec wants api; of whom the status says that it is in charge if
+	// that is not empty.
 	made := func(ctx context.Context, api, inCharge machinev1beta1.MachineAuthority) *machinev1beta1.Machine {
 		GinkgoHelper()
 		subject := builder.In(namespace, builder.Machine(func(m *machinev1beta1.Machine) {

@@ -14,15 +14,17 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
+	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 )
 
 // Name is the controller's name in logs, metrics and events.
 const Name = "machine"
 
-// requeueInterval is how soon a Machine is reconciled again that waits for something that sends no event.
+// requeueInterval is the requeue delay of a Machine that waits for something without events.
 const requeueInterval = 30 * time.Second
 
-// Options configure a Controller. Client, Recorder and Actuator must be set; Reader is the Client when nil, MaxConcurrentReconciles is 10 when zero.
+// Options configure a Controller. Client, Recorder and Actuator must be set; Reader is the Client
+// when nil, MaxConcurrentReconciles is 10 when zero.
 type Options struct {
 	pipeline.Common
 
@@ -36,6 +38,7 @@ type Options struct {
 // Controller reconciles Machines.
 type Controller struct {
 	client   client.Client
+	recorder events.Recorder
 	actuator actuators.Actuator
 	clock    clock.PassiveClock
 	metrics  *Metrics
@@ -51,26 +54,32 @@ var _ reconcile.Reconciler = &Controller{}
 type scope struct {
 	pipeline.Requeue
 
-	// machine is a copy that steps and the actuator change; what differs from the original is written at the end.
+	// machine is a copy that steps and the actuator change; what differs from the original is
+	// written at the end.
 	machine *machinev1beta1.Machine
 	// original is the Machine as read from the cache. Read only.
 	original *machinev1beta1.Machine
 	// exists is what the actuator returned, set by checkExists.
 	exists bool
-	// uncertain is set by checkExists when the actuator cannot say; exists is then false and has no meaning.
+	// uncertain is set by checkExists when the actuator cannot say; exists is then false and has no
+	// meaning.
 	uncertain *actuators.UncertainError
-	// stale is set by a step that wrote the Machine itself: what this reconcile knows is then out of date and is not written.
+	// stale is set by a step that wrote the Machine itself: what this reconcile knows is then out
+	// of date and is not written.
 	stale bool
 	// settled says that the instance is as it should be and the Machine is Running.
 	settled bool
 	// changed says that there was something to write, whether it was written or not.
 	changed bool
+	// refused is set when the API server has refused a write of the Machine.
+	refused error
 }
 
 // New returns a Controller. It fails when a required option is missing.
 func New(options Options) (*Controller, error) {
 	if options.Client == nil || options.Actuator == nil || options.Recorder == nil {
-		return nil, errors.New("creating the machine controller: Client, Actuator and Recorder must all be set in its options")
+		return nil, errors.New("creating the machine controller: Client, Actuator and Recorder must all be set in its " +
+			"options")
 	}
 	options.SetClock()
 	if options.Reader == nil {
@@ -81,16 +90,18 @@ func New(options Options) (*Controller, error) {
 	}
 	return &Controller{
 		client:   options.Client,
+		recorder: options.Recorder,
 		actuator: options.Actuator,
 		clock:    options.Clock,
 		metrics:  options.Metrics,
 		normal: []pipeline.Step[*scope]{
 			&checkAuthority{clock: options.Clock},
 			&reportHooks{clock: options.Clock},
-			&validateSpec{recorder: options.Recorder},
+			&validateSpec{recorder: options.Recorder, clock: options.Clock},
 			&addFinalizer{client: options.Client},
 			&checkFailed{},
 			&checkExists{actuator: options.Actuator, clock: options.Clock},
+			&reportNode{client: options.Client, recorder: options.Recorder, clock: options.Clock},
 			&updateInstance{actuator: options.Actuator, clock: options.Clock},
 			&createInstance{actuator: options.Actuator, clock: options.Clock},
 		},
@@ -98,12 +109,13 @@ func New(options Options) (*Controller, error) {
 			&checkAuthority{clock: options.Clock},
 			&reportHooks{clock: options.Clock},
 			&refuseForeign{actuator: options.Actuator, clock: options.Clock},
+			&linkNode{client: options.Client, reader: options.Reader},
 			&beginDelete{},
 			&waitForDrain{},
 			&waitForTerminateHooks{},
 			newVolumeWait(&options),
 			&deleteInstance{actuator: options.Actuator, clock: options.Clock},
-			&deleteNode{client: options.Client},
+			&deleteNode{client: options.Client, reader: options.Reader},
 			&removeFinalizer{client: options.Client},
 		},
 	}, nil
@@ -129,11 +141,16 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	s := &scope{machine: machine, original: machine.DeepCopy()}
 	steps, within := c.normal, actuators.WithHandover(ctx)
 	if !machine.DeletionTimestamp.IsZero() {
-		steps, within = c.deleting, ctx // which ask whether the instance exists after they have changed that
+		// Deletion steps check existence after they have changed it, so they must not share a
+		// handover.
+		steps, within = c.deleting, ctx
 	}
 	err := pipeline.Run(within, steps, s)
 	if !s.stale {
-		err = errors.Join(err, s.Written(c.write(ctx, s)))
+		err = errors.Join(err, s.written(c.write(ctx, s)))
+	}
+	if s.refused != nil {
+		writeRefused(s.original, s.refused).Send(c.recorder)
 	}
 	c.settled.set(request.NamespacedName, s.settledVersion())
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-// refuseForeign keeps the deletion from beginning while the actuator knows that something else has made the instance: the phase stays, and the Node
-// is not drained. Delete says what to do, or begins what was requested.
+// refuseForeign keeps the deletion from beginning while the actuator knows that it did not create
+// the instance. The phase stays, and the Node is not drained. Delete says what to do, or begins
+// what was requested.
 type refuseForeign struct {
 	actuator actuators.Actuator
 	clock    clock.PassiveClock
@@ -24,12 +25,13 @@ type refuseForeign struct {
 
 // Reconcile implements pipeline.Step.
 func (r *refuseForeign) Reconcile(ctx context.Context, s *scope) (bool, error) {
-	if machineapi.Phase(s.machine) == machinev1beta1.PhaseDeleting || !controllerutil.ContainsFinalizer(s.machine, machinev1beta1.MachineFinalizer) {
+	if machineapi.Phase(s.machine) == machinev1beta1.PhaseDeleting ||
+		!controllerutil.ContainsFinalizer(s.machine, machinev1beta1.MachineFinalizer) {
 		return true, nil
 	}
 	_, err := r.actuator.Exists(ctx, s.machine)
 	if uncertain, ok := actuators.AsUncertain(err); !ok || uncertain.Reason != actuators.ReasonNotAdopted {
-		return true, nil // whatever else it is, deleteInstance reports it
+		return true, nil // deleteInstance reports any other error
 	}
 	err = r.actuator.Delete(ctx, s.machine)
 	if uncertain, ok := actuators.AsUncertain(err); ok {
@@ -47,7 +49,8 @@ func (r *refuseForeign) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	return false, nil
 }
 
-// beginDelete sets the phase Deleting, and ends the reconcile of a Machine without this controller's finalizer.
+// beginDelete sets the phase Deleting, and ends the reconcile of a Machine without this
+// controller's finalizer.
 type beginDelete struct{}
 
 // Reconcile implements pipeline.Step.
@@ -83,18 +86,21 @@ func (d *deleteInstance) Reconcile(ctx context.Context, s *scope) (bool, error) 
 		return false, fmt.Errorf("checking whether the instance still exists: %w", err)
 	}
 	if !exists {
+		setCondition(s.machine, instanceExists(corev1.ConditionFalse, machinev1beta1.InstanceMissingReason,
+			"Instance has been deleted"), now)
 		return true, nil
 	}
 	setCondition(s.machine, instanceExists(corev1.ConditionTrue, "", ""), now)
-	if deleteErr != nil { // there is an instance after all, and it cannot be deleted
+	if deleteErr != nil { // an instance exists after all and cannot be deleted
 		newActuatorError(deleteErr, machinev1beta1.DeleteMachineError).setCondition(s.machine, now)
 	}
 	s.RequeueAfter(requeueInterval)
 	return false, nil
 }
 
-// ignorable reports whether the deletion may go on in spite of err: the configuration is invalid and there never was an instance. A
-// providerID or a Node shows that there was one, whoever created it.
+// ignorable reports whether the deletion may continue in spite of err: the configuration is invalid
+// and no instance ever existed. A providerID or a Node proves that one did, regardless of who
+// created it.
 func (d *deleteInstance) ignorable(machine *machinev1beta1.Machine, err error) bool {
 	return actuators.IsInvalidConfiguration(err) && !provisioned(machine) && machine.Status.NodeRef == nil
 }
@@ -112,16 +118,22 @@ func (d *deleteInstance) failed(s *scope, err error) error {
 	return nil
 }
 
-// deleteNode deletes the Node of a deleted instance. The UID is compared: another Node of the same name stays.
+// deleteNode deletes the Node of a deleted instance. The UID is compared: another Node of the same
+// name stays. A Node that was never linked is found by its providerID.
 type deleteNode struct {
 	client client.Client
+	reader client.Reader
 }
 
 // Reconcile implements pipeline.Step.
 func (n *deleteNode) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	ref := s.machine.Status.NodeRef
 	if ref == nil {
-		return true, nil
+		node, err := unlinkedNode(ctx, n.client, n.reader, s.machine)
+		if err != nil || node == nil {
+			return err == nil, err
+		}
+		ref = &corev1.ObjectReference{Name: node.Name, UID: node.UID}
 	}
 	var options []client.DeleteOption
 	if ref.UID != "" {

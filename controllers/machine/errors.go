@@ -19,7 +19,8 @@ type actuatorError struct {
 	retryAfter time.Duration
 }
 
-// newActuatorError returns the reason and retry time of an error. An error without a reason gets the reason otherwise.
+// newActuatorError returns the reason and retry time of an error. An error without a reason gets
+// the reason otherwise.
 func newActuatorError(err error, otherwise machinev1beta1.MachineStatusError) actuatorError {
 	f := actuatorError{err: err, reason: otherwise}
 	var machineError *actuators.MachineError
@@ -30,13 +31,14 @@ func newActuatorError(err error, otherwise machinev1beta1.MachineStatusError) ac
 	return f
 }
 
-// setCondition reports the error in InstanceUpToDate and not in the error fields: to autoscalers and MachineSets these mean that the Machine
-// has failed for good.
+// setCondition reports the error in InstanceUpToDate and not in the error fields: to autoscalers
+// and MachineSets these mean that the Machine has failed for good.
 func (f actuatorError) setCondition(machine *machinev1beta1.Machine, now time.Time) {
 	setCondition(machine, upToDate(corev1.ConditionFalse, string(f.reason), f.err.Error()), now)
 }
 
-// retry requeues the Machine when the error says, and else returns the error, so that the queue backs off.
+// retry requeues the Machine when the error says, and else returns the error, so that the queue
+// backs off.
 func (f actuatorError) retry(s *scope) error {
 	if f.retryAfter > 0 {
 		s.RequeueAfter(f.retryAfter)

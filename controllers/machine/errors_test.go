@@ -74,7 +74,8 @@ var _ = DescribeTable("An actuator's error", func(ctx SpecContext, tc errorCase)
 	Expect(got).To(Equal(tc.want))
 	Expect(actuator.Calls(fake.Create)).To(HaveLen(creates(tc)), "calls of Create")
 },
-	// Exists: the queue sets the pace, whatever the error, and nobody knows whether there is an instance.
+	// Exists: the queue sets the pace, whatever the error, and nobody knows whether there is an
+	// instance.
 	normal(fake.Exists, "of the providerSpec: not known", errInvalid, unknown(errInvalid)),
 	normal(fake.Exists, "that bids to wait: not known, and its time is not honoured", errProgress, unknown(errProgress)),
 	normal(fake.Exists, "of quota: not known", errQuota, unknown(errQuota)),
@@ -215,7 +216,8 @@ func notMade(why string) string {
 	return "False:InstanceNotCreated:Instance has not been created: " + why
 }
 
-// creates is how often Create is called in a case: by the case itself for the instance, and by the pass.
+// creates is how often Create is called in a case: by the case itself for the instance, and by the
+// pass.
 func creates(tc errorCase) int {
 	if tc.instance || tc.verb == fake.Create {
 		return 1

@@ -20,3 +20,15 @@ func volumesStay(machine *machinev1beta1.Machine, message string) events.Event {
 func failedValidate(machine *machinev1beta1.Machine, err error) events.Event {
 	return events.Warning(machine, "FailedValidate", "Validate", err.Error())
 }
+
+// nodeNotLinked reports why a Machine has no Node.
+func nodeNotLinked(machine *machinev1beta1.Machine, message string) events.Event {
+	return events.Warning(machine, "NodeNotLinked", "LinkNode", message)
+}
+
+// writeRefused reports that the API server refuses to update the Machine.
+func writeRefused(machine *machinev1beta1.Machine, err error) events.Event {
+	return events.Warning(machine, "WriteRefused", "Write",
+		"The API server refuses updates of this Machine, so its status is out of date: "+err.Error()+
+			". Fix the admission policy or webhook; the operator retries")
+}

@@ -13,14 +13,16 @@ import (
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-// instanceMissing is the text of the Machine API Operator, which scripts match. The provider status says what was found.
+// instanceMissing is the text of the Machine API Operator, which scripts match. The provider status
+// says what was found.
 const instanceMissing = "Instance not found on provider"
 
 // errMissing has the text of the Machine API Operator, which scripts match.
 var errMissing = errors.New("can't find created instance")
 
-// checkFailed ends the reconcile of a Machine in phase Failed. It stays Failed until it is deleted, or until its spec changes where no instance
-// was created. On any other Machine the error fields are cleared.
+// checkFailed ends the reconcile of a Machine in phase Failed. It stays Failed until it is deleted,
+// or until its spec changes where no instance was created. On any other Machine the error fields
+// are cleared.
 type checkFailed struct{}
 
 // Reconcile implements pipeline.Step.
@@ -64,7 +66,8 @@ func (e *checkExists) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	s.exists = exists
 	switch {
 	case exists:
-		// The Machine API Operator sets this after a successful Update only; here nobody waits longer than needed.
+		// The Machine API Operator sets this only after a successful Update; setting it now avoids
+		// a delay.
 		setCondition(s.machine, instanceExists(corev1.ConditionTrue, "", ""), now)
 	case provisioned(s.machine):
 		setCondition(s.machine, instanceExists(corev1.ConditionFalse, machinev1beta1.InstanceMissingReason,
@@ -72,7 +75,7 @@ func (e *checkExists) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		fail(s.machine, errMissing)
 		return false, nil
 	default:
-		if !explainsMissing(s.machine) { // else createInstance has reported why
+		if !explainsMissing(s.machine) { // otherwise createInstance has reported why
 			setCondition(s.machine, instanceNotCreated(""), now)
 		}
 		if machineapi.Phase(s.machine) == "" {
@@ -82,7 +85,8 @@ func (e *checkExists) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	return true, nil
 }
 
-// explainsMissing reports whether InstanceExists already says why there is no instance, or why it is unknown whether an earlier attempt left one.
+// explainsMissing reports whether InstanceExists already says why there is no instance, or why it
+// is unknown whether an earlier attempt left one.
 func explainsMissing(machine *machinev1beta1.Machine) bool {
 	current := machineapi.FindCondition(machine.Status.Conditions, machinev1beta1.InstanceExistsCondition)
 	switch {

@@ -25,15 +25,19 @@ func (h *reportHooks) Reconcile(_ context.Context, s *scope) (bool, error) {
 	return true, nil
 }
 
-// hookCondition returns the condition for an operation ("Drain", "Terminate") and the hooks that block it.
-func hookCondition(kind machinev1beta1.ConditionType, operation string, hooks []machinev1beta1.LifecycleHook) machinev1beta1.Condition {
+// hookCondition returns the condition for an operation ("Drain", "Terminate") and the hooks that
+// block it.
+func hookCondition(kind machinev1beta1.ConditionType, operation string,
+	hooks []machinev1beta1.LifecycleHook) machinev1beta1.Condition {
 	if len(hooks) == 0 {
 		return condition(kind, corev1.ConditionTrue, "", "")
 	}
-	return condition(kind, corev1.ConditionFalse, hookPresent, fmt.Sprintf("%s operation currently blocked by: %+v", operation, hooks))
+	return condition(kind, corev1.ConditionFalse, hookPresent,
+		fmt.Sprintf("%s operation currently blocked by: %+v", operation, hooks))
 }
 
-// waitForTerminateHooks waits while the Machine has preTerminate hooks; removing them triggers a reconcile.
+// waitForTerminateHooks waits while the Machine has preTerminate hooks; removing them triggers a
+// reconcile.
 type waitForTerminateHooks struct{}
 
 // Reconcile implements pipeline.Step.

@@ -333,7 +333,8 @@ var _ = Describe("Machine", func() {
 		edit(ctx, subject, func(m *machinev1beta1.Machine) { m.Finalizers = append(m.Finalizers, "example.com/hold") })
 		deleteDrained(ctx, subject)
 		Eventually(func() []string { return fresh(ctx, subject).Finalizers }).Should(ConsistOf("example.com/hold"))
-		Eventually(status(ctx)).Should(havePhase("Deleting"))
+		Expect(status(ctx)()).To(And(havePhase("Deleting"),
+			haveCondition("InstanceExists", "False", "InstanceMissing", Equal("Instance has been deleted"))))
 		deletes := len(actuator.Calls(fake.Delete))
 		touch(ctx, subject)
 		Consistently(func() int { return len(actuator.Calls(fake.Delete)) }).Should(Equal(deletes))
@@ -413,7 +414,8 @@ func link(ctx context.Context, subject *machinev1beta1.Machine) *corev1.Node {
 	return node
 }
 
-// drain says of a Machine that is being deleted how far its Node is drained, as the drain controller does: once the phase is Deleting.
+// drain says of a Machine that is being deleted how far its Node is drained, as the drain
+// controller does: once the phase is Deleting.
 func drain(ctx context.Context, subject *machinev1beta1.Machine, status corev1.ConditionStatus) {
 	GinkgoHelper()
 	Eventually(func() machinev1beta1.MachineStatus { return fresh(ctx, subject).Status }).Should(havePhase("Deleting"))
@@ -438,7 +440,8 @@ func deleteDrained(ctx context.Context, subject *machinev1beta1.Machine) {
 	drain(ctx, subject, corev1.ConditionTrue)
 }
 
-// callsAtRest waits until the actuator is left alone, and returns how often it was called until then.
+// callsAtRest waits until the actuator is left alone, and returns how often it was called until
+// then.
 func callsAtRest(actuator *fake.Actuator, verbs ...fake.Verb) int {
 	GinkgoHelper()
 	before := -1
@@ -463,7 +466,8 @@ func notes(ctx context.Context, namespace, reason string) []string {
 	return out
 }
 
-// history watches the Machines of a namespace until the test ends, and returns each value of read that differs from the last.
+// history watches the Machines of a namespace until the test ends, and returns each value of read
+// that differs from the last.
 func history[T any](ctx context.Context, namespace string, read func(*machinev1beta1.Machine) T) func() []T {
 	GinkgoHelper()
 	watcher, err := client.NewWithWatch(plane.Config, client.Options{Scheme: plane.Scheme})

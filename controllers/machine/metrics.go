@@ -17,12 +17,14 @@ import (
 const collectTimeout = 5 * time.Second
 
 var (
-	items = prometheus.NewDesc("mapi_machine_items", "How many Machines there are.", nil, nil)
-	// Every collector of the Machine API has this series with a kind of its own, so name, help and label must be alike everywhere.
+	items = prometheus.NewDesc("mapi_machine_items", "Machines.", nil, nil)
+	// Every collector of the Machine API has this series with a kind of its own, so name, help and label must be
+	// alike everywhere.
 	collectorUp = prometheus.NewDesc("mapi_mao_collector_up",
-		"Whether the objects behind a Machine API metric could be listed.", nil, prometheus.Labels{"kind": "mapi_machine_items"})
+		"Whether the objects behind a Machine API metric could be listed.", nil,
+		prometheus.Labels{"kind": "mapi_machine_items"})
 	created = prometheus.NewDesc("mapi_machine_created_timestamp_seconds",
-		"When the Machine was created, in seconds since 1970.",
+		"Creation time of a Machine that has a phase, in seconds since 1970.",
 		[]string{"name", "namespace", "spec_provider_id", "node", "api_version", "phase"}, nil)
 )
 
@@ -36,7 +38,7 @@ func NewMetrics() *Metrics {
 	return &Metrics{
 		transitions: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "mapi_machine_phase_transition_seconds",
-			Help:    "Seconds from a Machine's creation until it entered a phase.",
+			Help:    "Seconds from a Machine's creation to the phase.",
 			Buckets: []float64{5, 10, 20, 30, 60, 90, 120, 180, 240, 300, 360, 480, 600},
 		}, []string{"phase"}),
 	}
@@ -55,8 +57,8 @@ func (m *Metrics) phaseChanged(before, after *machinev1beta1.Machine, now time.T
 	m.transitions.WithLabelValues(phase).Observe(now.Sub(after.CreationTimestamp.Time).Seconds())
 }
 
-// Collector exposes Machines as metrics. Each scrape reads the current Machines, so the metrics of a deleted one disappear with it. It
-// implements prometheus.Collector.
+// Collector exposes Machines as metrics. Each scrape reads the current Machines, so the metrics of
+// a deleted one disappear with it. It implements prometheus.Collector.
 type Collector struct {
 	list func() (*machinev1beta1.MachineList, error)
 }
@@ -69,7 +71,7 @@ func NewCollector(ctx context.Context, reader client.Reader) *Collector {
 		machines := &machinev1beta1.MachineList{}
 		err := reader.List(limited, machines, client.UnsafeDisableDeepCopy)
 		if err != nil && ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "Listing Machines for metrics")
+			log.FromContext(ctx).Error(err, "Cannot list Machines for metrics")
 		}
 		return machines, err
 	}}
@@ -82,7 +84,8 @@ func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. When the Machines cannot be listed, mapi_mao_collector_up is 0 and nothing else is exposed.
+// Collect implements prometheus.Collector. When the Machines cannot be listed,
+// mapi_mao_collector_up is 0 and nothing else is exposed.
 func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 	gauge := func(description *prometheus.Desc, value float64, labels ...string) {
 		metrics <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, value, labels...)

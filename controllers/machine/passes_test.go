@@ -176,7 +176,8 @@ var _ = Describe("A pass", func() {
 			cache *staleClient
 			p     *passes
 		)
-		// frozenAfter runs passes, and from then on shows the Machine as it was before the last of them.
+		// frozenAfter runs passes, and from then on shows the Machine as it was before the last of
+		// them.
 		frozenAfter := func(ctx context.Context, count int) {
 			GinkgoHelper()
 			cache = &staleClient{Client: plane.Client}
@@ -198,7 +199,8 @@ var _ = Describe("A pass", func() {
 			failed := fresh(ctx, subject)
 			Expect(failed.Status).To(havePhase("Failed"))
 
-			// The next pass would not see that the Machine has failed, and its Update would return something new.
+			// The next pass would not see that the Machine has failed, and its Update would return
+			// something new.
 			revived := builder.In(namespace, builder.Machine())
 			revived.Name, revived.UID = subject.Name, subject.UID
 			Expect(actuator.Create(ctx, revived)).To(Succeed())
@@ -222,7 +224,8 @@ var _ = Describe("A pass", func() {
 			Expect(err).To(MatchError(ContainSubstring("connection refused")))
 			Expect(fresh(ctx, subject).Status).To(haveCondition("InstanceExists", "Unknown", "ErrorCheckingProvider", ContainSubstring("connection refused")))
 
-			// An update of the condition triggers no reconcile, so this one must not end as if there were nothing to write.
+			// An update of the condition triggers no reconcile, so this one must not end as if
+			// there were nothing to write.
 			cache.frozen = before
 			wrote, result := p.next(ctx)
 			Expect(wrote).To(BeEmpty())

@@ -14,6 +14,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators/fake"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
+	"github.com/machine-iac/machine-iac-operator/test/suite"
 )
 
 var _ = Describe("An actuator that cannot sit still", func() {
@@ -45,7 +46,7 @@ var _ = Describe("An actuator that cannot sit still", func() {
 		talkative := &talkative{Actuator: actuator}
 		startManager(namespace, talkative)
 		Eventually(talkative.creates.Load).Should(BeNumerically(">=", 3))
-		Consistently(talkative.creates.Load).WithTimeout(2 * time.Second).Should(BeNumerically("<", 15))
+		Consistently(talkative.creates.Load).WithTimeout(suite.Watch(2 * time.Second)).Should(BeNumerically("<", 15))
 	})
 })
 
@@ -60,7 +61,8 @@ func (a *scribbling) Update(ctx context.Context, machine *machinev1beta1.Machine
 	return a.Actuator.Update(ctx, machine)
 }
 
-// talkative is an actuator that never says the same twice, as a cloud that puts the request's number into its errors.
+// talkative is an actuator that never says the same twice, as a cloud that puts the request's
+// number into its errors.
 type talkative struct {
 	*fake.Actuator
 	creates atomic.Int32

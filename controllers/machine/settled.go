@@ -12,14 +12,15 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 )
 
-// settledMachines are the Machines that the last reconcile found Running and as they should be, and had nothing to write to, with the resource version that they had.
-// Nothing but what the actuator reads can change what the next reconcile of that version finds.
+// settledMachines holds the Machines that the last reconcile found Running and up to date, with
+// nothing to write, and their resource versions. Only the actuator's inputs can change the result
+// of another reconcile of that version.
 type settledMachines struct {
 	mutex    sync.Mutex
 	versions map[types.NamespacedName]string
 }
 
-// set records the version of a Machine that is settled; an empty one says that it is not.
+// set records the version of a settled Machine; an empty version means that it is not settled.
 func (l *settledMachines) set(name types.NamespacedName, version string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -39,7 +40,8 @@ func (l *settledMachines) has(name types.NamespacedName, version string) bool {
 	return version != "" && l.versions[name] == version
 }
 
-// settledVersion returns the resource version of a Machine that is settled; empty for one that is not, or to which there was something to write.
+// settledVersion returns the resource version of a settled Machine. It is empty if the Machine is
+// not settled or there was something to write.
 func (s *scope) settledVersion() string {
 	if !s.settled || s.changed {
 		return ""
@@ -47,9 +49,10 @@ func (s *scope) settledVersion() string {
 	return s.original.ResourceVersion
 }
 
-// unchanged reports whether a reconcile of the Machine would find what the last one has found, and after how long it is to be reconciled again if nothing
-// happens before.
-func (c *Controller) unchanged(ctx context.Context, machine *machinev1beta1.Machine) (after time.Duration, unchanged bool) {
+// unchanged reports whether a reconcile of the Machine would repeat the last result, and the delay
+// before the next reconcile is due.
+func (c *Controller) unchanged(ctx context.Context,
+	machine *machinev1beta1.Machine) (after time.Duration, unchanged bool) {
 	checker, ok := c.actuator.(actuators.UnchangedChecker)
 	if !ok || !c.settled.has(client.ObjectKeyFromObject(machine), machine.ResourceVersion) {
 		return 0, false

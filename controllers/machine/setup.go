@@ -18,13 +18,14 @@ import (
 
 const defaultConcurrency = 10
 
-// endedRunPriority is that of Machines whose run has ended: what is known of them now waits for nobody who only waits. Beside it there are 0, of changes of
-// Machines, and handler.LowPriority, of timers.
+// endedRunPriority is the queue priority of Machines whose run has ended, ahead of changed Machines
+// (0) and timers (handler.LowPriority).
 const endedRunPriority = 1
 
 // endedRuns enqueues Machines whose run has ended.
 func endedRuns() handler.EventHandler {
-	return handler.Funcs{GenericFunc: func(_ context.Context, ended event.GenericEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	return handler.Funcs{GenericFunc: func(_ context.Context, ended event.GenericEvent,
+		queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(ended.Object)}
 		if byPriority, ok := queue.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
 			byPriority.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(endedRunPriority)}, request)
@@ -34,8 +35,8 @@ func endedRuns() handler.EventHandler {
 	}}
 }
 
-// timed returns the result of a reconcile with a timer's priority, where it has one: with many Machines that wait for their runs, their timers would hold
-// up those for which something has happened.
+// timed returns a reconcile's result with the priority of a timer, if it has one. Otherwise the
+// timers of many Machines that wait for runs would delay Machines that have news.
 func timed(result reconcile.Result) reconcile.Result {
 	if result.RequeueAfter > 0 {
 		result.Priority = ptr.To(handler.LowPriority)
@@ -43,7 +44,8 @@ func timed(result reconcile.Result) reconcile.Result {
 	return result
 }
 
-// SetupWithManager creates a Controller and registers it and its watches with the manager. Client and Recorder default to the manager's.
+// SetupWithManager creates a Controller and registers it and its watches with the manager. Client
+// and Recorder default to the manager's.
 func SetupWithManager(mgr manager.Manager, options Options) error {
 	options.Complete(mgr, Name, defaultConcurrency)
 	c, err := New(options)

@@ -22,10 +22,11 @@ import (
 )
 
 const (
-	// InstanceUpToDate is whether the instance is as its providerSpec describes it. False has an error reason of the Machine API:
-	// UnsupportedChange when only a new Machine can bring the change, InsufficientResources while quota or capacity is missing,
-	// CreateError, UpdateError or DeleteError when the engine failed, InvalidConfiguration when the providerSpec must change. Unknown
-	// has InProgress while a change is being made, or the actuator's reason when it is not known.
+	// InstanceUpToDate reports whether the instance matches its providerSpec. False has an error
+	// reason of the Machine API: UnsupportedChange if only a new Machine can bring the change,
+	// InsufficientResources while quota or capacity is missing, CreateError, UpdateError or
+	// DeleteError if the engine failed, InvalidConfiguration if the providerSpec must change.
+	// Unknown has InProgress while a change is being made, or the actuator's reason.
 	InstanceUpToDate machinev1beta1.ConditionType = "InstanceUpToDate"
 
 	// inProgressReason surfaces on InstanceUpToDate while an update is in progress.
@@ -34,7 +35,8 @@ const (
 	instanceStateAnnotation = "machine.openshift.io/instance-state"
 	unknownState            = "Unknown"
 
-	// failedGenerationAnnotation holds the generation that failed before an instance was created, so that a later spec is tried.
+	// failedGenerationAnnotation holds the generation that failed before an instance was created,
+	// so that a later spec is tried.
 	failedGenerationAnnotation = "machine-iac.io/failed-generation"
 )
 
@@ -42,7 +44,8 @@ func instanceExists(status corev1.ConditionStatus, reason, message string) machi
 	return condition(machinev1beta1.InstanceExistsCondition, status, reason, message)
 }
 
-// instanceNotCreated returns InstanceExists for an instance that was never created, and why, where that is known.
+// instanceNotCreated returns InstanceExists for an instance that was never created, with the reason
+// if known.
 func instanceNotCreated(why string) machinev1beta1.Condition {
 	message := "Instance has not been created"
 	if why != "" {
@@ -52,14 +55,16 @@ func instanceNotCreated(why string) machinev1beta1.Condition {
 }
 
 func instanceExistsUnknown(err error) machinev1beta1.Condition {
-	return instanceExists(corev1.ConditionUnknown, machinev1beta1.ErrorCheckingProviderReason, fmt.Sprintf("Failed to check if machine exists: %v", err))
+	return instanceExists(corev1.ConditionUnknown, machinev1beta1.ErrorCheckingProviderReason,
+		fmt.Sprintf("Failed to check if machine exists: %v", err))
 }
 
 func upToDate(status corev1.ConditionStatus, reason, message string) machinev1beta1.Condition {
 	return condition(InstanceUpToDate, status, reason, message)
 }
 
-func condition(kind machinev1beta1.ConditionType, status corev1.ConditionStatus, reason, message string) machinev1beta1.Condition {
+func condition(kind machinev1beta1.ConditionType, status corev1.ConditionStatus, reason,
+	message string) machinev1beta1.Condition {
 	severity := machinev1beta1.ConditionSeverityNone
 	if status == corev1.ConditionFalse {
 		severity = machinev1beta1.ConditionSeverityWarning
@@ -83,8 +88,8 @@ func clearErrors(machine *machinev1beta1.Machine) {
 	machine.Status.ErrorReason, machine.Status.ErrorMessage = nil, nil
 }
 
-// failIfRequested fails the Machine when the actuator has set its phase to Failed, which is how Exists and Update report an error that no
-// retry resolves.
+// failIfRequested fails the Machine when the actuator has set its phase to Failed, which is how
+// Exists and Update report an error that no retry resolves.
 func failIfRequested(machine *machinev1beta1.Machine, cause error) {
 	if machineapi.Phase(machine) == machinev1beta1.PhaseFailed {
 		fail(machine, cause)
@@ -106,19 +111,22 @@ func fail(machine *machinev1beta1.Machine, cause error) {
 	if provisioned(machine) {
 		delete(machine.Annotations, failedGenerationAnnotation)
 	} else {
-		metav1.SetMetaDataAnnotation(&machine.ObjectMeta, failedGenerationAnnotation, strconv.FormatInt(machine.Generation, 10))
+		metav1.SetMetaDataAnnotation(&machine.ObjectMeta, failedGenerationAnnotation,
+			strconv.FormatInt(machine.Generation, 10))
 	}
 	machine.Status.ProviderStatus = withUnknownState(machine.Status.ProviderStatus)
 }
 
-// specChanged reports whether the spec of a Machine that failed before an instance was created has changed since. There may be an instance by now: the
-// Machine stays Failed where its status could not be written.
+// specChanged reports whether the spec of a Machine that failed before an instance was created has
+// changed since. An instance may exist by now: the Machine stays Failed if its status could not be
+// written.
 func specChanged(machine *machinev1beta1.Machine) bool {
 	failed, ok := machine.Annotations[failedGenerationAnnotation]
 	return ok && failed != strconv.FormatInt(machine.Generation, 10)
 }
 
-// withUnknownState sets the instance state in a provider status of any kind to Unknown, where it has one.
+// withUnknownState sets the instance state in a provider status of any kind to Unknown, if it has
+// one.
 func withUnknownState(status *runtime.RawExtension) *runtime.RawExtension {
 	if status == nil {
 		return nil
@@ -142,7 +150,7 @@ func withUnknownState(status *runtime.RawExtension) *runtime.RawExtension {
 // write patches the Machine and its status, each only when it differs.
 func (c *Controller) write(ctx context.Context, s *scope) error {
 	if reflect.DeepEqual(s.original, s.machine) {
-		return nil // as nearly always; to compare as below takes longer than most of a reconcile
+		return nil // the common case; the comparison below is expensive
 	}
 	s.changed = true
 	base, object := s.original.DeepCopy(), s.machine.DeepCopy()
@@ -174,6 +182,16 @@ func (c *Controller) write(ctx context.Context, s *scope) error {
 	return nil
 }
 
+// written filters the error of a write of the Machine, and keeps it for an event if the API server
+// has refused the write.
+func (s *scope) written(err error) error {
+	left := s.Written(err)
+	if apierrors.IsForbidden(left) || apierrors.IsInvalid(left) || apierrors.IsBadRequest(left) {
+		s.refused = left
+	}
+	return left
+}
+
 // differ compares as the API server does: the formatting of a provider status does not count.
 func differ(before, after *machinev1beta1.Machine) (bool, error) {
 	patch, err := client.MergeFrom(before).Data(after)
@@ -183,7 +201,8 @@ func differ(before, after *machinev1beta1.Machine) (bool, error) {
 	return string(patch) != "{}", nil
 }
 
-// deletedOrReplaced reports whether the error of a delete says that the object no longer exists or is another one of the same name.
+// deletedOrReplaced reports whether the error of a delete says that the object no longer exists or
+// is another one of the same name.
 func deletedOrReplaced(err error) bool {
 	return client.IgnoreNotFound(err) == nil || apierrors.IsConflict(err)
 }

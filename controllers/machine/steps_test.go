@@ -63,7 +63,8 @@ func clockAt(at time.Time) *clocktesting.FakePassiveClock {
 	return clocktesting.NewFakePassiveClock(at)
 }
 
-// settled is an actuator whose instances exist or not, whatever is asked of it, and that leaves the Machine as it is.
+// settled is an actuator whose instances exist or not, whatever is asked of it, and that leaves the
+// Machine as it is.
 type settled struct {
 	fake.Actuator
 	exists  bool

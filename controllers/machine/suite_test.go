@@ -42,7 +42,8 @@ func startManager(namespace string, actuator actuators.Actuator, changes ...func
 	suite.Run(mgr)
 }
 
-// passes drives a controller without a manager: one reconcile at a time, and every write to the API server noted.
+// passes drives a controller without a manager: one reconcile at a time, and every write to the API
+// server noted.
 type passes struct {
 	client     *notingClient
 	controller *machine.Controller

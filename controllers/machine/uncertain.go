@@ -11,15 +11,15 @@ import (
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-// setUncertain sets InstanceExists to Unknown, and requeues the Machine. That is no failure: phase and error fields stay as they were, even if
-// the actuator has changed them.
+// setUncertain sets InstanceExists to Unknown and requeues the Machine. This is not a failure:
+// phase and error fields stay, even if the actuator has changed them.
 func (s *scope) setUncertain(uncertain *actuators.UncertainError, now time.Time) {
 	setCondition(s.machine, instanceExists(corev1.ConditionUnknown, uncertain.Reason, uncertain.Message), now)
 	clearUpToDate(s.machine, uncertain.Reason, uncertain.Message, now)
 	s.requeueUncertain(uncertain)
 }
 
-// setUpToDateUncertain does the same for InstanceUpToDate, where Update cannot say.
+// setUpToDateUncertain does the same for InstanceUpToDate after an uncertain Update.
 func (s *scope) setUpToDateUncertain(uncertain *actuators.UncertainError, now time.Time) {
 	setCondition(s.machine, upToDate(corev1.ConditionUnknown, uncertain.Reason, uncertain.Message), now)
 	s.requeueUncertain(uncertain)
@@ -32,13 +32,14 @@ func (s *scope) requeueUncertain(uncertain *actuators.UncertainError) {
 
 // restorePhase undoes the phase Failed of an actuator that is uncertain.
 func (s *scope) restorePhase() {
-	if machineapi.Phase(s.machine) == machinev1beta1.PhaseFailed && machineapi.Phase(s.original) != machinev1beta1.PhaseFailed {
+	if machineapi.Phase(s.machine) == machinev1beta1.PhaseFailed &&
+		machineapi.Phase(s.original) != machinev1beta1.PhaseFailed {
 		s.machine.Status.Phase = s.original.Status.Phase
 	}
 }
 
-// setInProgress sets InstanceUpToDate from True to Unknown while Update is in progress: it was said of an earlier spec of the Machine. The error
-// of an earlier attempt stays.
+// setInProgress sets InstanceUpToDate from True to Unknown while Update is in progress, because
+// True referred to an earlier spec. The error of an earlier attempt stays.
 func setInProgress(machine *machinev1beta1.Machine, message string, now time.Time) {
 	current := machineapi.FindCondition(machine.Status.Conditions, InstanceUpToDate)
 	if current != nil && current.Status != corev1.ConditionFalse {
@@ -46,7 +47,8 @@ func setInProgress(machine *machinev1beta1.Machine, message string, now time.Tim
 	}
 }
 
-// clearUpToDate sets InstanceUpToDate from True to Unknown where Update was not called. What else Update has reported before stays.
+// clearUpToDate sets InstanceUpToDate from True to Unknown if Update was not called. Other results
+// of Update stay.
 func clearUpToDate(machine *machinev1beta1.Machine, reason, message string, now time.Time) {
 	current := machineapi.FindCondition(machine.Status.Conditions, InstanceUpToDate)
 	if current != nil && current.Status == corev1.ConditionTrue {

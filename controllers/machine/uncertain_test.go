@@ -123,7 +123,8 @@ func (f *foreignInstance) Exists(context.Context, *machinev1beta1.Machine) (bool
 
 func (f *foreignInstance) Delete(context.Context, *machinev1beta1.Machine) error { return f.del }
 
-// doubting is an actuator that lost the state. It sets the phase to Failed, which is not for it to say then.
+// doubting is an actuator that lost the state. It sets the phase to Failed, which is not for it to
+// say then.
 type doubting struct {
 	fake.Actuator
 	update error

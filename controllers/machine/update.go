@@ -12,7 +12,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-// updateInstance updates an instance that exists, and what the Machine says of it.
+// updateInstance updates an existing instance and the Machine's view of it.
 type updateInstance struct {
 	actuator actuators.Actuator
 	clock    clock.PassiveClock
@@ -52,8 +52,9 @@ func (s *scope) updatePhase() {
 	}
 }
 
-// failed reports an error of Update and requeues the Machine. The phase stays as it is, unless the actuator asks for Failed; an error about a
-// change that cannot be made in place does not keep an instance from reaching its next phase.
+// failed reports an error of Update and requeues the Machine. The phase stays, unless the actuator
+// asks for Failed. A change that cannot be made in place does not keep an instance from reaching
+// its next phase.
 func (u *updateInstance) failed(ctx context.Context, s *scope, err error) {
 	now := u.clock.Now()
 	if uncertain, ok := actuators.AsUncertain(err); ok {

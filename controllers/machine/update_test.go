@@ -14,7 +14,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// An edit that comes while the instance is made, and that it cannot take, would else keep its Machine from ever being Running.
+// An edit that comes while the instance is made, and that it cannot take, would else keep its
+// Machine from ever being Running.
 func TestARefusedChangeKeepsNoMachineFromItsPhase(t *testing.T) {
 	for name, tc := range map[string]struct {
 		node *corev1.ObjectReference

@@ -29,7 +29,7 @@ func TestValidation(t *testing.T) {
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
 			recorder := events.NewFakeRecorder(10)
-			proceed, err := (&validateSpec{recorder: recorder}).Reconcile(t.Context(), &scope{machine: builder.Machine(tc.mods...)})
+			proceed, err := (&validateSpec{recorder: recorder, clock: clockAt(now)}).Reconcile(t.Context(), &scope{machine: builder.Machine(tc.mods...)})
 			if proceed != (tc.wantFaults == nil) || (err == nil) != proceed {
 				t.Fatalf("got %v, %v; want faults: %q", proceed, err, tc.wantFaults)
 			}

@@ -18,26 +18,29 @@ import (
 )
 
 const (
-	// VolumesDetached is whether no volumes of pods are attached to the Node of a Machine that is being deleted. It is set where the instance may not be
-	// deleted before, once there was something to wait for.
+	// VolumesDetached reports whether all pod volumes are detached from the Node of a Machine that
+	// is being deleted. It is set only if the deletion of the instance has to wait for volumes.
 	VolumesDetached machinev1beta1.ConditionType = "VolumesDetached"
 
 	// volumesAttached surfaces on VolumesDetached while the deletion waits.
 	volumesAttached = "VolumesAttached"
-	// volumeWaitEnded surfaces when the deletion goes on after the time that the module says.
+	// volumeWaitEnded surfaces when the deletion continues because the module's time limit has
+	// expired.
 	volumeWaitEnded = "WaitEnded"
-	// nodeUnreachable surfaces when the deletion goes on since the Node's kubelet, without which no volume is unmounted, does not report.
+	// nodeUnreachable surfaces when the deletion continues because the Node's kubelet, which would
+	// unmount the volumes, is unreachable.
 	nodeUnreachable = "NodeUnreachable"
 
-	// volumeInterval is how often the Node is read meanwhile.
+	// volumeInterval is how often the Node is read while waiting.
 	volumeInterval = 10 * time.Second
 	// maxVolumes is how many volumes a message names.
 	maxVolumes = 5
 )
 
-// waitForVolumes waits, after the drain, until the volumes of pods are detached from the Machine's Node, so that they are not detached from an instance
-// that is being deleted. It waits no longer than the actuator says, and neither where the drain was skipped nor where the Node's kubelet is gone: the
-// actuator then leaves the volumes whole that it finds. Pods of such a Node are not deleted here: while the instance may run, so may they.
+// waitForVolumes waits, after the drain, until pod volumes are detached from the Machine's Node, so
+// that they are not detached from an instance that is being deleted. The actuator limits the wait.
+// There is none if the drain was skipped or the kubelet is unreachable: the actuator then keeps the
+// volumes that it finds. Pods of such a Node are not deleted here, because they may still run.
 type waitForVolumes struct {
 	waiter   actuators.VolumeWaiter
 	reader   client.Reader
@@ -45,7 +48,7 @@ type waitForVolumes struct {
 	clock    clock.PassiveClock
 }
 
-// newVolumeWait returns the step. It has nothing to do where the actuator says nothing of volumes.
+// newVolumeWait returns the step. It is a no-op if the actuator has no volume wait.
 func newVolumeWait(options *Options) *waitForVolumes {
 	waiter, _ := options.Actuator.(actuators.VolumeWaiter)
 	return &waitForVolumes{waiter: waiter, reader: options.Reader, recorder: options.Recorder, clock: options.Clock}
@@ -69,19 +72,26 @@ func (v *waitForVolumes) Reconcile(ctx context.Context, s *scope) (bool, error) 
 	until := v.begun(s.machine).Add(limit)
 	switch {
 	case unreachable(node):
-		v.report(s, nodeUnreachable, attached+". Its kubelet does not report, so that nothing would detach them: the instance is deleted, and they are detached once it has stopped", volumesStay)
+		v.report(s, nodeUnreachable,
+			attached+". Its kubelet is unreachable, so that nothing would detach them: deleting the instance; they are "+
+				"detached once it has stopped", volumesStay)
 		return true, nil
 	case !now.Before(until):
-		v.report(s, volumeWaitEnded, fmt.Sprintf("%s, %s after the drain: the instance is deleted, and they are detached once it has stopped", attached, limit), volumesStay)
+		v.report(s, volumeWaitEnded,
+			fmt.Sprintf("%s, %s after the drain: deleting the instance; they are detached once it has stopped", attached,
+				limit), volumesStay)
 		return true, nil
 	}
-	v.report(s, volumesAttached, fmt.Sprintf("%s. The instance is deleted once they are detached, or at %s. 'kubectl get volumeattachments' shows them, and a pod on the Node that "+
-		"uses one keeps it attached; to wait no longer, set the annotation %s", attached, until.UTC().Format(time.RFC3339), machineapi.ExcludeDrainAnnotation), waitsForVolumes)
+	v.report(s, volumesAttached,
+		fmt.Sprintf("%s. The instance is deleted once they are detached, or at %s. List them with 'kubectl get "+
+			"volumeattachments'; a pod on the Node that "+
+			"uses one keeps it attached. To stop waiting, set the annotation %s", attached, until.UTC().Format(time.RFC3339),
+			machineapi.ExcludeDrainAnnotation), waitsForVolumes)
 	s.RequeueAfter(min(volumeInterval, until.Sub(now)))
 	return false, nil
 }
 
-// limit returns how long the Machine waits; zero for not at all.
+// limit returns how long the Machine waits for volumes; zero for not at all.
 func (v *waitForVolumes) limit(machine *machinev1beta1.Machine) time.Duration {
 	_, skipped := machine.Annotations[machineapi.ExcludeDrainAnnotation]
 	if v.waiter == nil || skipped || machine.Status.NodeRef == nil {
@@ -90,7 +100,8 @@ func (v *waitForVolumes) limit(machine *machinev1beta1.Machine) time.Duration {
 	return v.waiter.VolumeWait(machine)
 }
 
-// node reads the Node itself, not a cache that may be behind; nil where there is none, or another one under its name.
+// node reads the Node from the API server, not from a cache that may lag. It returns nil if the
+// Node is gone or replaced.
 func (v *waitForVolumes) node(ctx context.Context, ref *corev1.ObjectReference) (*corev1.Node, error) {
 	node := &corev1.Node{}
 	if err := v.reader.Get(ctx, client.ObjectKey{Name: ref.Name}, node); err != nil {
@@ -105,7 +116,7 @@ func (v *waitForVolumes) node(ctx context.Context, ref *corev1.ObjectReference) 
 	return node, nil
 }
 
-// begun returns when the wait began: at the end of the drain, which the drain controller has written down.
+// begun returns when the wait began: at the end of the drain, as recorded by the drain controller.
 func (v *waitForVolumes) begun(machine *machinev1beta1.Machine) time.Time {
 	if drained := machineapi.FindCondition(machine.Status.Conditions, machinev1beta1.MachineDrained); drained != nil {
 		return drained.LastTransitionTime.Time
@@ -114,7 +125,8 @@ func (v *waitForVolumes) begun(machine *machinev1beta1.Machine) time.Time {
 }
 
 // report sets the condition. The event is sent once for a reason.
-func (v *waitForVolumes) report(s *scope, reason, message string, event func(*machinev1beta1.Machine, string) events.Event) {
+func (v *waitForVolumes) report(s *scope, reason, message string,
+	event func(*machinev1beta1.Machine, string) events.Event) {
 	before := machineapi.FindCondition(s.machine.Status.Conditions, VolumesDetached)
 	if before == nil || before.Reason != reason {
 		event(s.original, message).Send(v.recorder)
@@ -126,14 +138,14 @@ func (v *waitForVolumes) report(s *scope, reason, message string, event func(*ma
 	setCondition(s.machine, wanted, v.clock.Now())
 }
 
-// detached reports that nothing is waited for any more, where something was.
+// detached reports the end of a wait.
 func (v *waitForVolumes) detached(s *scope) {
 	if machineapi.FindCondition(s.machine.Status.Conditions, VolumesDetached) != nil {
 		setCondition(s.machine, condition(VolumesDetached, corev1.ConditionTrue, "", ""), v.clock.Now())
 	}
 }
 
-// unreachable reports whether nobody hears of the Node's kubelet.
+// unreachable reports whether the Node's kubelet has stopped reporting.
 func unreachable(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionUnknown

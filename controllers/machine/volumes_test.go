@@ -136,7 +136,7 @@ var _ = Describe("The deletion of a Machine with volumes attached to its Node", 
 		actuator.Steps = 1
 		p.next(ctx)
 		Expect(deletes()).To(Equal(1))
-		Expect(fresh(ctx, subject).Status).To(haveCondition(machine.VolumesDetached, "False", "WaitEnded", ContainSubstring("10m0s after the drain: the instance is deleted")))
+		Expect(fresh(ctx, subject).Status).To(haveCondition(machine.VolumesDetached, "False", "WaitEnded", ContainSubstring("10m0s after the drain: deleting the instance")))
 		Expect(sent()).To(ConsistOf(HavePrefix("Warning VolumesStillAttached")))
 		p.next(ctx)
 		Expect(sent()).To(BeEmpty())
@@ -150,7 +150,7 @@ var _ = Describe("The deletion of a Machine with volumes attached to its Node", 
 		actuator.Steps = 1
 		p.next(ctx)
 		Expect(deletes()).To(Equal(1))
-		Expect(fresh(ctx, subject).Status).To(haveCondition(machine.VolumesDetached, "False", "NodeUnreachable", ContainSubstring("Its kubelet does not report")))
+		Expect(fresh(ctx, subject).Status).To(haveCondition(machine.VolumesDetached, "False", "NodeUnreachable", ContainSubstring("Its kubelet is unreachable")))
 		Expect(sent()).To(ConsistOf(HavePrefix("Normal WaitingForVolumes"), HavePrefix("Warning VolumesStillAttached")))
 	})
 

@@ -11,19 +11,21 @@ import (
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-// ownConditions are the conditions that this controller writes and decides nothing from. Drained is the drain controller's.
+// ownConditions are the conditions that this controller writes and never decides from. Drained
+// belongs to the drain controller.
 var ownConditions = []machinev1beta1.ConditionType{
-	machinev1beta1.InstanceExistsCondition, InstanceUpToDate, machinev1beta1.MachineDrainable, machinev1beta1.MachineTerminable,
-	machineapi.Paused, VolumesDetached,
+	machinev1beta1.InstanceExistsCondition, InstanceUpToDate, machinev1beta1.MachineDrainable,
+	machinev1beta1.MachineTerminable,
+	machineapi.Paused, VolumesDetached, NodeLinked,
 }
 
-// machineChanged filters out updates of nothing but this controller's own conditions. If these triggered a reconcile, an error in a condition
-// would be retried at once, and without end where its text changes each time.
+// machineChanged filters out updates that change only this controller's own conditions. They would
+// retry an error in a condition at once, and forever if its text changes each time.
 func machineChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
 		before, beforeOK := update.ObjectOld.(*machinev1beta1.Machine)
 		after, afterOK := update.ObjectNew.(*machinev1beta1.Machine)
-		if !beforeOK || !afterOK || before.ResourceVersion == after.ResourceVersion { // the latter is the cache's resync
+		if !beforeOK || !afterOK || before.ResourceVersion == after.ResourceVersion { // equal versions are a resync
 			return true
 		}
 		return !equality.Semantic.DeepEqual(withoutOwnConditions(before), withoutOwnConditions(after))

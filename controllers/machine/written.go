@@ -9,14 +9,17 @@ import (
 )
 
 const (
-	// cacheRetry is how soon a Machine is read again that the cache does not yet have as it was last written.
+	// cacheRetry is the delay before a Machine is read again whose last write the cache does not
+	// show yet.
 	cacheRetry = 100 * time.Millisecond
-	// cachePatience is how long the cache is waited for. A restore of etcd takes resource versions back, so there must be an end.
+	// cachePatience bounds the wait for the cache. A restore of etcd resets resource versions, so
+	// the wait must end.
 	cachePatience = 30 * time.Second
 )
 
-// writes are the Machines that the cache may not yet have as this controller wrote them. A reconcile of such a Machine would compare with what
-// was there before, find nothing to write and leave a condition that is wrong: updates of the controller's own conditions trigger none.
+// writes holds the Machines whose last write the cache may not show yet. A reconcile of such a
+// Machine would compare with its earlier state, find nothing to write and leave a wrong condition:
+// updates of the controller's own conditions trigger no reconcile.
 type writes struct {
 	mutex   sync.Mutex
 	pending map[types.NamespacedName]write
@@ -37,7 +40,8 @@ func (w *writes) add(name types.NamespacedName, version string, now time.Time) {
 	w.pending[name] = write{version, now}
 }
 
-// ahead reports whether what was written is newer than the version that was read. An empty version is that of a Machine that is gone.
+// ahead reports whether the last write is newer than the version that was read. An empty version
+// means that the Machine is gone.
 func (w *writes) ahead(name types.NamespacedName, read string, now time.Time) bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

@@ -19,8 +19,8 @@ const (
 	machineAPIReason = "AuthoritativeAPIMachineAPI"
 )
 
-// Authority is the part of a Machine or MachineSet that says which API is authoritative for it: on clusters with OpenShift's
-// feature gate MachineAPIMigration that may be Cluster API.
+// Authority is the part of a Machine or MachineSet that says which API is authoritative for it.
+// With OpenShift's feature gate MachineAPIMigration, that may be Cluster API.
 type Authority struct {
 	// Spec is spec.authoritativeAPI.
 	Spec machinev1beta1.MachineAuthority
@@ -40,14 +40,15 @@ func AuthorityOfMachineSet(set *machinev1beta1.MachineSet) Authority {
 	return Authority{set.Spec.AuthoritativeAPI, &set.Status.AuthoritativeAPI, &set.Status.Conditions}
 }
 
-// IsMachineAPI reports whether the Machine API is authoritative, and its controllers may act on the object.
+// IsMachineAPI reports whether the Machine API is authoritative, and its controllers may act on the
+// object.
 func (a Authority) IsMachineAPI() bool {
 	now := a.current()
 	return now == unsupported || now == machineAPI
 }
 
-// Sync copies spec.authoritativeAPI to the status where the status has none yet, sets the condition Paused, both in memory, and reports
-// whether the Machine API's controllers may act on the object.
+// Sync copies spec.authoritativeAPI to an empty status and sets the condition Paused, both in
+// memory. It reports whether the Machine API's controllers may act on the object.
 func (a Authority) Sync(ctx context.Context, now time.Time) bool {
 	switch a.current() {
 	case unsupported:
@@ -62,7 +63,7 @@ func (a Authority) Sync(ctx context.Context, now time.Time) bool {
 		*a.Conditions = WithCondition(*a.Conditions, pausedCondition(*a.Status), now)
 		return false
 	default:
-		log.FromContext(ctx).Info("Ignoring the object: its authoritative API is not known", "authoritativeAPI", *a.Status)
+		log.FromContext(ctx).Info("Ignoring the object: its authoritative API is unknown", "authoritativeAPI", *a.Status)
 		return false
 	}
 }

@@ -13,9 +13,11 @@ import (
 // ExcludeDrainAnnotation exempts a Machine from being drained, whatever its value.
 const ExcludeDrainAnnotation = "machine.openshift.io/exclude-node-draining"
 
-// WithCondition returns conditions with the wanted one set, sorted by type. The transition time, in whole seconds, moves when status,
-// severity, reason or message change. The slice given is not changed.
-func WithCondition(conditions []machinev1beta1.Condition, wanted machinev1beta1.Condition, now time.Time) []machinev1beta1.Condition {
+// WithCondition returns conditions with the wanted one set, sorted by type. The transition time, in
+// whole seconds, moves when status, severity, reason or message change. The slice given is not
+// changed.
+func WithCondition(conditions []machinev1beta1.Condition, wanted machinev1beta1.Condition,
+	now time.Time) []machinev1beta1.Condition {
 	wanted.LastTransitionTime = metav1.NewTime(now.UTC().Truncate(time.Second))
 	sameType := func(c machinev1beta1.Condition) bool { return c.Type == wanted.Type }
 	if at := slices.IndexFunc(conditions, sameType); at >= 0 {
@@ -26,7 +28,8 @@ func WithCondition(conditions []machinev1beta1.Condition, wanted machinev1beta1.
 		}
 	}
 	out := append(slices.DeleteFunc(slices.Clone(conditions), sameType), wanted)
-	slices.SortFunc(out, func(x, y machinev1beta1.Condition) int { return strings.Compare(string(x.Type), string(y.Type)) })
+	slices.SortFunc(out,
+		func(x, y machinev1beta1.Condition) int { return strings.Compare(string(x.Type), string(y.Type)) })
 	return out
 }
 

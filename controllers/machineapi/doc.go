@@ -1,3 +1,4 @@
-// Package machineapi holds the conventions of OpenShift's Machine API that several controllers follow: its conditions, which have a type
-// of their own, phases, which API is authoritative for an object, and which Machines refer to a Node.
+// Package machineapi holds conventions of OpenShift's Machine API shared by several controllers:
+// conditions, which have a type of their own, phases, the authoritative API of an object, and the
+// Machines that refer to a Node.
 package machineapi

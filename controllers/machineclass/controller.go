@@ -25,14 +25,15 @@ const (
 	// Name is the controller's name in logs, metrics and events.
 	Name = "machineclass"
 
-	// provider is that of the classes whose providerSpec is one of the operator's.
+	// provider is the provider of classes whose providerSpec belongs to this operator.
 	provider = "machine-iac"
 )
 
-// kind is read without a type: Gardener's module is not one of this program's.
+// kind is read unstructured, because Gardener's module is not a dependency.
 var kind = schema.GroupVersionKind{Group: "machine.sapcloud.io", Version: "v1alpha1", Kind: "MachineClass"}
 
-// Options configure a Controller. Client, Recorder and Estimator must be set; MaxConcurrentReconciles is 1 when zero.
+// Options configure a Controller. Client, Recorder and Estimator must be set;
+// MaxConcurrentReconciles is 1 when zero.
 type Options struct {
 	pipeline.Common
 
@@ -52,7 +53,8 @@ var _ reconcile.Reconciler = &Controller{}
 // New returns a Controller. It fails when a required option is missing.
 func New(options Options) (*Controller, error) {
 	if options.Client == nil || options.Estimator == nil || options.Recorder == nil {
-		return nil, errors.New("creating the machineclass controller: Client, Estimator and Recorder must all be set in its options")
+		return nil, errors.New("creating the machineclass controller: Client, Estimator and Recorder must all be set in " +
+			"its options")
 	}
 	return &Controller{client: options.Client, estimator: options.Estimator, recorder: options.Recorder}, nil
 }
@@ -66,7 +68,8 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, fmt.Errorf("getting the MachineClass: %w", err)
 	}
-	if of, _, _ := unstructured.NestedString(class.Object, "provider"); of != provider || class.GetDeletionTimestamp() != nil {
+	if of, _, _ := unstructured.NestedString(class.Object, "provider"); of != provider ||
+		class.GetDeletionTimestamp() != nil {
 		return reconcile.Result{}, nil
 	}
 	machine, err := machineFrom(class)
@@ -75,7 +78,8 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	size, err := c.estimator.Capacity(ctx, machine)
 	switch {
-	case actuators.IsUnknownInstanceType(err), actuators.IsInvalidConfiguration(err): // not retried until the class or the provider changes
+	case actuators.IsUnknownInstanceType(err),
+		actuators.IsInvalidConfiguration(err): // not retried until the class or the provider changes
 		sizeUnknown(class, err).Send(c.recorder)
 		return reconcile.Result{}, nil
 	case err != nil:
@@ -92,7 +96,8 @@ func newClass() *unstructured.Unstructured {
 	return class
 }
 
-// machineFrom returns a Machine that the driver would make with a class. It has no name, as it is not created.
+// machineFrom returns the Machine that the driver would create from a class. It is never created,
+// so it has no name.
 func machineFrom(class *unstructured.Unstructured) (*machinev1beta1.Machine, error) {
 	spec, _, err := unstructured.NestedMap(class.Object, "providerSpec") // a copy
 	if err != nil {
@@ -104,13 +109,15 @@ func machineFrom(class *unstructured.Unstructured) (*machinev1beta1.Machine, err
 		return nil, fmt.Errorf("encoding the providerSpec of the class: %w", err)
 	}
 	machine := &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{
-		Namespace: class.GetNamespace(), Labels: map[string]string{machinev1beta1.MachineClusterIDLabel: class.GetNamespace()},
+		Namespace: class.GetNamespace(),
+		Labels:    map[string]string{machinev1beta1.MachineClusterIDLabel: class.GetNamespace()},
 	}}
 	machine.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: raw}
 	return machine, nil
 }
 
-// nameSecrets has a providerSpec name the Secrets that the driver adds, which modules may require. Nobody reads them for a size.
+// nameSecrets adds the Secrets that the driver adds to a providerSpec, because modules may require
+// them. They are not read for a size.
 func nameSecrets(class *unstructured.Unstructured, spec map[string]any) {
 	secret, _, _ := unstructured.NestedString(class.Object, "credentialsSecretRef", "name")
 	if secret == "" {
@@ -130,8 +137,10 @@ func nameSecrets(class *unstructured.Unstructured, spec map[string]any) {
 	}
 }
 
-// write patches the class where its nodeTemplate lacks something, unless the class has changed since it was read.
-func (c *Controller) write(ctx context.Context, class *unstructured.Unstructured, size actuators.Capacity) (reconcile.Result, error) {
+// write patches the class if its nodeTemplate is incomplete, unless the class has changed since it
+// was read.
+func (c *Controller) write(ctx context.Context, class *unstructured.Unstructured,
+	size actuators.Capacity) (reconcile.Result, error) {
 	completed, missing, err := complete(class, size)
 	switch {
 	case err != nil:

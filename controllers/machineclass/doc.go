@@ -1,12 +1,14 @@
-// Package machineclass completes the nodeTemplate of MachineClasses of Gardener's machine-controller-manager (MCM), by which Gardener's cluster
-// autoscaler scales a MachineDeployment from zero.
+// Package machineclass completes the nodeTemplate of MachineClasses of Gardener's
+// machine-controller-manager (MCM). Gardener's cluster autoscaler needs it to scale a
+// MachineDeployment from zero.
 //
-// Of the classes with provider machine-iac, the capacity comes from the actuator, which knows it from the providerSpec alone, for every provider whose
-// module has it. Instance type, region and zone are read from the fields that the kinds of the Machine API have for them. A class without a nodeTemplate
-// gets one where all of that is known, since MCM makes no Machine of a class whose nodeTemplate is not whole.
+// For classes with provider machine-iac, the capacity comes from the actuator, which derives it
+// from the providerSpec if the provider's module supports that. Instance type, region and zone are
+// read from the fields of the Machine API's kinds. A class without a nodeTemplate gets one only if
+// all of that is known, since MCM rejects a class with an incomplete one.
 //
-// What a person has written stays. What this controller has written is recorded in the annotation machine-iac.io/node-template, and follows the
-// providerSpec.
+// Values set by people stay. Values written by this controller are recorded in the annotation
+// machine-iac.io/node-template, and follow the providerSpec.
 //
 // # Permissions
 //

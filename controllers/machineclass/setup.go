@@ -8,8 +8,8 @@ import (
 
 const defaultConcurrency = 1
 
-// SetupWithManager creates a Controller and registers it and its watch with the manager, which does not start unless the cluster has the CRD. Client and
-// Recorder default to the manager's.
+// SetupWithManager creates a Controller and registers it and its watch with the manager. The
+// manager only starts if the cluster has the CRD. Client and Recorder default to the manager's.
 func SetupWithManager(mgr manager.Manager, options Options) error {
 	options.Complete(mgr, Name, defaultConcurrency)
 	c, err := New(options)

@@ -14,27 +14,28 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 )
 
-// appliedAnnotation records what this controller has written, by the path in the nodeTemplate.
+// appliedAnnotation records the fields that this controller has written, by their path in the
+// nodeTemplate.
 const appliedAnnotation = "machine-iac.io/node-template"
 
-// field is one of a nodeTemplate.
+// field is a field of a nodeTemplate.
 type field struct {
 	path string // its parts joined by dots
-	// value is what it is to be; "" where that is not known.
+	// value is the desired value, or "" if unknown.
 	value string
-	// optional says that MCM does without.
+	// optional reports whether MCM works without the field.
 	optional bool
 }
 
-// The fields of the providerSpecs of the Machine API, and of values beside any module, that name an instance's type and place. The first that is
-// there counts.
+// The providerSpec fields that name an instance's type and place, in the Machine API's kinds and in
+// values passed to any module. The first one present wins.
 var (
 	typePaths   = []string{"instanceType", "vmSize", "machineType", "flavor"}
 	regionPaths = []string{"placement.region", "region", "location"}
 	zonePaths   = []string{"placement.availabilityZone", "zone", "availabilityZone"}
 )
 
-// fieldsOf returns what is known of the nodeTemplate of a class.
+// fieldsOf returns the known fields of a class's nodeTemplate.
 func fieldsOf(class *unstructured.Unstructured, size actuators.Capacity) []field {
 	spec, _, _ := unstructured.NestedMap(class.Object, "providerSpec")
 	if values, found, err := unstructured.NestedMap(spec, "values"); found && err == nil {
@@ -43,7 +44,7 @@ func fieldsOf(class *unstructured.Unstructured, size actuators.Capacity) []field
 	return []field{
 		{path: "capacity.cpu", value: strconv.FormatInt(size.CPU, 10)},
 		{path: "capacity.gpu", value: strconv.FormatInt(size.GPU, 10)},
-		// In the form that MCM gives it when it writes the class.
+		// In the format that MCM writes.
 		{path: "capacity.memory", value: resource.NewQuantity(size.MemoryMiB<<20, resource.BinarySI).String()},
 		{path: "instanceType", value: firstOf(spec, typePaths)},
 		{path: "region", value: firstOf(spec, regionPaths)},
@@ -61,12 +62,14 @@ func firstOf(spec map[string]any, paths []string) string {
 	return ""
 }
 
-// complete returns a class with all of its nodeTemplate; nil where nothing is to be written. missing has the paths of what nobody has said: then
-// nothing is written, since MCM refuses a nodeTemplate in part. An error is about a nodeTemplate that cannot be read.
-func complete(class *unstructured.Unstructured, size actuators.Capacity) (completed *unstructured.Unstructured, missing []string, err error) {
+// complete returns a class with a complete nodeTemplate, or nil if nothing is to be written.
+// missing has the paths of unknown fields; nothing is written then, since MCM rejects an incomplete
+// nodeTemplate. An error means that the nodeTemplate cannot be read.
+func complete(class *unstructured.Unstructured,
+	size actuators.Capacity) (completed *unstructured.Unstructured, missing []string, err error) {
 	template, _, err := unstructured.NestedMap(class.Object, "nodeTemplate") // a copy
 	if err != nil {
-		return nil, nil, fmt.Errorf("nodeTemplate: it is no object: %w", err)
+		return nil, nil, fmt.Errorf("nodeTemplate: not an object: %w", err)
 	}
 	if template == nil {
 		template = map[string]any{}
@@ -90,14 +93,15 @@ func complete(class *unstructured.Unstructured, size actuators.Capacity) (comple
 			}
 		}
 	}
-	if old, _, _ := unstructured.NestedMap(class.Object, "nodeTemplate"); len(missing) > 0 || equality.Semantic.DeepEqual(old, template) && maps.Equal(before, applied) {
+	if old, _, _ := unstructured.NestedMap(class.Object, "nodeTemplate"); len(missing) > 0 ||
+		equality.Semantic.DeepEqual(old, template) && maps.Equal(before, applied) {
 		return nil, missing, nil
 	}
 	completed, err = withTemplate(class, template, applied)
 	return completed, nil, err
 }
 
-// textAt returns what is at a path, "" for nothing. Quantities may be numbers.
+// textAt returns the value at a path, or "". Quantities may be numbers.
 func textAt(template map[string]any, parts []string) (string, error) {
 	value, found, err := unstructured.NestedFieldNoCopy(template, parts...)
 	if err != nil || !found || value == nil {
@@ -106,16 +110,17 @@ func textAt(template map[string]any, parts []string) (string, error) {
 	return fmt.Sprint(value), nil
 }
 
-// recorded returns what this controller has written, as the class says.
+// recorded returns the fields that this controller has written, as recorded in the class.
 func recorded(class *unstructured.Unstructured) map[string]string {
 	applied := map[string]string{}
 	if json.Unmarshal([]byte(class.GetAnnotations()[appliedAnnotation]), &applied) != nil {
-		return map[string]string{} // somebody has edited it: all is theirs
+		return map[string]string{} // edited by someone: treat all fields as theirs
 	}
 	return applied
 }
 
-func withTemplate(class *unstructured.Unstructured, template map[string]any, applied map[string]string) (*unstructured.Unstructured, error) {
+func withTemplate(class *unstructured.Unstructured, template map[string]any,
+	applied map[string]string) (*unstructured.Unstructured, error) {
 	completed := class.DeepCopy()
 	completed.Object["nodeTemplate"] = template
 	annotations := maps.Clone(class.GetAnnotations())

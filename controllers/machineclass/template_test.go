@@ -131,8 +131,8 @@ func TestComplete(t *testing.T) {
 
 func TestANodeTemplateThatCannotBeReadIsAnError(t *testing.T) {
 	for want, template := range map[string]any{
-		"nodeTemplate: it is no object": "x",
-		"nodeTemplate.capacity.cpu":     map[string]any{"capacity": "x"},
+		"nodeTemplate: not an object": "x",
+		"nodeTemplate.capacity.cpu":   map[string]any{"capacity": "x"},
 	} {
 		_, _, err := complete(classWith(map[string]any{"nodeTemplate": template}), small)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -18,20 +18,25 @@ type deleteRequests struct {
 
 // Reconcile implements pipeline.Step.
 func (c *deleteRequests) Reconcile(ctx context.Context, s *scope) (bool, error) {
-	if s.external == nil {
-		return true, nil
-	}
 	var failures []error
 	for _, target := range s.targets {
-		request := s.external.requests[target.machine.Name]
-		if request == nil || !target.healthy() || !request.DeletionTimestamp.IsZero() || !ownedBy(request, target.machine) {
+		if !s.recovered(target) {
 			continue
 		}
-		if err := c.delete(ctx, s.external, request); err != nil {
+		if err := c.delete(ctx, s.external, s.external.requests[target.machine.Name]); err != nil {
 			failures = append(failures, err)
 		}
 	}
 	return true, errors.Join(failures...)
+}
+
+// recovered reports whether a Machine is healthy and still has a remediation request.
+func (s *scope) recovered(t *target) bool {
+	if s.external == nil {
+		return false
+	}
+	request := s.external.requests[t.machine.Name]
+	return request != nil && t.healthy() && request.DeletionTimestamp.IsZero() && ownedBy(request, t.machine)
 }
 
 func (c *deleteRequests) delete(ctx context.Context, e *external, request *metav1.PartialObjectMetadata) error {
@@ -47,6 +52,7 @@ func (c *deleteRequests) delete(ctx context.Context, e *external, request *metav
 		return fmt.Errorf("deleting the remediation request %s %s of a healthy Machine: %w; %s",
 			e.kind.Kind, request.Name, err, fixFor(err, e.kind, "list, create and delete"))
 	}
-	log.FromContext(ctx).Info("Deleted the remediation request of a healthy Machine", "Machine", request.Name, "kind", e.kind.Kind)
+	log.FromContext(ctx).Info("Deleted the remediation request of a healthy Machine", "Machine", request.Name, "kind",
+		e.kind.Kind)
 	return nil
 }

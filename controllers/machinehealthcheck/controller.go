@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -22,8 +26,9 @@ const Name = "machinehealthcheck"
 // maxRecheck is the longest time between two checks of a Machine that is unhealthy but not due yet.
 const maxRecheck = time.Hour
 
-// Options configure a Controller. Client, Reader and Recorder must be set; MaxConcurrentReconciles is 4 when zero. Reader
-// reads Nodes that the cache lacks, and remediation templates and requests, as their kinds are not known in advance.
+// Options configure a Controller. Client, Reader and Recorder are required; MaxConcurrentReconciles
+// defaults to 4. Reader reads the basis of a remediation, and remediation templates and requests,
+// whose kinds are not known in advance.
 type Options struct {
 	pipeline.Common
 
@@ -42,7 +47,10 @@ type Controller struct {
 	metrics  *Metrics
 	memory   *memory
 	pace     *pipeline.Pace
-	steps    []pipeline.Step[*scope]
+	// reader reads MachineHealthChecks from the API server.
+	reader client.Reader
+	// decide are the steps that decide; act are the steps that carry out the decision.
+	decide, act []pipeline.Step[*scope]
 }
 
 var _ reconcile.Reconciler = &Controller{}
@@ -51,25 +59,37 @@ var _ reconcile.Reconciler = &Controller{}
 type scope struct {
 	pipeline.Requeue
 
+	// live is whether steps read the API server and not the cache.
+	live bool
 	// check is a copy of the MachineHealthCheck. Steps change nothing but its status.
 	check *machinev1beta1.MachineHealthCheck
+	// before is the MachineHealthCheck as read.
+	before *machinev1beta1.MachineHealthCheck
 	// specErr is about the values of the spec that are invalid and left out of check; nil for none.
 	specErr error
 	// now is when the reconcile began: everything is checked as of one time.
 	now time.Time
 	// history is what earlier reconciles have recorded.
 	history *history
-	// targets are the Machines that the MachineHealthCheck selects, set by selectTargets and completed by checkHealth and readRequests.
+	// targets are the Machines that the MachineHealthCheck selects. selectTargets sets them;
+	// checkHealth and readRequests complete them.
 	targets []*target
-	// external is the state of external remediation, set by readRequests; nil without a remediation template.
+	// missing is how many Machines MachineSets have yet to create, set by selectTargets.
+	missing int
+	// external is the state of external remediation, set by readRequests; nil without a remediation
+	// template.
 	external *external
 	// allowed is set by checkMaxUnhealthy when Machines may be remediated.
 	allowed bool
+	// plan is set by planRemediation.
+	plan remediationPlan
+	// finished is whether the deciding steps have read all they need.
+	finished bool
 	// events are about the current state, and sent when that is new.
 	events []stateEvent
 }
 
-// addEvent has an event sent, unless the previous reconcile had the same content for the same topic.
+// addEvent sends an event, unless the previous reconcile had the same content for the same topic.
 func (s *scope) addEvent(topic, content string, n events.Event) {
 	s.events = append(s.events, stateEvent{topic: topic, content: content, event: n})
 }
@@ -82,7 +102,8 @@ func (s *scope) setCondition(condition machinev1beta1.Condition) {
 // New returns a Controller. It fails when a required option is missing.
 func New(options Options) (*Controller, error) {
 	if options.Client == nil || options.Reader == nil || options.Recorder == nil {
-		return nil, errors.New("creating the machinehealthcheck controller: Client, Reader and Recorder must all be set in its options")
+		return nil, errors.New("creating the machinehealthcheck controller: Client, Reader and Recorder must all be set " +
+			"in its options")
 	}
 	if options.Checks == nil {
 		options.Checks = options.Client
@@ -99,48 +120,90 @@ func New(options Options) (*Controller, error) {
 		metrics:  options.Metrics,
 		memory:   newMemory(),
 		pace:     pipeline.NewPace(options.Clock),
-		steps: []pipeline.Step[*scope]{
+		reader:   options.Reader,
+		decide: []pipeline.Step[*scope]{
 			&checkPaused{},
 			&validateSpec{metrics: options.Metrics},
 			&selectTargets{client: options.Client, reader: options.Reader, metrics: options.Metrics},
 			&checkHealth{},
 			&readRequests{reader: options.Reader},
 			&checkMaxUnhealthy{metrics: options.Metrics},
+			&planRemediation{},
+		},
+		act: []pipeline.Step[*scope]{
 			&remediate{client: options.Client, recorder: options.Recorder, metrics: options.Metrics},
 			&deleteRequests{client: options.Client},
 		},
 	}, nil
 }
 
-// Reconcile checks and remediates the Machines of one MachineHealthCheck.
+// Reconcile checks and remediates the Machines of one MachineHealthCheck. Each part of the cache
+// lags behind the API server independently: it may show one of two Nodes that failed together, or a
+// deleted Machine gone and its replacement not yet there. So a remediation is decided a second time
+// from the API server.
 func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	object := newUnstructured()
-	err := c.checks.Get(ctx, request.NamespacedName, object)
-	if client.IgnoreNotFound(err) != nil {
-		return reconcile.Result{}, fmt.Errorf("getting the MachineHealthCheck: %w", err)
-	}
-	if err != nil || object.GetDeletionTimestamp() != nil {
-		c.memory.forget(request.NamespacedName)
-		c.metrics.forget(request.NamespacedName)
-		c.pace.Forget(request.NamespacedName)
-		return reconcile.Result{}, nil
-	}
 	if wait := c.pace.Wait(request.NamespacedName); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-
-	check, specErr, err := fromUnstructured(object)
-	if err != nil {
-		return reconcile.Result{}, reconcile.TerminalError(err)
+	s, err := c.decision(ctx, request.NamespacedName, false)
+	if s != nil && s.acts() {
+		s, err = c.decision(ctx, request.NamespacedName, true)
 	}
-	s := &scope{check: check, specErr: specErr, now: c.clock.Now(), history: c.memory.of(check)}
-	before := check.DeepCopy()
-	finished, err := pipeline.RunAll(ctx, c.steps, s)
-	s.history.sendNew(c.recorder, s.events, finished)
-	err = errors.Join(err, s.Written(c.patchStatus(ctx, before, check)))
+	if s == nil {
+		return reconcile.Result{}, err
+	}
+	_, acted := pipeline.RunAll(ctx, c.act, s)
+	s.history.sendNew(c.recorder, s.events, s.finished)
+	err = errors.Join(err, acted, s.Written(c.patchStatus(ctx, s.before, s.check)))
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	c.pace.Reconciled(request.NamespacedName, len(s.targets))
 	return s.Result(), nil
+}
+
+// decision reads a MachineHealthCheck, from the API server when live, and decides what to do. It
+// returns nil when the MachineHealthCheck is gone or cannot be read.
+func (c *Controller) decision(ctx context.Context, key types.NamespacedName, live bool) (*scope, error) {
+	object, err := c.read(ctx, key, live)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("getting the MachineHealthCheck: %w", err)
+	}
+	if err != nil || object.GetDeletionTimestamp() != nil {
+		c.memory.forget(key)
+		c.metrics.forget(key)
+		c.pace.Forget(key)
+		return nil, nil
+	}
+	check, specErr, err := fromUnstructured(object)
+	if err != nil {
+		return nil, reconcile.TerminalError(err)
+	}
+	s := &scope{live: live, check: check, before: check.DeepCopy(), specErr: specErr, now: c.clock.Now(),
+		history: c.memory.of(check)}
+	s.finished, err = pipeline.RunAll(ctx, c.decide, s)
+	return s, err
+}
+
+// read reads a MachineHealthCheck, from the API server when live.
+func (c *Controller) read(ctx context.Context, key types.NamespacedName,
+	live bool) (*unstructured.Unstructured, error) {
+	if !live {
+		object := newUnstructured()
+		return object, c.checks.Get(ctx, key, object)
+	}
+	found := newUnstructuredList() // the manager has no permission to get one
+	if err := c.reader.List(ctx, found, client.InNamespace(key.Namespace),
+		client.MatchingFields{"metadata.name": key.Name}); err != nil {
+		return nil, err
+	}
+	if len(found.Items) == 0 {
+		return nil, apierrors.NewNotFound(machinev1beta1.Resource("machinehealthchecks"), key.Name)
+	}
+	return &found.Items[0], nil
+}
+
+// acts reports whether the decision is to remediate a Machine, or to end a remediation.
+func (s *scope) acts() bool {
+	return len(s.plan.destroy)+len(s.plan.annotate)+len(s.plan.request) > 0 || slices.ContainsFunc(s.targets, s.recovered)
 }

@@ -5,12 +5,15 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 )
 
-// Notes begin with the Machine API's text, which scripts compare; what follows it is this project's.
+// Notes begin with the Machine API's text, which scripts compare; what follows it is this
+// project's.
 
-// pathOf names a target as the Machine API does: by namespace, MachineHealthCheck, Machine and Node.
+// pathOf names a target as the Machine API does: by namespace, MachineHealthCheck, Machine and
+// Node.
 func pathOf(check *machinev1beta1.MachineHealthCheck, t *target) string {
 	return fmt.Sprintf("%s/%s/%s/%s", check.Namespace, check.Name, t.machine.Name, t.nodeName())
 }
@@ -18,15 +21,18 @@ func pathOf(check *machinev1beta1.MachineHealthCheck, t *target) string {
 // detectedUnhealthy reports that a Machine will be remediated unless it recovers.
 func detectedUnhealthy(check *machinev1beta1.MachineHealthCheck, t *target) events.Event {
 	return events.Normal(t.machine, "DetectedUnhealthy", "HealthCheck", fmt.Sprintf(
-		"Machine %s has unhealthy node %s (%s); it is remediated after that time unless it recovers", pathOf(check, t), t.nodeName(), t.health.why))
+		"Machine %s has unhealthy node %s (%s); it is remediated after that time unless it recovers", pathOf(check, t),
+		t.nodeName(), t.health.why))
 }
 
 // tooManyUnhealthy reports that no Machine is remediated, because too many are unhealthy.
 func tooManyUnhealthy(check *machinev1beta1.MachineHealthCheck, numbers string) events.Event {
-	return events.Warning(check, "RemediationRestricted", "Remediate", "Remediation restricted due to exceeded number of unhealthy machines "+numbers)
+	return events.Warning(check, "RemediationRestricted", "Remediate",
+		"Remediation restricted due to exceeded number of unhealthy machines "+numbers)
 }
 
-// remediationRestricted reports that no Machine is remediated, because of something that the Machine API does not report.
+// remediationRestricted reports that no Machine is remediated, because of something that the
+// Machine API does not report.
 func remediationRestricted(check *machinev1beta1.MachineHealthCheck, why string) events.Event {
 	return events.Warning(check, "RemediationRestricted", "Remediate", "Remediation is restricted: "+why)
 }
@@ -38,12 +44,13 @@ func remediationDeferred(check *machinev1beta1.MachineHealthCheck, waiting, limi
 
 // deferral returns the message that Machines wait for the remediation of others.
 func deferral(waiting, limit int) string {
-	return fmt.Sprintf("%d unhealthy Machines are waiting: %s allows %d remediations at a time", waiting, inFlightAnnotation, limit)
+	return fmt.Sprintf("%d unhealthy Machines are waiting: %s allows %d remediations at a time", waiting, machineapi.InFlightAnnotation, limit)
 }
 
 // invalidAnnotation reports an invalid annotation, and how to fix it.
 func invalidAnnotation(check *machinev1beta1.MachineHealthCheck, key, value, fix string) events.Event {
-	return events.Warning(check, "InvalidAnnotation", "Check", fmt.Sprintf("The annotation %s has the value %q: %s", key, value, fix))
+	return events.Warning(check, "InvalidAnnotation", "Check",
+		fmt.Sprintf("The annotation %s has the value %q: %s", key, value, fix))
 }
 
 // skippedNoController reports that a Machine is not deleted because no controller would replace it.
@@ -55,7 +62,8 @@ func skippedNoController(check *machinev1beta1.MachineHealthCheck, t *target) ev
 // machineDeleted reports that a Machine's deletion was requested.
 func machineDeleted(check *machinev1beta1.MachineHealthCheck, t *target) events.Event {
 	return events.Normal(t.machine, "MachineDeleted", "Remediate",
-		fmt.Sprintf("Machine %s has been remediated by requesting to delete Machine object (%s)", pathOf(check, t), t.health.why))
+		fmt.Sprintf("Machine %s has been remediated by requesting to delete Machine object (%s)", pathOf(check, t),
+			t.health.why))
 }
 
 // machineDeletionFailed reports that a Machine's deletion was refused.
@@ -73,5 +81,6 @@ func externalAnnotationAdded(check *machinev1beta1.MachineHealthCheck, t *target
 // externalAnnotationFailed reports that external remediation could not be requested.
 func externalAnnotationFailed(check *machinev1beta1.MachineHealthCheck, t *target, err error) events.Event {
 	return events.Warning(t.machine, "ExternalAnnotationFailed", "Remediate", fmt.Sprintf(
-		"Requesting external remediation of node associated with machine %s failed: %v (%s)", pathOf(check, t), err, t.health.why))
+		"Requesting external remediation of node associated with machine %s failed: %v (%s)", pathOf(check, t), err,
+		t.health.why))
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// TestTextsBeginAsThoseOfTheMachineAPI has the texts of machine-api-operator word by word: scripts and alerts compare them.
+// TestTextsBeginAsThoseOfTheMachineAPI has the texts of machine-api-operator word by word: scripts
+// and alerts compare them.
 func TestTextsBeginAsThoseOfTheMachineAPI(t *testing.T) {
 	check := builder.MachineHealthCheck(builder.WithMaxUnhealthy("40%"))
 	check.Namespace, check.Name = "ns", "check"

@@ -143,11 +143,17 @@ var _ = Describe("External remediation by template", func() {
 		}
 		p := byHand(check, now, func(options *machinehealthcheck.Options) {
 			options.Reader = interceptor.NewClient(watching, interceptor.Funcs{
-				Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
-					return forbidden("reboottemplates")
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, mods ...client.GetOption) error {
+					if object.GetObjectKind().GroupVersionKind().Group == rebootGroup {
+						return forbidden("reboottemplates")
+					}
+					return c.Get(ctx, key, object, mods...)
 				},
-				List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
-					return forbidden("reboots")
+				List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, mods ...client.ListOption) error {
+					if list.GetObjectKind().GroupVersionKind().Group == rebootGroup {
+						return forbidden("reboots")
+					}
+					return c.List(ctx, list, mods...)
 				},
 			})
 		})

@@ -3,7 +3,6 @@ package machinehealthcheck
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -12,7 +11,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-// defaultStartupTimeout is used where the CRD's default is not set.
+// defaultStartupTimeout applies if the CRD's default is not set.
 const defaultStartupTimeout = 10 * time.Minute
 
 // healthResult is whether a Machine is healthy, and when it is to be remediated.
@@ -21,7 +20,8 @@ type healthResult struct {
 	remediate bool
 	// since is when it became unhealthy, if remediate.
 	since time.Time
-	// recheck is after which time the Machine is to be remediated unless it recovers; zero for never.
+	// recheck is after which time the Machine is to be remediated unless it recovers; zero for
+	// never.
 	recheck time.Duration
 	// starting is whether the Machine has no Node yet and is within its startup timeout.
 	starting bool
@@ -38,14 +38,17 @@ func (*checkHealth) Reconcile(_ context.Context, s *scope) (bool, error) {
 		target.health = healthOf(&s.check.Spec, target.machine, target.node, s.now)
 		if target.health.recheck > 0 {
 			s.RequeueAfter(min(target.health.recheck, maxRecheck))
-			s.addEvent("detected/"+string(target.machine.UID), "", detectedUnhealthy(s.check, target))
+			if !target.health.starting {
+				s.addEvent("detected/"+string(target.machine.UID), "", detectedUnhealthy(s.check, target))
+			}
 		}
 	}
 	return true, nil
 }
 
 // healthOf returns the health of a Machine. The order of the rules is that of the Machine API.
-func healthOf(spec *machinev1beta1.MachineHealthCheckSpec, machine *machinev1beta1.Machine, node *corev1.Node, now time.Time) healthResult {
+func healthOf(spec *machinev1beta1.MachineHealthCheckSpec, machine *machinev1beta1.Machine, node *corev1.Node,
+	now time.Time) healthResult {
 	switch {
 	case failed(machine):
 		return healthResult{remediate: true, since: lastUpdated(machine), why: "its phase is Failed"}
@@ -64,11 +67,15 @@ func checkStartup(timeout time.Duration, machine *machinev1beta1.Machine, now ti
 	if timeout == 0 {
 		return healthResult{}
 	}
-	waiting := healthResult{starting: true, recheck: timeout, why: fmt.Sprintf("it has no Node yet; the startup timeout is %s", timeout)}
+	waiting := healthResult{starting: true, recheck: timeout,
+		why: fmt.Sprintf("it has no Node yet; the startup timeout is %s", timeout)}
 	if machine.Status.LastUpdated == nil {
 		return waiting
 	}
 	since := startOf(machine)
+	if since.IsZero() {
+		return waiting
+	}
 	due := since.Add(timeout)
 	if due.Before(now) {
 		return healthResult{remediate: true, since: since, why: fmt.Sprintf("it has had no Node for more than %s", timeout)}
@@ -77,27 +84,8 @@ func checkStartup(timeout time.Duration, machine *machinev1beta1.Machine, now ti
 	return waiting
 }
 
-// startOf returns when the wait for a Node began: with the instance, or with the Machine while there is none, so that one whose instance
-// cannot be created is replaced. The time of the last status write would move with every attempt. Where it is unknown whether there is an instance, or another API was
-// authoritative for the Machine, it begins when that was last reported.
-func startOf(machine *machinev1beta1.Machine) time.Time {
-	start := machine.CreationTimestamp.Time
-	begin := func(kind machinev1beta1.ConditionType, statuses ...corev1.ConditionStatus) {
-		found := machineapi.FindCondition(machine.Status.Conditions, kind)
-		if found != nil && slices.Contains(statuses, found.Status) && found.LastTransitionTime.After(start) {
-			start = found.LastTransitionTime.Time
-		}
-	}
-	begin(machinev1beta1.InstanceExistsCondition, corev1.ConditionTrue, corev1.ConditionUnknown)
-	begin(machineapi.Paused, corev1.ConditionFalse)
-	if updated := machine.Status.LastUpdated; updated != nil && updated.Time.Before(start) { // of another clock
-		return updated.Time
-	}
-	return start
-}
-
-// checkNode returns the health of a Machine from the conditions of its Node: one that has lasted longer than its timeout is enough. A condition
-// that the Node lacks never counts.
+// checkNode returns the health of a Machine from the conditions of its Node. One condition that has
+// exceeded its timeout is enough. A missing condition never counts.
 func checkNode(unhealthy []machinev1beta1.UnhealthyCondition, node *corev1.Node, now time.Time) healthResult {
 	var out healthResult
 	for _, wanted := range unhealthy {
@@ -105,9 +93,13 @@ func checkNode(unhealthy []machinev1beta1.UnhealthyCondition, node *corev1.Node,
 		if condition == nil || condition.Status != wanted.Status {
 			continue
 		}
-		since := condition.LastTransitionTime.Time
+		ahead := clockAhead(condition, now)
+		since := condition.LastTransitionTime.Add(-ahead)
 		why := fmt.Sprintf("the condition %s of its Node %s has been %s since %s; the timeout is %s",
 			wanted.Type, node.Name, wanted.Status, since.UTC().Format(time.RFC3339), wanted.Timeout.Duration)
+		if ahead > 0 {
+			why += fmt.Sprintf("; the Node's clock is at least %s ahead: fix its time synchronization", ahead.Round(time.Second))
+		}
 		due := since.Add(wanted.Timeout.Duration)
 		recheck := due.Sub(now) + time.Second
 		switch {
@@ -118,6 +110,16 @@ func checkNode(unhealthy []machinev1beta1.UnhealthyCondition, node *corev1.Node,
 		}
 	}
 	return out
+}
+
+// clockAhead returns by how much the Node's clock was ahead at the transition, at least: by the time
+// until the last heartbeat. If the transition is in the past, the clock may have jumped since then.
+// The control plane sets Unknown, by its own clock.
+func clockAhead(condition *corev1.NodeCondition, now time.Time) time.Duration {
+	if condition.Status == corev1.ConditionUnknown || !condition.LastTransitionTime.After(now) {
+		return 0
+	}
+	return max(0, condition.LastHeartbeatTime.Sub(now))
 }
 
 func findCondition(node *corev1.Node, kind corev1.NodeConditionType) *corev1.NodeCondition {
@@ -140,7 +142,7 @@ func failed(machine *machinev1beta1.Machine) bool {
 	return machineapi.Phase(machine) == machinev1beta1.PhaseFailed
 }
 
-// lastUpdated returns the best estimate of when a Machine became unhealthy where no other time is known.
+// lastUpdated estimates when a Machine became unhealthy if no better time is known.
 func lastUpdated(machine *machinev1beta1.Machine) time.Time {
 	switch {
 	case machine.Status.LastUpdated != nil:

@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -13,7 +12,8 @@ import (
 
 // stateEvent is an event about a state, which is sent when the state is new.
 type stateEvent struct {
-	// topic and content identify the state: it is new when the topic has another content than before.
+	// topic and content identify the state: it is new when the topic has another content than
+	// before.
 	topic, content string
 	event          events.Event
 }
@@ -28,8 +28,8 @@ func newMemory() *memory {
 	return &memory{checks: map[types.NamespacedName]*history{}}
 }
 
-// of returns the history of a MachineHealthCheck, not that of an earlier one of the same name. A MachineHealthCheck has one reconcile at a
-// time, so its history needs no lock.
+// of returns the history of a MachineHealthCheck, not that of an earlier one of the same name. A
+// MachineHealthCheck has one reconcile at a time, so its history needs no lock.
 func (m *memory) of(check *machinev1beta1.MachineHealthCheck) *history {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -52,44 +52,14 @@ type history struct {
 	uid types.UID
 	// sent is what was last reported: content by topic.
 	sent map[string]string
-	// deleted are Machines whose deletion the cache may not show yet.
-	deleted map[types.UID]bool
-	// annotated are Machines that were annotated for external remediation, with their resourceVersion before that.
-	annotated map[types.UID]string
 }
 
 func newHistory(uid types.UID) *history {
-	return &history{uid: uid, sent: map[string]string{}, deleted: map[types.UID]bool{}, annotated: map[types.UID]string{}}
+	return &history{uid: uid, sent: map[string]string{}}
 }
 
-// complete returns a target from the cache and from what the cache may not show yet.
-func (r *history) complete(machine *machinev1beta1.Machine, node *corev1.Node) *target {
-	_, annotated := machine.Annotations[externalAnnotation]
-	before, ours := r.annotated[machine.UID]
-	return &target{
-		machine:   machine,
-		node:      node,
-		deleting:  !machine.DeletionTimestamp.IsZero() || r.deleted[machine.UID],
-		annotated: annotated || ours && before == machine.ResourceVersion,
-	}
-}
-
-// prune drops what the cache shows.
-func (r *history) prune(targets []*target) {
-	deleted, annotated := map[types.UID]bool{}, map[types.UID]string{}
-	for _, target := range targets {
-		uid := target.machine.UID
-		if r.deleted[uid] && target.machine.DeletionTimestamp.IsZero() {
-			deleted[uid] = true
-		}
-		if before, ok := r.annotated[uid]; ok && before == target.machine.ResourceVersion {
-			annotated[uid] = before
-		}
-	}
-	r.deleted, r.annotated = deleted, annotated
-}
-
-// sendNew sends the events of new states. A state that a complete reconcile no longer has is over, and will be new again.
+// sendNew sends the events of new states. A state that a complete reconcile no longer has is over,
+// and will be new again.
 func (r *history) sendNew(recorder events.Recorder, events []stateEvent, finished bool) {
 	before := r.sent
 	if finished {

@@ -83,40 +83,6 @@ func TestMemoryIsOfOneObject(t *testing.T) {
 	}
 }
 
-func TestRecollectionBridgesTheCache(t *testing.T) {
-	history := newHistory("uid")
-	deleted := builder.Machine(builder.Stored(now))
-	annotated := builder.Machine(builder.Stored(now))
-	annotated.ResourceVersion = "5"
-	history.deleted[deleted.UID], history.annotated[annotated.UID] = true, "5"
-	look := func() (deleting, marked bool) {
-		targets := []*target{history.complete(deleted, nil), history.complete(annotated, nil)}
-		history.prune(targets)
-		return targets[0].deleting, targets[1].annotated
-	}
-	for range 2 {
-		if deleting, marked := look(); !deleting || !marked {
-			t.Errorf("got deleting %t, annotated %t while the cache is behind", deleting, marked)
-		}
-	}
-
-	// The cache catches up; the annotation was taken off again meanwhile.
-	builder.DeletedAt(now)(deleted)
-	annotated.ResourceVersion = "7"
-	if deleting, marked := look(); !deleting || marked {
-		t.Errorf("got deleting %t, annotated %t; want what the cache shows", deleting, marked)
-	}
-	if len(history.deleted)+len(history.annotated) > 0 {
-		t.Errorf("got %v and %v remembered although the cache has caught up", history.deleted, history.annotated)
-	}
-
-	history.deleted["gone"], history.annotated["gone"] = true, "1"
-	history.prune(nil)
-	if len(history.deleted)+len(history.annotated) > 0 {
-		t.Error("got Machines remembered that are gone")
-	}
-}
-
 func TestNewWantsWhatItNeeds(t *testing.T) {
 	if _, err := New(Options{}); err == nil || errors.Unwrap(err) != nil {
 		t.Errorf("got %v, want a plain error", err)

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -63,7 +64,7 @@ var _ = Describe("MachineHealthCheck", func() {
 	}
 
 	It("deletes the Machine of a Node that is NotReady for the timeout, and says so before and after", func(ctx SpecContext) {
-		newCheck(ctx, builder.WithConditionTimeouts(time.Second))
+		newCheck(ctx, builder.WithConditionTimeouts(5*time.Second)) // enough to be seen in time on a busy machine
 		unhealthy := onNode(namespace, yes, time.Now().Add(-time.Hour), builder.WithFinalizer()).create(ctx)
 		well := onNode(namespace, yes, time.Now().Add(-time.Hour)).create(ctx)
 		startManager(namespace) // now: a Machine that it sees without its Node would be reported as well
@@ -75,16 +76,27 @@ var _ = Describe("MachineHealthCheck", func() {
 	})
 
 	It("leaves a Machine alone whose Node recovers in time", func(ctx SpecContext) {
-		startManager(namespace)
-		check := newCheck(ctx, builder.WithConditionTimeouts(2*time.Second))
-		subject := onNode(namespace, yes, time.Now().Add(-time.Hour)).create(ctx)
+		clock, passes := clocktesting.NewFakePassiveClock(time.Now()), &atomic.Int32{}
+		startManager(namespace, func(options *machinehealthcheck.Options, mgr manager.Manager) {
+			options.Clock, options.Checks = clock, countingReader{mgr.GetCache(), passes}
+		})
+		check := newCheck(ctx, builder.WithConditionTimeouts(time.Hour))
+		subject := onNode(namespace, yes, clock.Now().Add(-time.Hour)).create(ctx)
 		healthy := func() int { return ptrValue(statusOf(ctx, check).CurrentHealthy) }
 		Eventually(healthy).Should(Equal(1))
-		subject.turn(ctx, no, time.Now())
+		subject.turn(ctx, no, clock.Now())
 		Eventually(healthy).Should(Equal(0))
-		subject.turn(ctx, yes, time.Now())
+		clock.SetTime(clock.Now().Add(59 * time.Minute))
+		subject.turn(ctx, yes, clock.Now())
 		Eventually(healthy).Should(Equal(1))
-		Consistently(living(ctx, subject)).WithTimeout(4 * time.Second).Should(HaveLen(1))
+
+		By("looking again after the timeout")
+		clock.SetTime(clock.Now().Add(time.Hour))
+		before := passes.Load()
+		touch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"maxUnhealthy":"99%"}}`))
+		Expect(plane.Client.Patch(ctx, check.DeepCopy(), touch)).To(Succeed())
+		Eventually(passes.Load).Should(BeNumerically(">", before))
+		Consistently(living(ctx, subject)).Should(HaveLen(1))
 	})
 
 	It("stops while more are unhealthy than allowed, without spinning, and goes on when enough have recovered", func(ctx SpecContext) {
@@ -105,7 +117,7 @@ var _ = Describe("MachineHealthCheck", func() {
 		Expect(living(ctx, members...)()).To(HaveLen(5))
 		Eventually(sent(ctx, check)).Should(HaveKeyWithValue("Warning RemediationRestricted", 1))
 		before := passes.Load()
-		Consistently(passes.Load).WithTimeout(time.Second).Should(BeNumerically("<=", before+1))
+		Consistently(passes.Load).WithTimeout(suite.Watch(time.Second)).Should(BeNumerically("<=", before+1))
 		Expect(sent(ctx, check)()).To(HaveKeyWithValue("Warning RemediationRestricted", 1))
 
 		members[0].turn(ctx, yes, time.Now())

@@ -4,23 +4,26 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-// exemptAnnotation is whether starting Machines do not count against maxUnhealthy.
-const exemptAnnotation = "machine-iac.io/exempt-starting-machines"
+// missingRecheck is how often to check whether MachineSets have created the Machines that
+// remediation waits for.
+const missingRecheck = time.Minute
 
-// checkMaxUnhealthy decides whether Machines may be remediated. When too many are unhealthy, the cause is not in the Machines.
+// checkMaxUnhealthy decides whether Machines may be remediated. When too many are unhealthy, the
+// cause is not in the Machines.
 type checkMaxUnhealthy struct {
 	metrics *Metrics
 }
 
 // Reconcile implements pipeline.Step.
 func (a *checkMaxUnhealthy) Reconcile(_ context.Context, s *scope) (bool, error) {
-	count := countTargets(s.targets, exemptsStarting(s))
+	count := countTargets(s.targets, s.missing, exemptsStarting(s))
 	most, err := maxUnhealthy(s.check.Spec.MaxUnhealthy, count.expected)
 	s.allowed = err == nil && count.unhealthy() <= most
 	a.metrics.shortCircuited(s.check, !s.allowed)
@@ -31,13 +34,16 @@ func (a *checkMaxUnhealthy) Reconcile(_ context.Context, s *scope) (bool, error)
 		setAllowed(s, count, most)
 	default:
 		setTooMany(s, count)
+		if s.missing > 0 { // MachineSets are not watched
+			s.RequeueAfter(missingRecheck)
+		}
 	}
 	return true, nil
 }
 
-// counts are the numbers of targets.
+// counts are the numbers of targets, and of Machines that are missing.
 type counts struct {
-	expected, healthy int
+	expected, healthy, missing int
 	// exempt are the starting ones that do not count against maxUnhealthy.
 	exempt int
 }
@@ -48,15 +54,18 @@ func (t counts) unhealthy() int { return t.expected - t.healthy - t.exempt }
 // describe returns the numbers by which remediation is restricted.
 func (t counts) describe(most *intstr.IntOrString) string {
 	text := fmt.Sprintf("(total: %d, unhealthy: %d, maxUnhealthy: %s)", t.expected, t.unhealthy(), maxUnhealthyText(most))
+	if t.missing > 0 {
+		text += fmt.Sprintf("; not created by their MachineSet yet: %d", t.missing)
+	}
 	if t.exempt > 0 {
 		text += fmt.Sprintf("; starting and exempt: %d", t.exempt)
 	}
 	return text
 }
 
-// countTargets counts the targets.
-func countTargets(targets []*target, exemptStarting bool) counts {
-	count := counts{expected: len(targets)}
+// countTargets counts the targets. Missing Machines are expected, and are not healthy.
+func countTargets(targets []*target, missing int, exemptStarting bool) counts {
+	count := counts{expected: len(targets) + missing, missing: missing}
 	for _, target := range targets {
 		if target.healthy() {
 			count.healthy++
@@ -68,18 +77,16 @@ func countTargets(targets []*target, exemptStarting bool) counts {
 	return count
 }
 
-// exemptsStarting reads exemptAnnotation.
+// exemptsStarting reports whether starting Machines do not count against maxUnhealthy.
 func exemptsStarting(s *scope) bool {
-	switch value, found := s.check.Annotations[exemptAnnotation]; {
-	case !found || value == "false":
-		return false
-	case value == "true":
-		return true
-	default:
-		s.addEvent("annotation/"+exemptAnnotation, value, invalidAnnotation(s.check, exemptAnnotation, value,
+	exempts, ok := machineapi.ExemptsStarting(s.check.Annotations)
+	if !ok {
+		const key = machineapi.ExemptAnnotation
+		value := s.check.Annotations[key]
+		s.addEvent("annotation/"+key, value, invalidAnnotation(s.check, key, value,
 			`until it is fixed, starting Machines count against maxUnhealthy; use "true" or "false"`))
-		return false
 	}
+	return exempts
 }
 
 // maxUnhealthy returns how many of total Machines may be unhealthy. Percentages are rounded down.
@@ -90,22 +97,13 @@ func maxUnhealthy(value *intstr.IntOrString, total int) (int, error) {
 	if value.Type == intstr.Int {
 		return max(0, value.IntValue()), nil
 	}
-	number, percent, err := parseNumber(value.StrVal)
+	quantity, err := machineapi.ParseQuantity(value.StrVal)
 	if err != nil {
-		return 0, fmt.Errorf("spec.maxUnhealthy %q is neither a number nor a percentage, so nothing is remediated; use a value such as 3 or 40%%",
+		return 0, fmt.Errorf("spec.maxUnhealthy %q is neither a number nor a percentage, so nothing is remediated; use a "+
+			"value such as 3 or 40%%",
 			value.StrVal)
 	}
-	if percent {
-		return min(max(0, number), 100) * total / 100, nil
-	}
-	return max(0, number), nil
-}
-
-// parseNumber reads "3" and "40%".
-func parseNumber(text string) (number int, percent bool, err error) {
-	digits, percent := strings.CutSuffix(text, "%")
-	number, err = strconv.Atoi(digits)
-	return number, percent, err
+	return quantity.Of(total), nil
 }
 
 func maxUnhealthyText(value *intstr.IntOrString) string {

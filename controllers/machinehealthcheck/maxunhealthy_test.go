@@ -11,6 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
@@ -59,6 +62,49 @@ func TestMaxUnhealthy(t *testing.T) {
 	}
 }
 
+func TestMissing(t *testing.T) {
+	set := func(replicas int32, mods ...func(*machinev1beta1.MachineSet)) machinev1beta1.MachineSet {
+		set := builder.MachineSet(append([]func(*machinev1beta1.MachineSet){builder.WithReplicas(replicas)}, mods...)...)
+		set.UID = types.UID(set.Name)
+		return *set
+	}
+	of := func(set machinev1beta1.MachineSet, mods ...func(*machinev1beta1.Machine)) machinev1beta1.Machine {
+		return *builder.Machine(append([]func(*machinev1beta1.Machine){builder.WithOwner(&set)}, mods...)...)
+	}
+	type sets = []machinev1beta1.MachineSet
+	type machines = []machinev1beta1.Machine
+	one, two := set(1), set(2)
+	other := set(3, func(s *machinev1beta1.MachineSet) { s.Spec.Template.Labels = nil })
+	ending := set(3, func(s *machinev1beta1.MachineSet) { s.DeletionTimestamp = &metav1.Time{Time: now} })
+	migrated := set(3, func(s *machinev1beta1.MachineSet) {
+		s.Status.AuthoritativeAPI = machinev1beta1.MachineAuthorityClusterAPI
+	})
+	unsaid := set(0, func(s *machinev1beta1.MachineSet) { s.Spec.Replicas = nil })
+	for name, tc := range map[string]struct {
+		sets     sets
+		machines machines
+		want     int
+	}{
+		"none":                                {sets{two}, machines{of(two), of(two)}, 0},
+		"one":                                 {sets{two}, machines{of(two)}, 1},
+		"all":                                 {sets{two}, nil, 2},
+		"one that is being deleted is there":  {sets{two}, machines{of(two), of(two, builder.DeletedAt(now))}, 0},
+		"more than wanted do not make up":     {sets{one, two}, machines{of(one), of(one), of(two)}, 1},
+		"one that is not selected is there":   {sets{two}, machines{of(two), of(two, func(m *machinev1beta1.Machine) { m.Labels = nil })}, 0},
+		"those of other labels do not count":  {sets{other}, nil, 0},
+		"a MachineSet that ends creates none": {sets{ending}, nil, 0},
+		"nor does one of Cluster API":         {sets{migrated}, nil, 0},
+		"a MachineSet has one by default":     {sets{unsaid}, nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			selector := labels.SelectorFromSet(labels.Set{builder.RoleLabel: "worker"})
+			if got := missing(tc.sets, tc.machines, selector); got != tc.want {
+				t.Errorf("got %d, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestRemediationsAllowed(t *testing.T) {
 	tcs := map[string]struct {
 		most, unhealthy int
@@ -95,10 +141,11 @@ func TestAllowance(t *testing.T) {
 	unhealthy := func() *target {
 		return &target{machine: builder.Machine(), node: builder.Node(), health: healthResult{remediate: true}}
 	}
-	exempting := builder.WithCheckAnnotations(map[string]string{exemptAnnotation: "true"})
+	exempting := builder.WithCheckAnnotations(map[string]string{machineapi.ExemptAnnotation: "true"})
 	tcs := map[string]struct {
 		check   []func(*machinev1beta1.MachineHealthCheck)
 		targets []*target
+		missing int
 		want    shown
 	}{
 		"no Machines at all are no reason to stop": {
@@ -119,6 +166,15 @@ func TestAllowance(t *testing.T) {
 			want: shown{
 				Expected: 3, Healthy: 1, Reason: "TooManyUnhealthy", Severity: "Warning",
 				Events: []string{"restricted: (total: 3, unhealthy: 2, maxUnhealthy: 1)"},
+			},
+		},
+		"those that are missing count": {
+			check:   []func(*machinev1beta1.MachineHealthCheck){builder.WithMaxUnhealthy("1")},
+			targets: []*target{unhealthy()},
+			missing: 1,
+			want: shown{
+				Expected: 2, Reason: "TooManyUnhealthy", Severity: "Warning",
+				Events: []string{"restricted: (total: 2, unhealthy: 2, maxUnhealthy: 1); not created by their MachineSet yet: 1"},
 			},
 		},
 		"what is left of the allowance is reported": {
@@ -165,14 +221,14 @@ func TestAllowance(t *testing.T) {
 		},
 		"false is a value too": {
 			check: []func(*machinev1beta1.MachineHealthCheck){
-				builder.WithMaxUnhealthy("1"), builder.WithCheckAnnotations(map[string]string{exemptAnnotation: "false"}),
+				builder.WithMaxUnhealthy("1"), builder.WithCheckAnnotations(map[string]string{machineapi.ExemptAnnotation: "false"}),
 			},
 			targets: []*target{starting()},
 			want:    shown{Allowed: true, Expected: 1},
 		},
 		"anything else is reported and exempts none": {
 			check: []func(*machinev1beta1.MachineHealthCheck){
-				builder.WithMaxUnhealthy("1"), builder.WithCheckAnnotations(map[string]string{exemptAnnotation: "yes"}),
+				builder.WithMaxUnhealthy("1"), builder.WithCheckAnnotations(map[string]string{machineapi.ExemptAnnotation: "yes"}),
 			},
 			targets: []*target{starting()},
 			want:    shown{Allowed: true, Expected: 1, Events: []string{"annotation/machine-iac.io/exempt-starting-machines: yes"}},
@@ -190,13 +246,16 @@ func TestAllowance(t *testing.T) {
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
 			metrics := NewMetrics()
-			s := &scope{check: builder.MachineHealthCheck(tc.check...), now: now, targets: tc.targets}
+			s := &scope{check: builder.MachineHealthCheck(tc.check...), now: now, targets: tc.targets, missing: tc.missing}
 			proceed, err := (&checkMaxUnhealthy{metrics: metrics}).Reconcile(context.Background(), s)
 			if err != nil || !proceed {
 				t.Fatalf("got %t, %v; the pass must go on", proceed, err)
 			}
 			if diff := cmp.Diff(tc.want, shownBy(t, s)); diff != "" {
 				t.Error(diff)
+			}
+			if rechecks := s.Result().RequeueAfter > 0; rechecks != (tc.missing > 0) {
+				t.Errorf("requeued after %s with %d missing", s.Result().RequeueAfter, tc.missing)
 			}
 			gauge := fmt.Sprintf("mapi_machinehealthcheck_short_circuit{name=%s,namespace=%s}", s.check.Name, s.check.Namespace)
 			wantGauge := map[string]float64{gauge: 1}

@@ -33,7 +33,8 @@ func object(properties map[string]any) map[string]any {
 	return map[string]any{"type": "object", "properties": properties}
 }
 
-// installMetal3Kinds installs CRDs of the form of Metal3's: with schemas, and a status that only its subresource writes.
+// installMetal3Kinds installs CRDs of the form of Metal3's: with schemas, and a status that only
+// its subresource writes.
 func installMetal3Kinds(ctx context.Context) {
 	GinkgoHelper()
 	strategy := object(map[string]any{
@@ -95,7 +96,8 @@ var _ = Describe("A MachineHealthCheck of bare-metal hosts", Ordered, func() {
 			return -1
 		}
 	}
-	// rejoin deletes the Node, as Metal3 does with that of a host which is off, and creates one of the same name, as the kubelet does.
+	// rejoin deletes the Node, as Metal3 does with that of a host which is off, and creates one of
+	// the same name, as the kubelet does.
 	rejoin := func(ctx context.Context, m member, meanwhile func()) {
 		GinkgoHelper()
 		Expect(plane.Client.Delete(ctx, m.node.DeepCopy())).To(Succeed())
@@ -162,6 +164,7 @@ var _ = Describe("A MachineHealthCheck of bare-metal hosts", Ordered, func() {
 			Consistently(func() string { return machineOf(ctx, subject).ResourceVersion }).Should(Equal(version))
 			Expect(living(ctx, subject)()).To(HaveLen(1))
 		})
+		Eventually(healthy(ctx, check)).Should(Equal(0))
 		Consistently(healthy(ctx, check)).Should(Equal(0))
 
 		remove := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"host.metal3.io/external-remediation":null}}}`))

@@ -6,7 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Metrics are the metrics of the machinehealthcheck controller, by name and namespace of the MachineHealthCheck.
+// Metrics are the metrics of the machinehealthcheck controller, by name and namespace of the
+// MachineHealthCheck.
 type Metrics struct {
 	nodesCovered *prometheus.GaugeVec
 	remediations *prometheus.CounterVec
@@ -19,15 +20,15 @@ func NewMetrics() *Metrics {
 	return &Metrics{
 		nodesCovered: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "mapi_machinehealthcheck_nodes_covered",
-			Help: "Machines that a MachineHealthCheck selects.",
+			Help: "Machines that a MachineHealthCheck covers.",
 		}, labels),
 		remediations: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "mapi_machinehealthcheck_remediation_success_total",
-			Help: "Machines whose deletion a MachineHealthCheck has requested.",
+			Help: "Machines whose deletion a MachineHealthCheck requested.",
 		}, labels),
 		shortCircuit: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "mapi_machinehealthcheck_short_circuit",
-			Help: "Whether a MachineHealthCheck may not remediate (1) or may (0).",
+			Help: "1 while too many Machines are unhealthy to remediate, else 0.",
 		}, labels),
 	}
 }
@@ -39,7 +40,8 @@ func (m *Metrics) Collectors() []prometheus.Collector {
 
 func (m *Metrics) covered(check *machinev1beta1.MachineHealthCheck, machines int) {
 	m.nodesCovered.WithLabelValues(check.Name, check.Namespace).Set(float64(machines))
-	m.remediations.WithLabelValues(check.Name, check.Namespace) // the first one is an increase only where there was a zero before
+	// Start at zero, so that the first one counts as an increase.
+	m.remediations.WithLabelValues(check.Name, check.Namespace)
 }
 
 func (m *Metrics) remediated(check *machinev1beta1.MachineHealthCheck) {

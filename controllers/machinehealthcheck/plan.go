@@ -2,31 +2,29 @@ package machinehealthcheck
 
 import (
 	"cmp"
-	"math"
+	"context"
 	"slices"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 const (
-	// inFlightAnnotation limits how many Machines are under remediation at a time.
-	inFlightAnnotation = "machine-iac.io/max-remediations-in-flight"
 	// strategyAnnotation chooses how Machines are remediated.
 	strategyAnnotation = "machine.openshift.io/remediation-strategy"
-	// externalBaremetal is the value of strategyAnnotation for remediation by the controller of the bare-metal hosts.
+	// externalBaremetal is the value of strategyAnnotation for remediation by the controller of the
+	// bare-metal hosts.
 	externalBaremetal = "external-baremetal"
 )
-
-// noLimit allows remediation of all targets at a time.
-const noLimit = math.MaxInt
 
 // action is what to do with a target.
 type action int
 
 const (
 	nothing action = iota
-	// skip: it should be deleted, but no controller would replace it.
+	// skip: the Machine should be deleted, but no controller would replace it.
 	skip
 	destroy
 	annotate
@@ -62,6 +60,25 @@ type remediationPlan struct {
 	waiting int
 }
 
+// planRemediation decides what to do with each target when Machines may be remediated.
+type planRemediation struct{}
+
+// Reconcile implements pipeline.Step.
+func (*planRemediation) Reconcile(_ context.Context, s *scope) (bool, error) {
+	if !s.allowed {
+		return true, nil
+	}
+	limit := inFlightLimit(s)
+	s.plan = planOf(s.check, s.targets, limit)
+	for _, target := range s.plan.skip {
+		s.addEvent("skipped/"+string(target.machine.UID), "", skippedNoController(s.check, target))
+	}
+	if s.plan.waiting > 0 {
+		s.addEvent("deferred", deferral(s.plan.waiting, limit), remediationDeferred(s.check, s.plan.waiting, limit))
+	}
+	return true, nil
+}
+
 // planOf returns what to do, longest unhealthy first, with at most limit targets under remediation.
 func planOf(check *machinev1beta1.MachineHealthCheck, targets []*target, limit int) remediationPlan {
 	var out remediationPlan
@@ -79,7 +96,7 @@ func planOf(check *machinev1beta1.MachineHealthCheck, targets []*target, limit i
 		if what == nothing || what == skip {
 			continue
 		}
-		if !target.inFlight() { // otherwise it is counted already
+		if !target.inFlight() { // otherwise already counted
 			if inFlight >= limit {
 				out.waiting++
 				continue
@@ -107,30 +124,15 @@ func oldestFirst(targets []*target) []*target {
 	return sorted
 }
 
-// inFlightLimit reads inFlightAnnotation.
+// inFlightLimit returns how many Machines may be under remediation at a time.
 func inFlightLimit(s *scope) int {
-	value, found := s.check.Annotations[inFlightAnnotation]
-	if !found {
-		return noLimit
-	}
-	limit, ok := parseLimit(value, len(s.targets))
+	limit, ok := machineapi.RemediationLimit(s.check.Annotations, len(s.targets)+s.missing)
 	if !ok {
-		s.addEvent("annotation/"+inFlightAnnotation, value, invalidAnnotation(s.check, inFlightAnnotation, value,
+		const key = machineapi.InFlightAnnotation
+		value := s.check.Annotations[key]
+		s.addEvent("annotation/"+key, value, invalidAnnotation(s.check, key, value,
 			"until it is fixed, one remediation at a time is allowed; use a number from 1 or a percentage from 1% to 100%"+
 				" (the annotation "+pausedAnnotation+" stops remediation altogether)"))
 	}
 	return limit
-}
-
-// parseLimit reads a number or a percentage of total, rounded down but at least 1. An invalid value allows one: a low
-// limit was intended.
-func parseLimit(value string, total int) (limit int, ok bool) {
-	number, percent, err := parseNumber(value)
-	if err != nil || number < 1 || percent && number > 100 {
-		return 1, false
-	}
-	if percent {
-		return max(1, number*total/100), true
-	}
-	return number, true
 }

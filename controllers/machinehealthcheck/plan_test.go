@@ -7,10 +7,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// named makes a target that needs remediation since the time given, of a Machine that a MachineSet owns.
+// named makes a target that needs remediation since the time given, of a Machine that a MachineSet
+// owns.
 func named(name string, since time.Duration, changes ...func(*target)) *target {
 	machine := builder.Machine(builder.WithOwner(builder.MachineSet()))
 	machine.Name = name
@@ -83,12 +85,12 @@ func TestPlanOf(t *testing.T) {
 	}{
 		"all at once without a limit, oldest trouble first": {
 			targets: []*target{named("young", time.Minute), named("old", time.Hour), named("middle", 2*time.Minute)},
-			limit:   noLimit,
+			limit:   machineapi.NoLimit,
 			want:    names{Destroy: []string{"old", "middle", "young"}},
 		},
 		"by name where they are as old": {
 			targets: []*target{named("b", time.Hour), named("c", time.Hour), named("a", time.Hour)},
-			limit:   noLimit,
+			limit:   machineapi.NoLimit,
 			want:    names{Destroy: []string{"a", "b", "c"}},
 		},
 		"the limit takes the oldest": {
@@ -155,50 +157,17 @@ func namesOf(targets []*target) []string {
 	return out
 }
 
-func TestParseLimit(t *testing.T) {
-	tcs := map[string]struct {
-		value  string
-		total  int
-		want   int
-		wantOK bool
-	}{
-		"a number":                          {"3", 10, 3, true},
-		"a percentage":                      {"30%", 10, 3, true},
-		"is rounded down":                   {"39%", 10, 3, true},
-		"but never to none":                 {"10%", 5, 1, true},
-		"not even of none":                  {"10%", 0, 1, true},
-		"zero would stop it for ever":       {"0", 10, 1, false},
-		"zero percent as well":              {"0%", 10, 1, false},
-		"below zero":                        {"-2", 10, 1, false},
-		"more than all of them":             {"101%", 10, 1, false},
-		"a word":                            {"few", 10, 1, false},
-		"nothing":                           {"", 10, 1, false},
-		"a number that does not fit":        {"99999999999999999999", 10, 1, false},
-		"a percentage that does not fit":    {"99999999999999999999%", 10, 1, false},
-		"a number above all is no mistake":  {"1000", 10, 1000, true},
-		"all of them, in so many per cents": {"100%", 10, 10, true},
-	}
-	for name, tc := range tcs {
-		t.Run(name, func(t *testing.T) {
-			got, ok := parseLimit(tc.value, tc.total)
-			if got != tc.want || ok != tc.wantOK {
-				t.Errorf("got %d, %t; want %d, %t", got, ok, tc.want, tc.wantOK)
-			}
-		})
-	}
-}
-
 func TestInFlightLimit(t *testing.T) {
 	tcs := map[string]struct {
 		annotations map[string]string
 		want        int
 		wantContent string
 	}{
-		"none without the annotation":     {nil, noLimit, ""},
-		"that of the annotation":          {map[string]string{inFlightAnnotation: "50%"}, 2, ""},
-		"one where it cannot be read":     {map[string]string{inFlightAnnotation: "some"}, 1, "some"},
-		"an empty value is a value, too":  {map[string]string{inFlightAnnotation: ""}, 1, ""},
-		"a number with what is not of it": {map[string]string{inFlightAnnotation: "2 "}, 1, "2 "},
+		"none without the annotation":     {nil, machineapi.NoLimit, ""},
+		"that of the annotation":          {map[string]string{machineapi.InFlightAnnotation: "50%"}, 2, ""},
+		"one where it cannot be read":     {map[string]string{machineapi.InFlightAnnotation: "some"}, 1, "some"},
+		"an empty value is a value, too":  {map[string]string{machineapi.InFlightAnnotation: ""}, 1, ""},
+		"a number with what is not of it": {map[string]string{machineapi.InFlightAnnotation: "2 "}, 1, "2 "},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {

@@ -179,11 +179,15 @@ var _ = Describe("Passes, one after the other", func() {
 		frozen.UID = "00000000-0000-0000-0000-00000000dead"
 		p := byHand(newCheck(ctx), now, func(options *machinehealthcheck.Options) {
 			options.Client = interceptor.NewClient(watching, interceptor.Funcs{
-				List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
-					list.(*machinev1beta1.MachineList).Items = []machinev1beta1.Machine{*frozen}
-					return nil
+				List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, mods ...client.ListOption) error {
+					if machines, ok := list.(*machinev1beta1.MachineList); ok {
+						machines.Items = []machinev1beta1.Machine{*frozen}
+						return nil
+					}
+					return c.List(ctx, list, mods...)
 				},
 			})
+			options.Reader = options.Client // another has taken its name since it was read
 		})
 		got := p.next(ctx)
 		Expect(got.err).NotTo(HaveOccurred())

@@ -27,25 +27,14 @@ type remediate struct {
 
 // Reconcile implements pipeline.Step. An error about one target does not affect the others.
 func (r *remediate) Reconcile(ctx context.Context, s *scope) (bool, error) {
-	if !s.allowed {
-		return true, r.external(ctx, s, nil)
-	}
-	limit := inFlightLimit(s)
-	work := planOf(s.check, s.targets, limit)
-	for _, target := range work.skip {
-		s.addEvent("skipped/"+string(target.machine.UID), "", skippedNoController(s.check, target))
-	}
-	if work.waiting > 0 {
-		s.addEvent("deferred", deferral(work.waiting, limit), remediationDeferred(s.check, work.waiting, limit))
-	}
 	var failures []error
-	for _, target := range work.annotate {
+	for _, target := range s.plan.annotate {
 		failures = append(failures, r.annotate(ctx, s, target))
 	}
-	for _, target := range work.destroy {
+	for _, target := range s.plan.destroy {
 		failures = append(failures, r.destroy(ctx, s, target))
 	}
-	return true, errors.Join(append(failures, r.external(ctx, s, work.request))...)
+	return true, errors.Join(append(failures, r.external(ctx, s, s.plan.request))...)
 }
 
 // external creates the remediation requests of targets, and reports the result in a condition.
@@ -67,7 +56,8 @@ func (r *remediate) external(ctx context.Context, s *scope, targets []*target) e
 	var failures []error
 	for _, target := range targets {
 		if err := r.request(ctx, s.external, target); err != nil {
-			failures = append(failures, fmt.Errorf("creating the remediation request of Machine %s: %w", target.machine.Name, err))
+			failures = append(failures, fmt.Errorf("creating the remediation request of Machine %s: %w", target.machine.Name,
+				err))
 		}
 	}
 	setRequestsCondition(s, failures)
@@ -84,7 +74,8 @@ func (r *remediate) request(ctx context.Context, e *external, t *target) error {
 		return fmt.Errorf("%w; %s", err, fixFor(err, e.kind, "list, create and delete"))
 	}
 	t.requested = true
-	log.FromContext(ctx).Info("Requested external remediation", "Machine", t.machine.Name, "kind", e.kind.Kind, "why", t.health.why)
+	log.FromContext(ctx).Info("Requested external remediation", "Machine", t.machine.Name, "kind", e.kind.Kind, "why",
+		t.health.why)
 	return nil
 }
 
@@ -105,7 +96,6 @@ func (r *remediate) annotate(ctx context.Context, s *scope, t *target) error {
 		r.sendUnlessStopping(ctx, externalAnnotationFailed(s.check, t, err))
 		return fmt.Errorf("annotating Machine %s for external remediation: %w", t.machine.Name, err)
 	}
-	s.history.annotated[t.machine.UID] = t.machine.ResourceVersion
 	t.annotated = true
 	externalAnnotationAdded(s.check, t).Send(r.recorder)
 	return nil
@@ -121,7 +111,6 @@ func (r *remediate) destroy(ctx context.Context, s *scope, t *target) error {
 		r.sendUnlessStopping(ctx, machineDeletionFailed(s.check, t, err))
 		return fmt.Errorf("deleting Machine %s: %w", t.machine.Name, err)
 	}
-	s.history.deleted[t.machine.UID] = true
 	t.deleting = true
 	r.metrics.remediated(s.check)
 	machineDeleted(s.check, t).Send(r.recorder)

@@ -19,10 +19,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// templateSuffix ends the kind of a template; what precedes it is the kind of the requests made from it.
+// templateSuffix ends the kind of a template; what precedes it is the kind of the requests made
+// from it.
 const templateSuffix = "Template"
 
-// externalRecheck is how often templates and requests are read while they matter: they are not watched.
+// externalRecheck is how often templates and requests are read while they matter: they are not
+// watched.
 const externalRecheck = 5 * time.Minute
 
 // The annotations of a request that name its template.
@@ -55,7 +57,8 @@ type readRequests struct {
 	reader client.Reader
 }
 
-// Reconcile implements pipeline.Step. An error is returned only when there is something to remediate.
+// Reconcile implements pipeline.Step. An error is returned only when there is something to
+// remediate.
 func (r *readRequests) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	if s.check.Spec.RemediationTemplate == nil {
 		removeCondition(s, machinev1beta1.ExternalRemediationTemplateAvailable)
@@ -87,8 +90,10 @@ func (r *readRequests) read(ctx context.Context, check *machinev1beta1.MachineHe
 	return out
 }
 
-// template gets the template from the namespace of the Machines, whatever the namespace of the reference.
-func (r *readRequests) template(ctx context.Context, namespace string, ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
+// template gets the template from the namespace of the Machines, whatever the namespace of the
+// reference.
+func (r *readRequests) template(ctx context.Context, namespace string,
+	ref *corev1.ObjectReference) (*unstructured.Unstructured, error) {
 	template := &unstructured.Unstructured{}
 	template.SetGroupVersionKind(ref.GroupVersionKind())
 	if err := r.reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, template); err != nil {
@@ -121,7 +126,8 @@ func requestKind(ref *corev1.ObjectReference) (schema.GroupVersionKind, error) {
 	kind, ok := strings.CutSuffix(gvk.Kind, templateSuffix)
 	if !ok || kind == "" {
 		return schema.GroupVersionKind{}, fmt.Errorf(
-			"spec.remediationTemplate.kind is %q, which is not the kind of a template; use a kind that ends in %s", ref.Kind, templateSuffix)
+			"spec.remediationTemplate.kind is %q, which is not the kind of a template; use a kind that ends in %s", ref.Kind,
+			templateSuffix)
 	}
 	return gvk.GroupVersion().WithKind(kind), nil
 }
@@ -158,7 +164,8 @@ func requestFrom(
 
 // ownedBy reports whether a Machine, by UID, owns a request.
 func ownedBy(request *metav1.PartialObjectMetadata, machine *machinev1beta1.Machine) bool {
-	return slices.ContainsFunc(request.OwnerReferences, func(ref metav1.OwnerReference) bool { return ref.UID == machine.UID })
+	return slices.ContainsFunc(request.OwnerReferences,
+		func(ref metav1.OwnerReference) bool { return ref.UID == machine.UID })
 }
 
 // fixFor returns how to fix an error of the API server.

@@ -28,8 +28,8 @@ const nodeIndex machineapi.NodeIndex = "machinehealthcheck.status.nodeRef.name"
 
 const defaultConcurrency = 4
 
-// SetupWithManager creates a Controller and registers it, its index and its watches with the manager. Client, Reader and Recorder default
-// to the manager's. ctx is used during the call only.
+// SetupWithManager creates a Controller and registers it, its index and its watches with the
+// manager. Client, Reader and Recorder default to the manager's. ctx is used during the call only.
 func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options) error {
 	options.Complete(mgr, Name, defaultConcurrency)
 	if options.Checks == nil {
@@ -46,15 +46,17 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 		build.For(newUnstructured(), builder.WithPredicates(updates(checkChanged))).
 			Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.checksForMachine),
 				builder.WithPredicates(pipeline.Changes(), updates(machineChanged)))
-		options.WatchNodes(build, handler.EnqueueRequestsFromMapFunc(c.checksForNode), pipeline.Changes(), updates(nodeChanged))
+		options.WatchNodes(build, handler.EnqueueRequestsFromMapFunc(c.checksForNode), pipeline.Changes(),
+			updates(nodeChanged))
 	})
 }
 
 // checksForMachine returns the MachineHealthChecks that select a Machine.
 func (c *Controller) checksForMachine(ctx context.Context, object client.Object) []reconcile.Request {
 	checks := newUnstructuredList()
-	if err := c.checks.List(ctx, checks, client.InNamespace(object.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "Listing MachineHealthChecks for a Machine", "Machine", object.GetName())
+	if err := c.checks.List(ctx, checks, client.InNamespace(object.GetNamespace()),
+		client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "Cannot list the MachineHealthChecks of a Machine", "Machine", object.GetName())
 		return nil
 	}
 	var requests []reconcile.Request
@@ -80,7 +82,8 @@ func (c *Controller) checksForNode(ctx context.Context, object client.Object) []
 	return requests
 }
 
-// updates filters for objects that are created or deleted, for changes that matter, and for resyncs.
+// updates filters for objects that are created or deleted, for changes that matter, and for
+// resyncs.
 func updates[T client.Object](matter func(before, after T) bool) predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -92,7 +95,8 @@ func updates[T client.Object](matter func(before, after T) bool) predicate.Predi
 			if !ok {
 				return false
 			}
-			return before.GetResourceVersion() == after.GetResourceVersion() || before.GetUID() != after.GetUID() || matter(before, after)
+			return before.GetResourceVersion() == after.GetResourceVersion() || before.GetUID() != after.GetUID() ||
+				matter(before, after)
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}
@@ -103,14 +107,17 @@ func checkChanged(before, after *unstructured.Unstructured) bool {
 	return before.GetGeneration() != after.GetGeneration() || !maps.Equal(before.GetAnnotations(), after.GetAnnotations())
 }
 
-// machineChanged ignores what affects neither selection nor health: most of the spec, conditions and provider status.
+// machineChanged ignores what affects neither selection nor health: most of the spec, conditions
+// and provider status.
 func machineChanged(before, after *machinev1beta1.Machine) bool {
 	x, y := relevantFieldsOf(before), relevantFieldsOf(after)
 	return x != y || !maps.Equal(before.Labels, after.Labels) ||
-		after.Status.NodeRef == nil && (before.Status.LastUpdated.IsZero() != after.Status.LastUpdated.IsZero() || !startOf(before).Equal(startOf(after)))
+		after.Status.NodeRef == nil && (before.Status.LastUpdated.IsZero() != after.Status.LastUpdated.IsZero() ||
+			!startOf(before).Equal(startOf(after)))
 }
 
-// relevantFields are what selection and health depend on, besides labels and the start of the startup timeout.
+// relevantFields are what selection and health depend on, besides labels and the start of the
+// startup timeout.
 type relevantFields struct {
 	node                        string
 	failed, deleting, annotated bool

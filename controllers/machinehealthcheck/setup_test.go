@@ -16,7 +16,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// passed reports whether an update is let through; the change goes with a new resourceVersion, as it does at the API server.
+// passed reports whether an update is let through; the change goes with a new resourceVersion, as
+// it does at the API server.
 func passed(let predicate.Predicate, before, after client.Object) bool {
 	before.SetResourceVersion("1")
 	after.SetResourceVersion("2")

@@ -28,10 +28,12 @@ const (
 // setAllowed sets the status for remediation that is allowed.
 func setAllowed(s *scope, count counts, most int) {
 	setCounts(&s.check.Status, count, remediationsAllowed(most, count.unhealthy()))
-	s.setCondition(machinev1beta1.Condition{Type: machinev1beta1.RemediationAllowedCondition, Status: corev1.ConditionTrue})
+	s.setCondition(machinev1beta1.Condition{Type: machinev1beta1.RemediationAllowedCondition,
+		Status: corev1.ConditionTrue})
 }
 
-// setTooMany sets the status for remediation that is not allowed because too many Machines are unhealthy, and adds an event.
+// setTooMany sets the status for remediation that is not allowed because too many Machines are
+// unhealthy, and adds an event.
 func setTooMany(s *scope, count counts) {
 	numbers := count.describe(s.check.Spec.MaxUnhealthy)
 	// Scripts compare the text up to the numbers, which is the Machine API's.
@@ -40,7 +42,8 @@ func setTooMany(s *scope, count counts) {
 	s.addEvent("restricted", numbers, tooManyUnhealthy(s.check, numbers))
 }
 
-// setInvalid sets the status for remediation that is not allowed because the spec is invalid, and adds an event.
+// setInvalid sets the status for remediation that is not allowed because the spec is invalid, and
+// adds an event.
 func setInvalid(s *scope, count counts, reason, why string) {
 	setBlocked(s, count, machinev1beta1.ConditionSeverityError, reason, "Remediation is not allowed: "+why)
 	s.addEvent("restricted", why, remediationRestricted(s.check, why))
@@ -49,7 +52,8 @@ func setInvalid(s *scope, count counts, reason, why string) {
 func setBlocked(s *scope, count counts, severity machinev1beta1.ConditionSeverity, reason, message string) {
 	setCounts(&s.check.Status, count, 0)
 	s.setCondition(machinev1beta1.Condition{
-		Type: machinev1beta1.RemediationAllowedCondition, Status: corev1.ConditionFalse, Severity: severity, Reason: reason, Message: message,
+		Type: machinev1beta1.RemediationAllowedCondition, Status: corev1.ConditionFalse, Severity: severity, Reason: reason,
+		Message: message,
 	})
 }
 
@@ -74,8 +78,8 @@ func setTemplateCondition(s *scope, err error) {
 	s.setCondition(condition)
 }
 
-// setRequestsCondition sets the condition about remediation requests: False when requests could not be read or made, True while there are
-// some, else none.
+// setRequestsCondition sets the condition about remediation requests: False when requests could not
+// be read or made, True while there are some, else none.
 func setRequestsCondition(s *scope, failures []error) {
 	condition := machinev1beta1.Condition{
 		Type:   machinev1beta1.ExternalRemediationRequestAvailable,
@@ -103,7 +107,8 @@ func removeCondition(s *scope, kind machinev1beta1.ConditionType) {
 	s.check.Status.Conditions = slices.DeleteFunc(slices.Clone(s.check.Status.Conditions), ofKind)
 }
 
-// patchStatus writes the status when it differs, unless another writer has changed it since it was read.
+// patchStatus writes the status when it differs, unless another writer has changed it since it was
+// read.
 func (c *Controller) patchStatus(ctx context.Context, before, after *machinev1beta1.MachineHealthCheck) error {
 	if equality.Semantic.DeepEqual(before.Status, after.Status) {
 		return nil

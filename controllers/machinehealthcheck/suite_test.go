@@ -48,7 +48,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	installRebootKinds(ctx)
 })
 
-// startManager runs the controller on one namespace until stop is called; the test's end calls it too.
+// startManager runs the controller on one namespace until stop is called; the test's end calls it
+// too.
 func startManager(namespace string, changes ...func(*machinehealthcheck.Options, manager.Manager)) (stop func()) {
 	GinkgoHelper()
 	mgr := suite.NewManager(plane, namespace)
@@ -71,7 +72,8 @@ type member struct {
 	node    *corev1.Node
 }
 
-// onNode makes a Machine that a MachineSet owns and whose Node has had the Ready condition since the time given.
+// onNode makes a Machine that a MachineSet owns and whose Node has had the Ready condition since
+// the time given.
 func onNode(namespace string, ready corev1.ConditionStatus, since time.Time, mods ...func(*machinev1beta1.Machine)) member {
 	node := builder.Node(builder.WithReady(ready, since))
 	return member{node: node, machine: withoutNode(namespace, append(mods, builder.WithNodeRef(node))...).machine}
@@ -102,7 +104,8 @@ func (m member) turn(ctx context.Context, ready corev1.ConditionStatus, since ti
 	Expect(plane.Client.Status().Update(ctx, node)).To(Succeed())
 }
 
-// living returns a function that returns which of the members' Machines are there and not being deleted.
+// living returns a function that returns which of the members' Machines are there and not being
+// deleted.
 func living(ctx context.Context, members ...member) func() []string {
 	return func() []string {
 		GinkgoHelper()
@@ -126,7 +129,8 @@ func statusOf(ctx context.Context, check *machinev1beta1.MachineHealthCheck) mac
 	return fresh.Status
 }
 
-// conditionOf returns a condition of the stored MachineHealthCheck as "status reason", empty when it has none.
+// conditionOf returns a condition of the stored MachineHealthCheck as "status reason", empty when
+// it has none.
 func conditionOf(ctx context.Context, check *machinev1beta1.MachineHealthCheck, kind machinev1beta1.ConditionType) func() string {
 	return func() string {
 		GinkgoHelper()
@@ -138,8 +142,8 @@ func conditionOf(ctx context.Context, check *machinev1beta1.MachineHealthCheck, 
 	}
 }
 
-// passes drives a controller without a manager: one reconcile at a time at a time of the test's choice, with every write and every
-// event noted.
+// passes drives a controller without a manager: one reconcile at a time at a time of the test's
+// choice, with every write and every event noted.
 type passes struct {
 	clock      *clocktesting.FakePassiveClock
 	recorder   *events.FakeRecorder

@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// checkKind is the kind MachineHealthCheck. They are read as unstructured objects: the CRD accepts durations and numbers that the Go type
-// cannot represent, and a list with one such object fails as a whole. The cache would never sync, and the manager would exit.
+// checkKind is the kind MachineHealthCheck. They are read as unstructured objects: the CRD accepts
+// durations and numbers that the Go type cannot represent, and a list with one such object fails as
+// a whole. The cache would never sync, and the manager would exit.
 var checkKind = machinev1beta1.GroupVersion.WithKind("MachineHealthCheck")
 
 // newUnstructured returns an empty MachineHealthCheck to read into.
@@ -29,7 +30,8 @@ func newUnstructuredList() *unstructured.UnstructuredList {
 	return list
 }
 
-// fromUnstructured returns the MachineHealthCheck without the values of its spec that the Go type cannot represent, and specErr about these.
+// fromUnstructured returns the MachineHealthCheck without the values of its spec that the Go type
+// cannot represent, and specErr about these.
 func fromUnstructured(object *unstructured.Unstructured) (check *machinev1beta1.MachineHealthCheck, specErr, err error) {
 	content := runtime.DeepCopyJSON(object.Object)
 	if spec, ok := content["spec"].(map[string]any); ok {
@@ -42,17 +44,21 @@ func fromUnstructured(object *unstructured.Unstructured) (check *machinev1beta1.
 	return check, specErr, nil
 }
 
-// dropInvalid removes values from a spec that its type cannot represent, and returns an error about them.
+// dropInvalid removes values from a spec that its type cannot represent, and returns an error about
+// them.
 func dropInvalid(spec map[string]any) error {
 	problems := []error{dropDuration(spec, "nodeStartupTimeout", "spec.nodeStartupTimeout")}
 	if number, ok := spec["maxUnhealthy"].(int64); ok && (number > math.MaxInt32 || number < math.MinInt32) {
 		delete(spec, "maxUnhealthy")
-		problems = append(problems, fmt.Errorf("spec.maxUnhealthy is %d, which is out of range; use a number such as 3, or a percentage such as 40%%", number))
+		problems = append(problems,
+			fmt.Errorf("spec.maxUnhealthy is %d, which is out of range; use a number such as 3, or a percentage such as 40%%",
+				number))
 	}
 	conditions, _ := spec["unhealthyConditions"].([]any)
 	for i := range conditions {
 		if condition, ok := conditions[i].(map[string]any); ok {
-			problems = append(problems, dropDuration(condition, "timeout", fmt.Sprintf("spec.unhealthyConditions[%d].timeout", i)))
+			problems = append(problems,
+				dropDuration(condition, "timeout", fmt.Sprintf("spec.unhealthyConditions[%d].timeout", i)))
 		}
 	}
 	return errors.Join(problems...)
@@ -66,7 +72,8 @@ func dropDuration(from map[string]any, field, path string) error {
 	}
 	if _, err := time.ParseDuration(text); err != nil {
 		delete(from, field)
-		return fmt.Errorf("%s is %q, which is not a valid duration, or exceeds 292 years; use a value such as 10m", path, text)
+		return fmt.Errorf("%s is %q, which is not a valid duration, or exceeds 292 years; use a value such as 10m", path,
+			text)
 	}
 	return nil
 }

@@ -4,7 +4,8 @@ import (
 	"context"
 )
 
-// validateSpec ends the reconcile of a MachineHealthCheck whose spec has invalid values. A change of it triggers a reconcile.
+// validateSpec ends the reconcile of a MachineHealthCheck whose spec has invalid values. A change
+// of it triggers a reconcile.
 type validateSpec struct {
 	metrics *Metrics
 }

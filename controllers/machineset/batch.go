@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// slowStart calls do total times, in parallel batches of 1, 2, 4 and so on up to limit. It stops after the first batch with an
-// error, so that a MachineSet whose Machines are refused causes few requests.
+// slowStart calls do total times, in parallel batches of 1, 2, 4 and so on up to limit. It stops
+// after the first batch with an error, so that a MachineSet whose Machines are refused causes few
+// requests.
 func slowStart(ctx context.Context, total, limit int, do func(context.Context, int) error) error {
 	for done, size := 0, 1; done < total; size = min(2*size, limit) {
 		if err := ctx.Err(); err != nil {
@@ -22,8 +23,8 @@ func slowStart(ctx context.Context, total, limit int, do func(context.Context, i
 	return nil
 }
 
-// parallel calls do total times, at most limit at once, and waits for all. It returns the first error and how many
-// more there are.
+// parallel calls do total times, at most limit at once, and waits for all. It returns the first
+// error and how many more there are.
 func parallel(ctx context.Context, total, limit int, do func(context.Context, int) error) error {
 	var (
 		group  sync.WaitGroup

@@ -17,9 +17,10 @@ import (
 	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
-// claimMachines finds the Machines that count as replicas. It adopts matching Machines without a controller, and releases Machines of the
-// MachineSet that no longer match. A Machine of another controller is never changed. After a conflict the number of replicas is not known
-// and the reconcile ends.
+// claimMachines finds the Machines that count as replicas. It adopts matching Machines without a
+// controller, and releases Machines of the MachineSet that no longer match. A Machine of another
+// controller is never changed. After a conflict the number of replicas is not known and the
+// reconcile ends.
 type claimMachines struct {
 	client client.Client
 	reader client.Reader
@@ -32,10 +33,7 @@ func (c *claimMachines) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	if err := c.client.List(ctx, list, client.InNamespace(s.set.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return false, fmt.Errorf("listing Machines: %w", err)
 	}
-	s.machines = make([]*machinev1beta1.Machine, 0, len(list.Items))
-	for i := range list.Items {
-		s.machines = append(s.machines, &list.Items[i])
-	}
+	s.machines = pointers(list.Items)
 	sorted := sortClaims(s.set.UID, s.selector, s.machines)
 	s.replicas = sorted.replicas
 	for _, machine := range sorted.release {
@@ -56,7 +54,8 @@ type claims struct {
 	replicas, adopt, release []*machinev1beta1.Machine
 }
 
-// sortClaims sorts Machines by what a MachineSet with this UID and selector does with them. Those that are being deleted are ignored.
+// sortClaims sorts Machines by what a MachineSet with this UID and selector does with them. Those
+// that are being deleted are ignored.
 func sortClaims(set types.UID, selector labels.Selector, machines []*machinev1beta1.Machine) claims {
 	var out claims
 	for _, machine := range machines {
@@ -81,14 +80,10 @@ func sortClaims(set types.UID, selector labels.Selector, machines []*machinev1be
 
 // adoptAll adopts machines, after the API server has confirmed that the MachineSet still exists.
 func (c *claimMachines) adoptAll(ctx context.Context, s *scope, machines []*machinev1beta1.Machine) error {
-	fresh := &machinev1beta1.MachineSet{}
-	err := c.reader.Get(ctx, client.ObjectKeyFromObject(s.set), fresh)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("checking the MachineSet before it adopts Machines: %w", err)
-	}
-	if err != nil || fresh.UID != s.set.UID || !fresh.DeletionTimestamp.IsZero() {
-		s.stale = true
-		return nil
+	live, err := liveSet(ctx, c.reader, s.set)
+	if err != nil || live == nil {
+		s.stale = err == nil
+		return err
 	}
 	for _, machine := range machines {
 		adopted := machine.DeepCopy()
@@ -119,8 +114,8 @@ func (c *claimMachines) release(ctx context.Context, s *scope, machine *machinev
 	return nil
 }
 
-// patch writes owner references unless the Machine has changed since it was read. It returns false after a conflict; the change that caused
-// it triggers another reconcile.
+// patch writes owner references unless the Machine has changed since it was read. It returns false
+// after a conflict; the change that caused it triggers another reconcile.
 func (c *claimMachines) patch(ctx context.Context, s *scope, before, after *machinev1beta1.Machine) (bool, error) {
 	err := c.client.Patch(ctx, after, pipeline.IfUnchanged(before))
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {

@@ -19,17 +19,19 @@ import (
 // Name is the controller's name in logs, metrics and events.
 const Name = "machineset"
 
-// defaultInFlightTimeout is how long to wait for the cache to show a created or deleted Machine before the API server is read. A cache lags
-// by milliseconds, or its watch is broken.
+// defaultInFlightTimeout is how long to wait for the cache to show a created or deleted Machine
+// before the API server is read. A cache lags by milliseconds, or its watch is broken.
 const defaultInFlightTimeout = 15 * time.Second
 
-// Options configure a Controller. Client, Reader and Recorder must be set; MaxConcurrentReconciles is 4 when zero.
+// Options configure a Controller. Client, Reader and Recorder must be set; MaxConcurrentReconciles
+// is 4 when zero.
 type Options struct {
 	pipeline.Common
 
 	// Shuffle shuffles the candidates for deletion under the policy Random; math/rand's when nil.
 	Shuffle func(n int, swap func(i, j int))
-	// InFlightTimeout is how long to wait for the cache to show a created or deleted Machine before the API server is read; 15 s when zero.
+	// InFlightTimeout is how long to wait for the cache to show a created or deleted Machine before
+	// the API server is read; 15 s when zero.
 	InFlightTimeout time.Duration
 }
 
@@ -52,11 +54,14 @@ type scope struct {
 	set *machinev1beta1.MachineSet
 	// selector is set by validateSpec, and is not empty.
 	selector labels.Selector
-	// machines are all Machines of the namespace as the cache has them, set by claimMachines. They belong to the cache: read only.
+	// machines are all Machines of the namespace as the cache has them, set by claimMachines. They
+	// belong to the cache: read only.
 	machines []*machinev1beta1.Machine
-	// replicas are the Machines that count, set by claimMachines. Read only.
+	// replicas are the Machines that count, set by claimMachines, and by readLive to those of the
+	// API server. Read only.
 	replicas []*machinev1beta1.Machine
-	// stale is set by claimMachines when a Machine has changed since it was read from the cache, so that replicas may be wrong.
+	// stale is set by claimMachines when a Machine has changed since it was read from the cache, so
+	// that replicas may be wrong.
 	stale bool
 }
 
@@ -68,7 +73,8 @@ func (s *scope) surplus() int {
 // New returns a Controller. It fails when a required option is missing.
 func New(options Options) (*Controller, error) {
 	if options.Client == nil || options.Reader == nil || options.Recorder == nil {
-		return nil, errors.New("creating the machineset controller: Client, Reader and Recorder must all be set in its options")
+		return nil, errors.New("creating the machineset controller: Client, Reader and Recorder must all be set in its " +
+			"options")
 	}
 	options.SetClock()
 	if options.Shuffle == nil {
@@ -88,7 +94,7 @@ func New(options Options) (*Controller, error) {
 			&validateSpec{},
 			&claimMachines{client: options.Client, reader: options.Reader},
 			&summarizeReplicas{client: options.Client, clock: options.Clock},
-			&waitForCache{reader: options.Reader, inFlight: flight},
+			&readLive{reader: options.Reader, inFlight: flight},
 			&createMachines{client: options.Client, inFlight: flight},
 			&deleteMachines{client: options.Client, inFlight: flight, clock: options.Clock, shuffle: options.Shuffle},
 		},

@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// maxPerReconcile bounds one reconcile, so that a huge MachineSet does not block a worker for long. The next one continues.
+	// maxPerReconcile bounds one reconcile, so that a huge MachineSet does not block a worker for
+	// long. The next one continues.
 	maxPerReconcile = 500
 	// maxConcurrentRequests bounds the concurrent requests of one MachineSet.
 	maxConcurrentRequests = 32
@@ -42,10 +43,12 @@ func (c *createMachines) Reconcile(ctx context.Context, s *scope) (bool, error) 
 	if s.set.Spec.Template.Spec.ProviderSpec.Value == nil {
 		// Checked here and not by validateSpec: such a MachineSet can still scale down.
 		return false, reconcile.TerminalError(errors.New(
-			"creating Machines: spec.template.spec.providerSpec.value is missing; set it to describe the instance of each Machine"))
+			"creating Machines: spec.template.spec.providerSpec.value is missing; set it to describe the instance of each " +
+				"Machine"))
 	}
 	log.FromContext(ctx).Info("Creating Machines", "missing", -s.surplus(), "now", missing)
-	err := slowStart(ctx, missing, maxConcurrentRequests, func(ctx context.Context, _ int) error { return c.create(ctx, s.set) })
+	err := slowStart(ctx, missing, maxConcurrentRequests,
+		func(ctx context.Context, _ int) error { return c.create(ctx, s.set) })
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return false, nil
 	}
@@ -55,8 +58,8 @@ func (c *createMachines) Reconcile(ctx context.Context, s *scope) (bool, error) 
 	return true, nil
 }
 
-// create creates one Machine. Its name is generated here and not by the API server, so that after a lost response it can be found out
-// whether the Machine was created.
+// create creates one Machine. The name is generated here rather than by the API server, so that
+// after a lost response it is possible to find out whether the Machine was created.
 func (c *createMachines) create(ctx context.Context, set *machinev1beta1.MachineSet) error {
 	machine := newMachine(set, generateName(set.Name))
 	c.inFlight.creating(set, machine.Name)
@@ -67,7 +70,8 @@ func (c *createMachines) create(ctx context.Context, set *machinev1beta1.Machine
 	return err
 }
 
-// newMachine returns a Machine from the MachineSet's template. Nothing comes from the MachineSet's own metadata.
+// newMachine returns a Machine from the MachineSet's template. Nothing comes from the MachineSet's
+// own metadata.
 func newMachine(set *machinev1beta1.MachineSet, name string) *machinev1beta1.Machine {
 	template := &set.Spec.Template
 	return &machinev1beta1.Machine{
@@ -92,7 +96,8 @@ func generateName(set string) string {
 	return prefix + rand.String(randomLength)
 }
 
-// refused reports whether the API server has refused the request. After any other error it may have been carried out.
+// refused reports whether the API server has refused the request. After any other error it may have
+// been carried out.
 func refused(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

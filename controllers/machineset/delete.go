@@ -31,7 +31,8 @@ func (d *deleteMachines) Reconcile(ctx context.Context, s *scope) (bool, error) 
 		return false, fmt.Errorf("choosing Machines to delete: %w", err)
 	}
 	log.FromContext(ctx).Info("Deleting Machines", "surplus", s.surplus(), "now", len(victims))
-	err = parallel(ctx, len(victims), maxConcurrentRequests, func(ctx context.Context, i int) error { return d.delete(ctx, s.set, victims[i]) })
+	err = parallel(ctx, len(victims), maxConcurrentRequests,
+		func(ctx context.Context, i int) error { return d.delete(ctx, s.set, victims[i]) })
 	if err != nil {
 		return false, fmt.Errorf("deleting Machines: %w", err)
 	}
@@ -39,7 +40,8 @@ func (d *deleteMachines) Reconcile(ctx context.Context, s *scope) (bool, error) 
 }
 
 // delete deletes the Machine by UID, so that another one of the same name is not.
-func (d *deleteMachines) delete(ctx context.Context, set *machinev1beta1.MachineSet, machine *machinev1beta1.Machine) error {
+func (d *deleteMachines) delete(ctx context.Context, set *machinev1beta1.MachineSet,
+	machine *machinev1beta1.Machine) error {
 	d.inFlight.deleting(set, machine.UID)
 	target := &machinev1beta1.Machine{}
 	target.SetNamespace(machine.Namespace)

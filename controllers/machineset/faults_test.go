@@ -20,13 +20,15 @@ import (
 
 var errConnection = errors.New("connection reset by peer")
 
-// faultyClient fails some creations and deletions with an error that leaves open whether they were carried out.
+// faultyClient fails some creations and deletions with an error that leaves open whether they were
+// carried out.
 type faultyClient struct {
 	client.Client
 	calls atomic.Int32
 }
 
-// Every third request is carried out and its response lost; of the others, every fourth never arrives.
+// Every third request is carried out and its response lost; of the others, every fourth never
+// arrives.
 func (c *faultyClient) do(request func() error) error {
 	switch call := c.calls.Add(1); {
 	case call%3 == 0:
@@ -68,8 +70,8 @@ func (r countingReader) List(ctx context.Context, list client.ObjectList, option
 	return r.Reader.List(ctx, list, options...)
 }
 
-// blindController is a controller without a manager whose cache shows no Machines. It comes with a count of its looks at the API
-// server.
+// blindController is a controller without a manager whose cache shows no Machines. It comes with a
+// count of its looks at the API server.
 func blindController(clock clock.PassiveClock, timeout time.Duration) (*machineset.Controller, *atomic.Int32) {
 	GinkgoHelper()
 	lists := &atomic.Int32{}

@@ -9,8 +9,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// inFlight tracks, for each MachineSet, the Machines that were created or deleted and that the cache does not show so yet. A
-// MachineSet is keyed by name and checked by UID, so that another one of the same name starts with nothing in flight.
+// inFlight tracks, for each MachineSet, the created and deleted Machines that the cache does not
+// show yet. A MachineSet is keyed by name and checked by UID, so that a recreated one starts with
+// nothing in flight.
 type inFlight struct {
 	clock   clock.PassiveClock
 	timeout time.Duration
@@ -21,22 +22,9 @@ type inFlight struct {
 
 // outstanding is what one MachineSet waits for.
 type outstanding struct {
-	uid types.UID
-	// checked is true once the API server was read for the MachineSet. At first it is false: an earlier process may have created Machines
-	// that the cache lacks.
-	checked   bool
+	uid       types.UID
 	creations map[string]time.Time // name to deadline
 	deletions map[types.UID]time.Time
-}
-
-// cacheState is whether the cache shows what was done before.
-type cacheState struct {
-	// settled: the cache shows everything.
-	settled bool
-	// check: it is not known from the cache; read the API server.
-	check bool
-	// wait is how long to wait for the cache; set when neither of the others is.
-	wait time.Duration
 }
 
 func newInFlight(clock clock.PassiveClock, timeout time.Duration) *inFlight {
@@ -71,15 +59,18 @@ func (f *inFlight) notDeleted(set *machinev1beta1.MachineSet, machine types.UID)
 	delete(f.of(set).deletions, machine)
 }
 
-// forget drops the entry of a MachineSet that is deleted or being deleted.
+// forget drops the entry of a MachineSet: it is deleted or being deleted, or the API server has
+// been read.
 func (f *inFlight) forget(set types.NamespacedName) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.sets, set)
 }
 
-// observe compares what is outstanding with the cache: all Machines of the namespace, and the replicas among them.
-func (f *inFlight) observe(set *machinev1beta1.MachineSet, machines, replicas []*machinev1beta1.Machine) cacheState {
+// observe compares what is outstanding with the cache: all Machines of the namespace, and the
+// replicas among them. It returns how long to wait for the cache; zero when it shows everything, or
+// should have by now.
+func (f *inFlight) observe(set *machinev1beta1.MachineSet, machines, replicas []*machinev1beta1.Machine) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	entry := f.of(set)
@@ -95,24 +86,7 @@ func (f *inFlight) observe(set *machinev1beta1.MachineSet, machines, replicas []
 			delete(entry.deletions, uid)
 		}
 	}
-	return entry.state(f.clock.Now())
-}
-
-// learn replaces what is outstanding by what the API server shows: Machines that the cache lacks, and replicas in the cache that no
-// longer are replicas.
-func (f *inFlight) learn(set *machinev1beta1.MachineSet, created []string, deleted []types.UID) cacheState {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	now := f.clock.Now()
-	entry := &outstanding{uid: set.UID, checked: true, creations: map[string]time.Time{}, deletions: map[types.UID]time.Time{}}
-	for _, name := range created {
-		entry.creations[name] = now.Add(f.timeout)
-	}
-	for _, uid := range deleted {
-		entry.deletions[uid] = now.Add(f.timeout)
-	}
-	f.sets[keyOf(set)] = entry
-	return entry.state(now)
+	return entry.wait(f.clock.Now())
 }
 
 // of returns the entry of a MachineSet; the caller holds the lock.
@@ -125,10 +99,7 @@ func (f *inFlight) of(set *machinev1beta1.MachineSet) *outstanding {
 	return entry
 }
 
-func (o *outstanding) state(now time.Time) cacheState {
-	if !o.checked {
-		return cacheState{check: true}
-	}
+func (o *outstanding) wait(now time.Time) time.Duration {
 	var first time.Time
 	for _, deadline := range o.creations {
 		first = earlier(first, deadline)
@@ -136,14 +107,10 @@ func (o *outstanding) state(now time.Time) cacheState {
 	for _, deadline := range o.deletions {
 		first = earlier(first, deadline)
 	}
-	switch {
-	case first.IsZero():
-		return cacheState{settled: true}
-	case !now.Before(first):
-		return cacheState{check: true}
-	default:
-		return cacheState{wait: first.Sub(now)}
+	if first.IsZero() {
+		return 0
 	}
+	return max(0, first.Sub(now))
 }
 
 // earlier returns the earlier of two times, where zero means none.

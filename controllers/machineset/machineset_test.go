@@ -18,6 +18,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/controllers/machineset"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
+	"github.com/machine-iac/machine-iac-operator/test/suite"
 )
 
 var _ = Describe("MachineSet", func() {
@@ -64,7 +65,7 @@ var _ = Describe("MachineSet", func() {
 			Expect(plane.Client.Patch(ctx, set.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(patch)))).To(Succeed())
 			return len(machines(ctx))
 		}).WithTimeout(60 * time.Second).Should(BeNumerically(">=", 200))
-		Consistently(count(ctx)).WithTimeout(time.Second).Should(Equal(200))
+		Consistently(count(ctx)).WithTimeout(suite.Watch(time.Second)).Should(Equal(200))
 		Eventually(replicas(ctx, set)).Should(BeEquivalentTo(200))
 	})
 
@@ -146,7 +147,8 @@ var _ = Describe("MachineSet", func() {
 		set := newSet(builder.WithReplicas(60))
 		create(ctx, set)
 		for range 4 {
-			// Each manager is stopped while it is at it; its requests under way may or may not have been carried out.
+			// Each manager is stopped while it is at it; its requests under way may or may not have
+			// been carried out.
 			stop := startManager(namespace)
 			before := len(machines(ctx))
 			Eventually(count(ctx)).Should(Or(BeNumerically(">", before), Equal(60)))
@@ -154,7 +156,7 @@ var _ = Describe("MachineSet", func() {
 		}
 		startManager(namespace)
 		Eventually(count(ctx)).Should(BeNumerically(">=", 60))
-		Consistently(count(ctx)).WithTimeout(time.Second).Should(Equal(60))
+		Consistently(count(ctx)).WithTimeout(suite.Watch(time.Second)).Should(Equal(60))
 	})
 
 	It("asks the API server before it makes Machines that its cache lacks", func(ctx SpecContext) {
@@ -167,17 +169,26 @@ var _ = Describe("MachineSet", func() {
 		c, lists := blindController(clock, time.Minute)
 		_, err := c.Reconcile(ctx, requestFor(set)) // takes spec.authoritativeAPI over, and no more
 		Expect(err).NotTo(HaveOccurred())
+		_, err = c.Reconcile(ctx, requestFor(set))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(lists.Load()).To(BeEquivalentTo(1))
+		Expect(count(ctx)()).To(Equal(3))
+
+		By("waiting for the cache to show those that it makes")
+		scale(ctx, set, 4)
+		_, err = c.Reconcile(ctx, requestFor(set))
+		Expect(err).NotTo(HaveOccurred())
 		for range 3 {
 			result, err := c.Reconcile(ctx, requestFor(set))
 			Expect(err).NotTo(HaveOccurred())
 			Expect(result.RequeueAfter).To(Equal(time.Minute))
 		}
-		Expect(lists.Load()).To(BeEquivalentTo(1), "one look at the API server is enough until the time is up")
+		Expect(lists.Load()).To(BeEquivalentTo(2), "one look at the API server is enough until the time is up")
 		clock.SetTime(clock.Now().Add(time.Minute))
 		_, err = c.Reconcile(ctx, requestFor(set))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(lists.Load()).To(BeEquivalentTo(2))
-		Expect(count(ctx)()).To(Equal(3))
+		Expect(lists.Load()).To(BeEquivalentTo(3))
+		Expect(count(ctx)()).To(Equal(4))
 	})
 
 	It("neither makes nor deletes too many when responses are lost and requests never arrive", func(ctx SpecContext) {
@@ -197,11 +208,12 @@ var _ = Describe("MachineSet", func() {
 	})
 
 	It("reports Ready and available Machines as their Nodes turn", func(ctx SpecContext) {
-		startManager(namespace)
-		set := newSet(builder.WithReplicas(2), builder.WithMinReadySeconds(2))
+		clock := clocktesting.NewFakePassiveClock(time.Now().Truncate(time.Second)) // conditions have whole seconds
+		startManager(namespace, func(o *machineset.Options, _ manager.Manager) { o.Clock = clock })
+		set := newSet(builder.WithReplicas(2), builder.WithMinReadySeconds(1))
 		create(ctx, set)
 		Eventually(count(ctx)).Should(Equal(2))
-		node := builder.Node(builder.WithReady(corev1.ConditionFalse, time.Now()))
+		node := builder.Node(builder.WithReady(corev1.ConditionFalse, clock.Now()))
 		create(ctx, node)
 		machine := machines(ctx)[0]
 		builder.WithNodeRef(node)(&machine)
@@ -212,14 +224,16 @@ var _ = Describe("MachineSet", func() {
 				"ReadyReplicas": BeEquivalentTo(ready), "AvailableReplicas": BeEquivalentTo(available),
 			})
 		}
+		Eventually(statusOf(ctx, set)).Should(ready(0, 0))
 		Consistently(statusOf(ctx, set)).Should(ready(0, 0))
 
-		builder.WithReady(corev1.ConditionTrue, time.Now())(node)
+		builder.WithReady(corev1.ConditionTrue, clock.Now())(node)
 		Expect(plane.Client.Status().Update(ctx, node)).To(Succeed())
 		Eventually(statusOf(ctx, set)).Should(ready(1, 0))
-		Eventually(statusOf(ctx, set)).Should(ready(1, 1))
+		clock.SetTime(clock.Now().Add(time.Minute))
+		Eventually(statusOf(ctx, set)).Should(ready(1, 1), "by its own alarm")
 
-		builder.WithReady(corev1.ConditionUnknown, time.Now())(node)
+		builder.WithReady(corev1.ConditionUnknown, clock.Now())(node)
 		Expect(plane.Client.Status().Update(ctx, node)).To(Succeed())
 		Eventually(statusOf(ctx, set)).Should(ready(0, 0))
 	})

@@ -14,22 +14,24 @@ import (
 const collectTimeout = 5 * time.Second
 
 var (
-	itemsSeries = prometheus.NewDesc("mapi_machineset_items", "How many MachineSets there are.", nil, nil)
-	// Every collector of the Machine API has this series with a kind of its own, so name, help and label must be alike everywhere.
+	itemsSeries = prometheus.NewDesc("mapi_machineset_items", "MachineSets.", nil, nil)
+	// Every collector of the Machine API has this series with a kind of its own, so name, help and label must be
+	// alike everywhere.
 	upSeries = prometheus.NewDesc("mapi_mao_collector_up",
-		"Whether the objects behind a Machine API metric could be listed.", nil, prometheus.Labels{"kind": "mapi_machineset_items"})
+		"Whether the objects behind a Machine API metric could be listed.", nil,
+		prometheus.Labels{"kind": "mapi_machineset_items"})
 	createdSeries = prometheus.NewDesc("mapi_machineset_created_timestamp_seconds",
-		"When the MachineSet was created, in seconds since 1970.", []string{"name", "namespace", "api_version"}, nil)
+		"Creation time of a MachineSet, in seconds since 1970.", []string{"name", "namespace", "api_version"}, nil)
 	statusReplicasSeries = prometheus.NewDesc("mapi_machine_set_status_replicas",
-		"How many Machines the MachineSet has.", []string{"name", "namespace"}, nil)
+		"Machines of the MachineSet.", []string{"name", "namespace"}, nil)
 	statusReadySeries = prometheus.NewDesc("mapi_machine_set_status_replicas_ready",
-		"How many of the MachineSet's Machines have a Node that is Ready.", []string{"name", "namespace"}, nil)
+		"Machines of the MachineSet whose Node is Ready.", []string{"name", "namespace"}, nil)
 	statusAvailableSeries = prometheus.NewDesc("mapi_machine_set_status_replicas_available",
-		"How many of the MachineSet's Machines have a Node that has been Ready for long enough.", []string{"name", "namespace"}, nil)
+		"Machines of the MachineSet whose Node has been Ready for long enough.", []string{"name", "namespace"}, nil)
 )
 
-// Collector exposes MachineSets as metrics. Each scrape reads the current MachineSets, so the metrics of a deleted one disappear with it.
-// It implements prometheus.Collector.
+// Collector exposes MachineSets as metrics. Each scrape reads the current MachineSets, so the
+// metrics of a deleted one disappear with it. It implements prometheus.Collector.
 type Collector struct {
 	list func() (*machinev1beta1.MachineSetList, error)
 }
@@ -42,7 +44,7 @@ func NewCollector(ctx context.Context, reader client.Reader) *Collector {
 		sets := &machinev1beta1.MachineSetList{}
 		err := reader.List(limited, sets, client.UnsafeDisableDeepCopy)
 		if err != nil && ctx.Err() == nil {
-			log.FromContext(ctx).Error(err, "Listing MachineSets for metrics")
+			log.FromContext(ctx).Error(err, "Cannot list MachineSets for metrics")
 		}
 		return sets, err
 	}}
@@ -57,7 +59,8 @@ func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. When the MachineSets cannot be listed, mapi_mao_collector_up is 0 and nothing else is exposed.
+// Collect implements prometheus.Collector. When the MachineSets cannot be listed,
+// mapi_mao_collector_up is 0 and nothing else is exposed.
 func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 	gauge := func(description *prometheus.Desc, value float64, labels ...string) {
 		metrics <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, value, labels...)
@@ -72,7 +75,8 @@ func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 	for i := range sets.Items {
 		set := &sets.Items[i]
 		// A cache leaves the object's own apiVersion empty.
-		gauge(createdSeries, float64(set.CreationTimestamp.Unix()), set.Name, set.Namespace, machinev1beta1.GroupVersion.String())
+		gauge(createdSeries, float64(set.CreationTimestamp.Unix()), set.Name, set.Namespace,
+			machinev1beta1.GroupVersion.String())
 		gauge(statusReplicasSeries, float64(set.Status.Replicas), set.Name, set.Namespace)
 		gauge(statusReadySeries, float64(set.Status.ReadyReplicas), set.Name, set.Namespace)
 		gauge(statusAvailableSeries, float64(set.Status.AvailableReplicas), set.Name, set.Namespace)

@@ -86,6 +86,14 @@ func chosen(machine *machinev1beta1.Machine) bool {
 	return machine.Annotations[deleteAnnotation] != "" || machine.Annotations[legacyDeleteAnnotation] != ""
 }
 
+// markedFirst orders a Machine against one whose mark differs.
+func markedFirst(machine *machinev1beta1.Machine) int {
+	if chosen(machine) {
+		return -1
+	}
+	return 1
+}
+
 func failed(machine *machinev1beta1.Machine) bool {
 	return machine.Status.ErrorReason != nil || machine.Status.ErrorMessage != nil
 }
@@ -97,7 +105,8 @@ type selection struct {
 	shuffle func(n int, swap func(i, j int))
 }
 
-// choose returns the count Machines with the highest priority. Equal ones are ordered by name, under Random at random.
+// choose returns the count Machines to delete: those that are marked, then those with the highest
+// priority. Equal ones are ordered by name, under Random at random.
 func (s selection) choose(machines []*machinev1beta1.Machine, count int) ([]*machinev1beta1.Machine, error) {
 	priority, err := priorityOf(s.policy)
 	if err != nil {
@@ -109,6 +118,9 @@ func (s selection) choose(machines []*machinev1beta1.Machine, count int) ([]*mac
 		s.shuffle(len(candidates), func(i, j int) { candidates[i], candidates[j] = candidates[j], candidates[i] })
 	}
 	slices.SortStableFunc(candidates, func(x, y *machinev1beta1.Machine) int {
+		if chosen(x) != chosen(y) {
+			return markedFirst(x)
+		}
 		return cmp.Compare(priority(y, s.now), priority(x, s.now))
 	})
 	return candidates[:min(count, len(candidates))], nil

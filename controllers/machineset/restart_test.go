@@ -29,8 +29,9 @@ var _ = Describe("MachineSet and a controller that restarts", func() {
 			By(fmt.Sprintf("going to %d", to))
 			book.startPage()
 			scale(ctx, set, int32(to))
-			// A manager is stopped at its first, second and so on write: at the start of a batch, in the midst of one, at its end. What
-			// is under way then may or may not be carried out. The last ones may find everything done.
+			// A manager is stopped at its first, second and so on write: at the start of a batch,
+			// in the midst of one, at its end. What is under way then may or may not be carried
+			// out. The last ones may find everything done.
 			for _, at := range []int{1, 2, 6, 7, 9} {
 				var stopAt *tripwire
 				stop := startManager(namespace, func(o *machineset.Options, mgr manager.Manager) {
@@ -76,7 +77,8 @@ func (w *tripwire) Delete(ctx context.Context, object client.Object, options ...
 	return w.Client.Delete(ctx, object, options...)
 }
 
-// machineLog knows every Machine of a namespace that there ever was since the machineLog was opened.
+// machineLog knows every Machine of a namespace that there ever was since the machineLog was
+// opened.
 type machineLog struct {
 	mu            sync.Mutex
 	living        map[types.UID]bool

@@ -16,6 +16,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/controllers/machineset"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
+	"github.com/machine-iac/machine-iac-operator/test/suite"
 )
 
 type setMod = func(*machinev1beta1.MachineSet)
@@ -57,7 +58,7 @@ var _ = Describe("A MachineSet that breaks a rule", func() {
 		func(ctx SpecContext, mod setMod, says ...string) {
 			set := unhappy(ctx, mod, says...)
 			seen := gets.ofSets.Load()
-			Consistently(gets.ofSets.Load).WithTimeout(time.Second).Should(BeNumerically("<=", seen+2), "reconciles although nothing has changed")
+			Consistently(gets.ofSets.Load).WithTimeout(suite.Watch(time.Second)).Should(BeNumerically("<=", seen+2), "reconciles although nothing has changed")
 			canBeDeleted(ctx, set)
 		},
 		Entry("a selector that is empty", func(s *machinev1beta1.MachineSet) { s.Spec.Selector = metav1.LabelSelector{} },
@@ -80,7 +81,7 @@ var _ = Describe("A MachineSet that breaks a rule", func() {
 		set := unhappy(ctx, func(s *machinev1beta1.MachineSet) { s.Spec.Template.Labels["not a key!"] = "x" },
 			"creating Machines", "metadata.labels", "not a key!")
 		seen := gets.ofSets.Load()
-		Consistently(gets.ofSets.Load).WithTimeout(time.Second).Should(BeNumerically("<=", seen+12))
+		Consistently(gets.ofSets.Load).WithTimeout(suite.Watch(time.Second)).Should(BeNumerically("<=", seen+12))
 		canBeDeleted(ctx, set)
 	})
 

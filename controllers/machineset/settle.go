@@ -5,62 +5,73 @@ import (
 	"fmt"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
-// waitForCache ends the reconcile while the cache does not show yet what was created or deleted before, because the number of replicas is
-// then not known. It also ends the reconcile when the number is right.
-type waitForCache struct {
+// readLive ends the reconcile if the number of replicas is right. Otherwise it reads the MachineSet
+// and the replicas from the API server, so that scaling never relies on a lagging cache. That cache
+// may lack Machines of an earlier process, or the deletion or annotation that the choice depends
+// on. Machines that this process has just created or deleted are waited for, since a request whose
+// response was lost may still take effect.
+type readLive struct {
 	reader   client.Reader
 	inFlight *inFlight
 }
 
 // Reconcile implements pipeline.Step.
-func (t *waitForCache) Reconcile(ctx context.Context, s *scope) (bool, error) {
-	state := t.inFlight.observe(s.set, s.machines, s.replicas)
+func (l *readLive) Reconcile(ctx context.Context, s *scope) (bool, error) {
+	wait := l.inFlight.observe(s.set, s.machines, s.replicas)
 	if s.surplus() == 0 {
 		return false, nil
 	}
-	if state.check {
-		live := &machinev1beta1.MachineList{}
-		err := t.reader.List(ctx, live, client.InNamespace(s.set.Namespace), client.MatchingLabelsSelector{Selector: s.selector})
-		if err != nil {
-			return false, fmt.Errorf("listing Machines at the API server: %w", err)
-		}
-		created, deleted := unseen(s, live)
-		state = t.inFlight.learn(s.set, created, deleted)
+	if wait > 0 {
+		log.FromContext(ctx).V(1).Info("Waiting for the cache to show Machines created or deleted before", "wait", wait)
+		s.RequeueAfter(wait)
+		return false, nil
 	}
-	if !state.settled {
-		log.FromContext(ctx).V(1).Info("Waiting for the cache to show Machines created or deleted before", "wait", state.wait)
-		s.RequeueAfter(state.wait)
+	set, err := liveSet(ctx, l.reader, s.set)
+	if err != nil {
+		return false, err
 	}
-	return state.settled, nil
+	machines := &machinev1beta1.MachineList{}
+	if err := l.reader.List(ctx, machines, client.InNamespace(s.set.Namespace),
+		client.MatchingLabelsSelector{Selector: s.selector}); err != nil {
+		return false, fmt.Errorf("listing Machines at the API server: %w", err)
+	}
+	live := sortClaims(s.set.UID, s.selector, pointers(machines.Items))
+	if set == nil || set.Generation != s.set.Generation || len(live.adopt) > 0 {
+		s.RequeueAfter(pipeline.ConflictRetry) // the cache is about to show it
+		return false, nil
+	}
+	l.inFlight.forget(keyOf(s.set))
+	s.replicas = live.replicas
+	return true, nil
 }
 
-// unseen returns what the API server shows and the cache does not: new replicas, by name, and former replicas, by UID.
-func unseen(s *scope, live *machinev1beta1.MachineList) (created []string, deleted []types.UID) {
-	cached := make(map[types.UID]bool, len(s.machines))
-	for _, machine := range s.machines {
-		cached[machine.UID] = true
+// liveSet returns the MachineSet from the API server. It returns nil if the MachineSet is gone,
+// being deleted, managed by another API, or replaced.
+func liveSet(ctx context.Context, reader client.Reader,
+	set *machinev1beta1.MachineSet) (*machinev1beta1.MachineSet, error) {
+	live := &machinev1beta1.MachineSet{}
+	err := reader.Get(ctx, keyOf(set), live)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("getting the MachineSet from the API server: %w", err)
 	}
-	pointers := make([]*machinev1beta1.Machine, 0, len(live.Items))
-	for i := range live.Items {
-		pointers = append(pointers, &live.Items[i])
+	ours := machineapi.AuthorityOfMachineSet(live).IsMachineAPI()
+	if err != nil || live.UID != set.UID || !live.DeletionTimestamp.IsZero() || !ours {
+		return nil, nil
 	}
-	claims := sortClaims(s.set.UID, s.selector, pointers)
-	counts := map[types.UID]bool{}
-	for _, machine := range append(claims.replicas, claims.adopt...) {
-		counts[machine.UID] = true
-		if !cached[machine.UID] {
-			created = append(created, machine.Name)
-		}
+	return live, nil
+}
+
+func pointers(machines []machinev1beta1.Machine) []*machinev1beta1.Machine {
+	out := make([]*machinev1beta1.Machine, 0, len(machines))
+	for i := range machines {
+		out = append(out, &machines[i])
 	}
-	for _, replica := range s.replicas {
-		if !counts[replica.UID] {
-			deleted = append(deleted, replica.UID)
-		}
-	}
-	return created, deleted
+	return out
 }

@@ -1,7 +1,9 @@
 package machineset
 
 import (
+	"cmp"
 	"context"
+	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -25,12 +27,18 @@ import (
 // nodeIndex finds Machines by the Node that they refer to.
 const nodeIndex machineapi.NodeIndex = "machineset.status.nodeRef.name"
 
-const defaultConcurrency = 4
+const (
+	defaultConcurrency = 4
+	// maxRetry is the longest delay before refused Machines are created again. No event says that a
+	// quota has room or that a CRD is back.
+	maxRetry = 30 * time.Second
+)
 
-// SetupWithManager creates a Controller and registers it, its index and its watches with the manager. Client, Reader and Recorder default
-// to the manager's. ctx is used during the call only.
+// SetupWithManager creates a Controller and registers it, its index and its watches with the
+// manager. Client, Reader and Recorder default to the manager's. ctx is used during the call only.
 func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options) error {
 	options.Complete(mgr, Name, defaultConcurrency)
+	options.MaxRetry = cmp.Or(options.MaxRetry, maxRetry)
 	c, err := New(options)
 	if err != nil {
 		return err
@@ -41,19 +49,23 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 	return options.Register(mgr, Name, c, func(build *builder.Builder) {
 		build.For(&machinev1beta1.MachineSet{}).
 			Owns(&machinev1beta1.Machine{}, builder.WithPredicates(pipeline.Changes(), replicaChanged())).
-			Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.setsForOrphan), builder.WithPredicates(pipeline.Changes(), replicaChanged()))
+			Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.setsForOrphan),
+				builder.WithPredicates(pipeline.Changes(), replicaChanged()))
 		options.WatchNodes(build, handler.EnqueueRequestsFromMapFunc(c.setsForNode), pipeline.Changes(), readinessChanged())
 	})
 }
 
-// setsForOrphan returns every MachineSet that selects a Machine without a controller, as each may adopt it.
+// setsForOrphan returns every MachineSet that selects a Machine without a controller, as each may
+// adopt it.
 func (c *Controller) setsForOrphan(ctx context.Context, object client.Object) []reconcile.Request {
 	if metav1.GetControllerOfNoCopy(object) != nil {
 		return nil
 	}
 	sets := &machinev1beta1.MachineSetList{}
-	if err := c.client.List(ctx, sets, client.InNamespace(object.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "Listing MachineSets for a Machine without a controller", "Machine", object.GetName())
+	if err := c.client.List(ctx, sets, client.InNamespace(object.GetNamespace()),
+		client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "Cannot list MachineSets for a Machine without a controller", "Machine",
+			object.GetName())
 		return nil
 	}
 	var requests []reconcile.Request
@@ -81,8 +93,8 @@ func (c *Controller) setsForNode(ctx context.Context, object client.Object) []re
 	return requests
 }
 
-// readinessChanged filters for Nodes that are created or deleted, and Nodes whose Ready condition has changed. Heartbeats, which are nearly
-// all changes of Nodes, are left out.
+// readinessChanged filters for Nodes that are created or deleted, and Nodes whose Ready condition
+// has changed. Heartbeats, which are nearly all changes of Nodes, are left out.
 func readinessChanged() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {

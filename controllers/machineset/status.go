@@ -36,8 +36,10 @@ func (o *summarizeReplicas) Reconcile(ctx context.Context, s *scope) (bool, erro
 	return true, nil
 }
 
-// readySince returns since when the Node of each Machine has been Ready, by the Machine's UID. Others are absent.
-func (o *summarizeReplicas) readySince(ctx context.Context, machines []*machinev1beta1.Machine) (map[types.UID]time.Time, error) {
+// readySince returns since when the Node of each Machine has been Ready, by the Machine's UID.
+// Others are absent.
+func (o *summarizeReplicas) readySince(ctx context.Context,
+	machines []*machinev1beta1.Machine) (map[types.UID]time.Time, error) {
 	since := make(map[types.UID]time.Time, len(machines))
 	for _, machine := range machines {
 		if machine.Status.NodeRef == nil {
@@ -56,7 +58,8 @@ func (o *summarizeReplicas) readySince(ctx context.Context, machines []*machinev
 	return since, nil
 }
 
-// summarize sets the status of set and returns when the next replica becomes available; zero for none.
+// summarize sets the status of set and returns when the next replica becomes available; zero for
+// none.
 func summarize(
 	set *machinev1beta1.MachineSet, replicas []*machinev1beta1.Machine, readySince map[types.UID]time.Time, now time.Time,
 ) time.Duration {
@@ -95,8 +98,8 @@ func summarize(
 	return next
 }
 
-// formatSelector formats the selector for the scale subresource. One that is too long is left out, as the API server would refuse the
-// whole status.
+// formatSelector formats the selector for the scale subresource. One that is too long is left out,
+// as the API server would refuse the whole status.
 func formatSelector(selector *metav1.LabelSelector) string {
 	text := metav1.FormatLabelSelector(selector)
 	if len(text) > maxLabelSelector {
@@ -105,8 +108,8 @@ func formatSelector(selector *metav1.LabelSelector) string {
 	return text
 }
 
-// patchStatus writes the status when it differs. Only a patch of conditions, a list that others write to as well, requires an unchanged
-// MachineSet.
+// patchStatus writes the status when it differs. Only a patch of conditions, a list that others
+// write to as well, requires an unchanged MachineSet.
 func (c *Controller) patchStatus(ctx context.Context, before, after *machinev1beta1.MachineSet) error {
 	if equality.Semantic.DeepEqual(before.Status, after.Status) {
 		return nil

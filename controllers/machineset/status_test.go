@@ -69,7 +69,8 @@ func TestSummarize(t *testing.T) {
 }
 
 func TestFormatSelectorKeepsToWhatTheAPITakes(t *testing.T) {
-	// The text is "k in (" and ")" with 63 values of 63 characters and one of the rest between commas.
+	// The text is "k in (" and ")" with 63 values of 63 characters and one of the rest between
+	// commas.
 	selecting := func(length int) *metav1.LabelSelector {
 		values := make([]string, 0, 64)
 		for i := range 63 {

@@ -76,18 +76,17 @@ func TestCreationRemembersWhatItDoesNotKnow(t *testing.T) {
 		err        error
 		wantWrites int
 		wantError  bool
-		wantState  cacheState
+		wantState  time.Duration
 	}{
-		"done: wait for the cache":                        {nil, 3, false, cacheState{wait: time.Minute}},
-		"refused: nothing to wait for, one try is enough": {errForbidden, 1, true, cacheState{settled: true}},
-		"lost: it may have been done":                     {errLost, 1, true, cacheState{wait: time.Minute}},
-		"a namespace that goes is no error":               {terminating, 1, false, cacheState{settled: true}},
+		"done: wait for the cache":                        {nil, 3, false, time.Minute},
+		"refused: nothing to wait for, one try is enough": {errForbidden, 1, true, 0},
+		"lost: it may have been done":                     {errLost, 1, true, time.Minute},
+		"a namespace that goes is no error":               {terminating, 1, false, 0},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
 			set := builder.MachineSet(builder.WithReplicas(3))
 			flight := newInFlight(clocktesting.NewFakePassiveClock(now), time.Minute)
-			flight.learn(set, nil, nil)
 			c := &stubClient{err: tc.err}
 			_, err := (&createMachines{client: c, inFlight: flight}).Reconcile(t.Context(), scopeOf(t, set))
 			if (err != nil) != tc.wantError || int(c.writes.Load()) != tc.wantWrites {
@@ -104,14 +103,14 @@ func TestDeletionRemembersWhatItDoesNotKnow(t *testing.T) {
 	tcs := map[string]struct {
 		err       error
 		wantError bool
-		wantState cacheState
+		wantState time.Duration
 	}{
-		"done: wait for the cache":                   {nil, false, cacheState{wait: time.Minute}},
-		"gone already: wait for the cache":           {apierrors.NewNotFound(machineResource, "m"), false, cacheState{wait: time.Minute}},
-		"another of the name: wait for the cache":    {apierrors.NewConflict(machineResource, "m", errors.New("uid")), false, cacheState{wait: time.Minute}},
-		"refused: nothing to wait for":               {errForbidden, true, cacheState{settled: true}},
-		"lost: it may have been done":                {errLost, true, cacheState{wait: time.Minute}},
-		"a server error: it may have been done also": {apierrors.NewInternalError(errLost), true, cacheState{wait: time.Minute}},
+		"done: wait for the cache":                   {nil, false, time.Minute},
+		"gone already: wait for the cache":           {apierrors.NewNotFound(machineResource, "m"), false, time.Minute},
+		"another of the name: wait for the cache":    {apierrors.NewConflict(machineResource, "m", errors.New("uid")), false, time.Minute},
+		"refused: nothing to wait for":               {errForbidden, true, 0},
+		"lost: it may have been done":                {errLost, true, time.Minute},
+		"a server error: it may have been done also": {apierrors.NewInternalError(errLost), true, time.Minute},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +118,6 @@ func TestDeletionRemembersWhatItDoesNotKnow(t *testing.T) {
 			machine := builder.Machine(builder.WithOwner(set), builder.Stored(now))
 			clock := clocktesting.NewFakePassiveClock(now)
 			flight := newInFlight(clock, time.Minute)
-			flight.learn(set, nil, nil)
 			step := &deleteMachines{client: &stubClient{err: tc.err}, inFlight: flight, clock: clock, shuffle: func(int, func(i, j int)) {}}
 			s := scopeOf(t, set, machine)
 			if _, err := step.Reconcile(t.Context(), s); (err != nil) != tc.wantError {

@@ -26,7 +26,8 @@ func TestMachineSetAgainstAPIServer(t *testing.T) {
 
 var _ = BeforeSuite(func() { plane = suite.Start(controlplane.CustomNoUpgrade) })
 
-// startManager runs the controller on one namespace until stop is called; the test's end calls it too.
+// startManager runs the controller on one namespace until stop is called; the test's end calls it
+// too.
 func startManager(namespace string, changes ...func(*machineset.Options, manager.Manager)) (stop func()) {
 	GinkgoHelper()
 	mgr := suite.NewManager(plane, namespace)

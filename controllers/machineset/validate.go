@@ -14,7 +14,8 @@ import (
 // validateSpec rejects a MachineSet whose selector does not match its own Machines.
 type validateSpec struct{}
 
-// Reconcile implements pipeline.Step. Its errors are not retried: a change of the MachineSet triggers a reconcile.
+// Reconcile implements pipeline.Step. Its errors are not retried: a change of the MachineSet
+// triggers a reconcile.
 func (*validateSpec) Reconcile(_ context.Context, s *scope) (bool, error) {
 	selector, err := validate(&s.set.Spec)
 	if err != nil {
@@ -40,7 +41,8 @@ func validate(spec *machinev1beta1.MachineSetSpec) (labels.Selector, error) {
 		return nil, errors.New("spec.selector is empty and would select every Machine; name at least one label")
 	}
 	if !selector.Matches(labels.Set(spec.Template.Labels)) {
-		return nil, fmt.Errorf("spec.selector %q does not match spec.template.metadata.labels %q; add the selected labels to the template",
+		return nil, fmt.Errorf("spec.selector %q does not match spec.template.metadata.labels %q; add the selected labels "+
+			"to the template",
 			selector, labels.Set(spec.Template.Labels))
 	}
 	if _, err := priorityOf(spec.DeletePolicy); err != nil {

@@ -9,8 +9,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// replicaChanged filters for Machines that are created or deleted, and updates of what a MachineSet counts or decides from. A reconcile
-// goes through all Machines of the set, and most writes of a Machine are of conditions, phases and addresses.
+// replicaChanged filters for Machines that are created or deleted, and for updates that a
+// MachineSet counts or decides from. A reconcile iterates over all Machines of the set, and most
+// writes of a Machine change conditions, phases and addresses.
 func replicaChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
 		before, beforeOK := update.ObjectOld.(*machinev1beta1.Machine)

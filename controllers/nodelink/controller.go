@@ -16,8 +16,8 @@ import (
 // Name is the controller's name in logs, metrics and events.
 const Name = "nodelink"
 
-// Options configure a Controller. Client and Recorder must be set; MaxConcurrentReconciles is 4 when zero. Client reads with the indexes that
-// SetupWithManager registers.
+// Options configure a Controller. Client, Reader and Recorder must be set; MaxConcurrentReconciles
+// is 4 when zero. Client reads with the indexes that SetupWithManager registers.
 type Options struct {
 	pipeline.Common
 }
@@ -42,15 +42,15 @@ type scope struct {
 
 // New returns a Controller. It fails when a required option is missing.
 func New(options Options) (*Controller, error) {
-	if options.Client == nil || options.Recorder == nil {
-		return nil, errors.New("creating the nodelink controller: Client and Recorder must be set in its options")
+	if options.Client == nil || options.Reader == nil || options.Recorder == nil {
+		return nil, errors.New("creating the nodelink controller: Client, Reader and Recorder must all be set in its options")
 	}
 	options.SetClock()
 	return &Controller{
 		client: options.Client,
 		steps: []pipeline.Step[*scope]{
 			&matchMachine{client: options.Client, recorder: options.Recorder},
-			&setNodeRef{client: options.Client, clock: options.Clock},
+			&setNodeRef{client: options.Client, reader: options.Reader, clock: options.Clock},
 			&applyMetadata{client: options.Client, recorder: options.Recorder},
 		},
 	}, nil

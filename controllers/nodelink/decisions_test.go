@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -51,7 +52,7 @@ func TestBest(t *testing.T) {
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, machine := range best(tc.providerID, tc.byID, tc.byIP, providerIDOf) {
+			for _, machine := range best(tc.providerID, tc.byID, tc.byIP, machineapi.ProviderID) {
 				got = append(got, machine.Name)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -304,7 +305,7 @@ func TestEventsFitTheEventsAPI(t *testing.T) {
 }
 
 func TestNewNamesWhatIsMissing(t *testing.T) {
-	if _, err := New(Options{}); err == nil || !strings.Contains(err.Error(), "Client and Recorder") {
+	if _, err := New(Options{}); err == nil || !strings.Contains(err.Error(), "Client, Reader and Recorder") {
 		t.Errorf("got %v", err)
 	}
 }

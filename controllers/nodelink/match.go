@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 // matchMachine finds the Machine of the Node.
@@ -17,7 +19,8 @@ type matchMachine struct {
 	recorder events.EventRecorder
 }
 
-// Reconcile implements pipeline.Step. It ends the reconcile when there is no Machine, and fails when there is more than one candidate.
+// Reconcile implements pipeline.Step. It ends the reconcile when there is no Machine, and fails
+// when there is more than one candidate.
 func (m *matchMachine) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	machines, err := m.machinesOf(ctx, s.node)
 	if err != nil {
@@ -37,7 +40,8 @@ func (m *matchMachine) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	if len(nodes) > 1 {
 		return false, m.ambiguous(s.node, "Nodes of Machine "+keyOf(machines[0]), keys(nodes))
 	}
-	// None, when the cache has changed between two reads; another Node, when that one has the Machine's providerID.
+	// None, when the cache has changed between two reads; another Node, when that one has the
+	// Machine's providerID.
 	if len(nodes) == 0 || nodes[0].UID != s.node.UID {
 		return false, nil
 	}
@@ -61,8 +65,9 @@ func (m *matchMachine) machinesOf(ctx context.Context, node *corev1.Node) ([]*ma
 	if err := find(ctx, m.client, &byIP, internalIPIndex, nodeInternalIP(node)...); err != nil {
 		return nil, err
 	}
-	machines := best(node.Spec.ProviderID, pointers(byID.Items), pointers(byIP.Items), providerIDOf)
-	// A Machine that is being deleted does not compete with others. Alone it is still the Node's, which is to be drained and deleted.
+	machines := best(instanceIDOf(node), pointers(byID.Items), pointers(byIP.Items), machineapi.ProviderID)
+	// A Machine that is being deleted does not compete with others. Alone it is still the Node's,
+	// which is to be drained and deleted.
 	if remaining := notDeleting(machines); len(remaining) > 0 {
 		return remaining, nil
 	}
@@ -81,8 +86,7 @@ func nodesOf(ctx context.Context, reader client.Reader, machine *machinev1beta1.
 		}
 		byIP.Items = append(byIP.Items, some.Items...)
 	}
-	nodeID := func(node *corev1.Node) string { return node.Spec.ProviderID }
-	return best(providerIDOf(machine), pointers(byID.Items), pointers(byIP.Items), nodeID), nil
+	return best(machineapi.ProviderID(machine), pointers(byID.Items), pointers(byIP.Items), instanceIDOf), nil
 }
 
 // find lists the objects with a value in an index; none without a value.
@@ -96,8 +100,8 @@ func find(ctx context.Context, reader client.Reader, list client.ObjectList, ind
 	return nil
 }
 
-// best returns the candidates that match best: those of the same providerID, else those with the same InternalIP whose providerID
-// does not disagree with providerID.
+// best returns the candidates that match best: those of the same providerID, else those with the
+// same InternalIP whose providerID does not disagree with providerID.
 func best[T client.Object](providerID string, byID, byIP []T, idOf func(T) string) []T {
 	if len(byID) > 0 {
 		return byID
@@ -122,11 +126,14 @@ func notDeleting[T client.Object](objects []T) []T {
 	return out
 }
 
-func providerIDOf(machine *machinev1beta1.Machine) string {
-	if machine.Spec.ProviderID == nil {
+// instanceIDOf returns the Node's providerID, or "" if that names no instance: the cloud controller
+// managers built into K3s and RKE2 write the Node's name behind k3s:// or rke2://.
+func instanceIDOf(node *corev1.Node) string {
+	id := node.Spec.ProviderID
+	if id == "k3s://"+node.Name || id == "rke2://"+node.Name {
 		return ""
 	}
-	return *machine.Spec.ProviderID
+	return id
 }
 
 func pointers[T any](items []T) []*T {

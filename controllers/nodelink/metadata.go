@@ -16,13 +16,15 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
 const (
 	// machineAnnotation names, on a Node, its Machine as namespace/name.
-	machineAnnotation = "machine.openshift.io/machine"
-	// appliedAnnotation records, on a Node, the labels and annotations that were applied for its Machine.
+	machineAnnotation = machineapi.NodeMachineAnnotation
+	// appliedAnnotation records, on a Node, the labels and annotations that were applied for its
+	// Machine.
 	appliedAnnotation = "machine-iac.io/nodelink-applied"
 )
 
@@ -65,9 +67,9 @@ func (i *applyMetadata) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	}
 }
 
-// patchFrom insists on an unchanged Node when taints change, as they are a list, which a patch replaces as a whole; and when a value of
-// somebody else is replaced, as the very value must be recorded. Other labels and annotations are patched key by key and need no such care,
-// and a Node updates often.
+// patchFrom requires an unchanged Node if taints change, because a patch replaces the list as a
+// whole, or if another writer's value is replaced, because that value must be recorded. Other
+// labels and annotations are patched key by key and need no such care, and Nodes are updated often.
 func patchFrom(before, after *corev1.Node) client.Patch {
 	x, y := recorded(before), recorded(after)
 	if equality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) &&
@@ -83,7 +85,8 @@ type desiredMetadata struct {
 	taints              []corev1.Taint
 }
 
-// invalidKeys are the labels and annotations that the API server would refuse, each with the reason, sorted.
+// invalidKeys are the labels and annotations that the API server would refuse, each with the
+// reason, sorted.
 type invalidKeys struct {
 	labels, annotations []string
 }
@@ -118,7 +121,7 @@ func desiredMetadataOf(machine *machinev1beta1.Machine) (desiredMetadata, invali
 type appliedMetadata struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// ReplacedLabels and ReplacedAnnotations are the values that somebody else had given to keys among these.
+	// ReplacedLabels and ReplacedAnnotations are the values of other writers that were replaced.
 	ReplacedLabels      map[string]string `json:"replacedLabels,omitempty"`
 	ReplacedAnnotations map[string]string `json:"replacedAnnotations,omitempty"`
 }
@@ -138,7 +141,7 @@ func withMetadata(node *corev1.Node, machine string, wanted desiredMetadata) (*c
 			Annotations: annotations.now.set, ReplacedAnnotations: annotations.now.replaced,
 		})
 		if err != nil {
-			return nil, fmt.Errorf("recording what was put on Node %s: %w", node.Name, err)
+			return nil, fmt.Errorf("recording the metadata applied to Node %s: %w", node.Name, err)
 		}
 		after.Annotations[appliedAnnotation] = string(text)
 	}
@@ -146,7 +149,8 @@ func withMetadata(node *corev1.Node, machine string, wanted desiredMetadata) (*c
 	return after, nil
 }
 
-// recorded reads appliedAnnotation. An invalid value counts as none: what is on the Node then stays.
+// recorded reads appliedAnnotation. An invalid value counts as none, so existing metadata stays on
+// the Node.
 func recorded(node *corev1.Node) appliedMetadata {
 	var out appliedMetadata
 	if err := json.Unmarshal([]byte(node.Annotations[appliedAnnotation]), &out); err != nil {
@@ -155,7 +159,8 @@ func recorded(node *corev1.Node) appliedMetadata {
 	return out
 }
 
-// applied is what this controller has set, and the values of others that it has replaced.
+// applied holds the values that this controller has set, and the values of others that it has
+// replaced.
 type applied struct {
 	set, replaced map[string]string
 }
@@ -166,8 +171,9 @@ type merged struct {
 	now    applied
 }
 
-// merge returns current with wanted set, and what this controller has applied of it, now and before. What it has applied and is no longer
-// wanted gets the value that it replaced, or is removed where there was none, unless another writer has changed it since.
+// merge returns current with wanted set, and what this controller has applied, now and before. A
+// value that is no longer wanted is restored to the one that it replaced, or removed, unless
+// another writer has changed it since.
 func merge(current, wanted map[string]string, before applied) merged {
 	out := merged{values: map[string]string{}, now: applied{map[string]string{}, map[string]string{}}}
 	maps.Copy(out.values, current)
@@ -185,10 +191,10 @@ func merge(current, wanted map[string]string, before applied) merged {
 		had, present := current[key]
 		was, ours := before.set[key]
 		former, replaced := before.replaced[key]
-		if !ours || !present || had != was { // somebody else was the last to write it, or to remove it
+		if !ours || !present || had != was { // another writer was the last to write or remove it
 			former, replaced = had, present
 			if present && had == value {
-				continue // and it stays theirs
+				continue // it stays theirs
 			}
 		}
 		out.values[key], out.now.set[key] = value, value
@@ -199,7 +205,8 @@ func merge(current, wanted map[string]string, before applied) merged {
 	return out
 }
 
-// withTaints adds the taints wanted that current has not, by key and effect. It never updates or removes one.
+// withTaints adds the wanted taints that current lacks, by key and effect. It never updates or
+// removes one.
 func withTaints(current, wanted []corev1.Taint) []corev1.Taint {
 	out := slices.Clone(current)
 	for _, taint := range wanted {

@@ -2,6 +2,7 @@ package nodelink_test
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -105,6 +106,18 @@ var _ = Describe("NodeLink", func() {
 		Eventually(nodeRef(ctx, byIP)).Should(referTo(bare))
 		Consistently(nodeRef(ctx, disagreeing)).Should(BeNil())
 		Consistently(nodeRef(ctx, second)).Should(BeNil())
+	})
+
+	It("links by the first InternalIP where the distribution's providerID names no instance", func(ctx SpecContext) {
+		startManager()
+		for n, scheme := range []string{"k3s://", "rke2://"} {
+			ip := fmt.Sprintf("10.0.3.%d", n+1)
+			node := builder.Node(builder.WithNodeInternalIPs(ip))
+			node.Spec.ProviderID = scheme + node.Name
+			machine := newMachine(builder.WithInternalIPs(ip), builder.WithProviderID("test:///"+node.Name+"-instance"))
+			create(ctx, machine, node)
+			Eventually(nodeRef(ctx, machine)).Should(referTo(node))
+		}
 	})
 
 	It("links once the Machine learns its address", func(ctx SpecContext) {

@@ -18,10 +18,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
-// The indexes of Machines and Nodes. They have this package's name: the cache is shared, and no index may be registered twice.
+// The indexes of Machines and Nodes. They have this package's name: the cache is shared, and no
+// index may be registered twice.
 const (
 	providerIDIndex = "nodelink.providerID"
 	internalIPIndex = "nodelink.internalIP"
@@ -29,8 +31,8 @@ const (
 
 const defaultConcurrency = 4
 
-// SetupWithManager creates a Controller and registers it, its indexes and its watches with the manager. Client and Recorder default to the
-// manager's. ctx is used during the call only.
+// SetupWithManager creates a Controller and registers it, its indexes and its watches with the
+// manager. Client, Reader and Recorder default to the manager's. ctx is used during the call only.
 func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options) error {
 	options.Complete(mgr, Name, defaultConcurrency)
 	c, err := New(options)
@@ -44,7 +46,8 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 	return options.Register(mgr, Name, c, func(build *builder.Builder) {
 		options.WatchNodes(build, &handler.EnqueueRequestForObject{}, updates(nodeChanged))
 		options.WatchNodes(build, handler.EnqueueRequestsFromMapFunc(c.competingNodes), deletions())
-		build.Watches(&machinev1beta1.Machine{}, toNodes, builder.WithPredicates(pipeline.Changes(), predicate.Or(updates(machineChanged), deletions())))
+		build.Watches(&machinev1beta1.Machine{}, toNodes, builder.WithPredicates(pipeline.Changes(),
+			predicate.Or(updates(machineChanged), deletions())))
 	})
 }
 
@@ -78,7 +81,7 @@ func of[T client.Object](values func(T) []string) client.IndexerFunc {
 }
 
 func machineProviderID(machine *machinev1beta1.Machine) []string {
-	if id := providerIDOf(machine); id != "" {
+	if id := machineapi.ProviderID(machine); id != "" {
 		return []string{id}
 	}
 	return nil
@@ -101,7 +104,8 @@ func nodeProviderID(node *corev1.Node) []string {
 	return []string{node.Spec.ProviderID}
 }
 
-// nodeInternalIP returns the Node's first InternalIP only: others may be those of bridges, the same on every Node.
+// nodeInternalIP returns the Node's first InternalIP only: others may be those of bridges, the same
+// on every Node.
 func nodeInternalIP(node *corev1.Node) []string {
 	for _, address := range node.Status.Addresses {
 		if address.Type == corev1.NodeInternalIP && address.Address != "" {
@@ -119,7 +123,7 @@ func (c *Controller) nodesForMachine(ctx context.Context, object client.Object) 
 	}
 	nodes, err := nodesOf(ctx, c.client, machine)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "Finding the Nodes of a Machine", "Machine", keyOf(machine))
+		log.FromContext(ctx).Error(err, "Cannot find the Nodes of a Machine", "Machine", keyOf(machine))
 		return nil
 	}
 	return requestsFor(nodes)
@@ -133,7 +137,7 @@ func (c *Controller) competingNodes(ctx context.Context, object client.Object) [
 	}
 	machines, err := (&matchMachine{client: c.client}).machinesOf(ctx, node)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "Finding the Machines of a Node", "Node", node.Name)
+		log.FromContext(ctx).Error(err, "Cannot find the Machines of a Node", "Node", node.Name)
 		return nil
 	}
 	var requests []reconcile.Request
@@ -151,7 +155,8 @@ func requestsFor(nodes []*corev1.Node) []reconcile.Request {
 	return requests
 }
 
-// deletions filters for objects that are being deleted or have been: a competing one may then be linked.
+// deletions filters for objects that are being deleted or have been: a competing one may then be
+// linked.
 func deletions() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
@@ -162,8 +167,8 @@ func deletions() predicate.Predicate {
 	}
 }
 
-// updates lets through objects that come and updates that matter, of what is not being deleted. The informer's repeats do not: a Node is linked by what the
-// cache has of Nodes and Machines, whose changes are events.
+// updates filters for creations and relevant updates of objects that are not being deleted. It
+// ignores resyncs: links depend only on Nodes and Machines in the cache, whose changes are events.
 func updates(matter func(before, after client.Object) bool) predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return e.Object.GetDeletionTimestamp().IsZero() },
@@ -175,7 +180,7 @@ func updates(matter func(before, after client.Object) bool) predicate.Predicate 
 	}
 }
 
-// nodeChanged leaves out heartbeats, images and whatever else updates on a Node all the time.
+// nodeChanged ignores heartbeats, images and other frequent updates of a Node.
 func nodeChanged(before, after client.Object) bool {
 	x, ok := before.(*corev1.Node)
 	if !ok {
@@ -202,7 +207,7 @@ func machineChanged(before, after client.Object) bool {
 	if !ok {
 		return false
 	}
-	return x.UID != y.UID || providerIDOf(x) != providerIDOf(y) ||
+	return x.UID != y.UID || machineapi.ProviderID(x) != machineapi.ProviderID(y) ||
 		!equality.Semantic.DeepEqual(machineInternalIPs(x), machineInternalIPs(y)) ||
 		!equality.Semantic.DeepEqual(x.Spec.ObjectMeta, y.Spec.ObjectMeta) ||
 		!equality.Semantic.DeepEqual(x.Spec.Taints, y.Spec.Taints) ||

@@ -104,7 +104,7 @@ func indexed(t *testing.T, objects ...client.Object) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&machinev1beta1.Machine{}).
 		WithIndex(&machinev1beta1.Machine{}, providerIDIndex, of(machineProviderID)).
 		WithIndex(&machinev1beta1.Machine{}, internalIPIndex, of(machineInternalIPs)).
 		WithIndex(&corev1.Node{}, providerIDIndex, of(nodeProviderID)).

@@ -15,8 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Nodes are a cache whose events of Nodes go to all that watch them one after another. Each handler of the cache itself has two goroutines that every event
-// wakes, which costs more than what is done about it: nearly all are heartbeats, and thousands of Nodes have them all the time.
+// Nodes is a cache that passes Node events to all handlers one after another. Each handler of the
+// cache itself has two goroutines that every event wakes, which costs more than the handling:
+// nearly all events are heartbeats of thousands of Nodes.
 type Nodes struct {
 	cache.Cache
 	events nodeEvents
@@ -25,13 +26,14 @@ type Nodes struct {
 // NewNodes returns Nodes of a cache.
 func NewNodes(of cache.Cache) *Nodes { return &Nodes{Cache: of} }
 
-// WatchNodes has a controller watch Nodes.
+// WatchNodes makes a controller watch Nodes.
 func (c *Common) WatchNodes(build *builder.Builder, handler handler.EventHandler, predicates ...predicate.Predicate) {
 	build.WatchesRawSource(source.Kind(c.Nodes, client.Object(&corev1.Node{}), handler, predicates...))
 }
 
-// GetInformer implements cache.Informers, for Nodes alone.
-func (n *Nodes) GetInformer(ctx context.Context, object client.Object, options ...cache.InformerGetOption) (cache.Informer, error) {
+// GetInformer implements cache.Informers, for Nodes only.
+func (n *Nodes) GetInformer(ctx context.Context, object client.Object,
+	options ...cache.InformerGetOption) (cache.Informer, error) {
 	informer, err := n.Cache.GetInformer(ctx, object, options...)
 	if _, ok := object.(*corev1.Node); err != nil || !ok {
 		return informer, err
@@ -39,18 +41,20 @@ func (n *Nodes) GetInformer(ctx context.Context, object client.Object, options .
 	return &nodeInformer{Informer: informer, nodes: n, ctx: ctx}, nil
 }
 
-// nodeInformer is what one that watches Nodes adds its handler to. Handlers stay as long as the cache.
+// nodeInformer accepts the handlers of those that watch Nodes. Handlers stay as long as the cache.
 type nodeInformer struct {
 	cache.Informer
 	nodes *Nodes
-	// ctx is the one that the informer was asked for with.
+	// ctx is the context of the call to GetInformer.
 	ctx context.Context //nolint:containedctx // handlers are added without one
 }
 
-// AddEventHandlerWithOptions implements cache.Informer. The handler is given the Nodes that are there first.
-func (i *nodeInformer) AddEventHandlerWithOptions(added toolscache.ResourceEventHandler, options toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
+// AddEventHandlerWithOptions implements cache.Informer. The handler first receives the existing
+// Nodes.
+func (i *nodeInformer) AddEventHandlerWithOptions(added toolscache.ResourceEventHandler,
+	options toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
 	events := &i.nodes.events
-	events.mu.Lock() // so that nothing happens between the list and what follows it
+	events.mu.Lock() // no event may come between the list and later events
 	defer events.mu.Unlock()
 	if events.registration == nil {
 		registration, err := i.Informer.AddEventHandlerWithOptions(events, options)
@@ -70,15 +74,17 @@ func (i *nodeInformer) AddEventHandlerWithOptions(added toolscache.ResourceEvent
 	return events.registration, nil
 }
 
-// nodeEvents are the one handler of the cache.
+// nodeEvents is the only handler registered with the cache.
 type nodeEvents struct {
 	mu sync.Mutex
-	// registration is that with the cache; nil before the first handler was added.
+	// registration is the handler's registration with the cache; nil before the first handler was
+	// added.
 	registration toolscache.ResourceEventHandlerRegistration
 	handlers     []toolscache.ResourceEventHandler
 }
 
-// OnAdd implements toolscache.ResourceEventHandler. The Nodes that were there first were given to each handler when it was added.
+// OnAdd implements toolscache.ResourceEventHandler. Each handler received the initial Nodes when it
+// was added.
 func (e *nodeEvents) OnAdd(object any, isInInitialList bool) {
 	if isInInitialList {
 		return

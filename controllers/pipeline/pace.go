@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// pacedFrom is how many objects a reconcile has read that is followed by a pause.
+	// pacedFrom is the number of objects read by a reconcile from which a pause follows.
 	pacedFrom = 200
-	// pausePerObject is that pause for each of them.
+	// pausePerObject is the pause per object read.
 	pausePerObject = 100 * time.Microsecond
 )
 
-// Pace keeps the reconciles of an object apart that read many others. A change of any of those triggers one, so that without a pause their work would
-// grow with the square of how many there are.
+// Pace spaces the reconciles of an object that read many others. Each change of those triggers a
+// reconcile, so without a pause the work would grow quadratically.
 type Pace struct {
 	clock clock.PassiveClock
 
@@ -29,15 +29,15 @@ func NewPace(passive clock.PassiveClock) *Pace {
 	return &Pace{clock: passive, next: map[types.NamespacedName]time.Time{}}
 }
 
-// Wait returns how long an object is not reconciled yet; zero where it may be.
+// Wait returns how long an object must not be reconciled yet; zero if it may be.
 func (p *Pace) Wait(object types.NamespacedName) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return max(0, p.next[object].Sub(p.clock.Now()))
 }
 
-// Reconciled begins the pause of an object whose reconcile has read so many others and succeeded. One that failed has no pause: it is repeated by the queue,
-// whose backoff a pause would reset.
+// Reconciled starts the pause after a successful reconcile that read the given number of objects. A
+// failed reconcile has no pause: the queue retries it, and a pause would reset its backoff.
 func (p *Pace) Reconciled(object types.NamespacedName, read int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -48,7 +48,7 @@ func (p *Pace) Reconciled(object types.NamespacedName, read int) {
 	p.next[object] = p.clock.Now().Add(time.Duration(read) * pausePerObject)
 }
 
-// Forget forgets an object that is gone.
+// Forget drops a deleted object.
 func (p *Pace) Forget(object types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

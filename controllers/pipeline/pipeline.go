@@ -1,8 +1,9 @@
-// Package pipeline holds what all controllers share: a reconcile as a list of steps that run in order, the time of the next reconcile,
-// writes that lost to another writer, and the registration with a manager.
+// Package pipeline holds what all controllers share: a reconcile as an ordered list of steps,
+// requeue times, write conflicts, and the registration with a manager.
 //
-// A controller has a scope, which is what one reconcile knows, and a list of steps, one per file, each a [Step] of that scope. Its
-// Reconcile reads the object, runs the steps with [Run], writes what differs, and returns the scope's [Requeue.Result].
+// A controller has a scope, which is what one reconcile knows, and a list of steps, one per file,
+// each a [Step] of that scope. Its Reconcile reads the object, runs the steps with [Run], writes
+// what differs, and returns the scope's [Requeue.Result].
 package pipeline
 
 import (
@@ -15,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// ConflictRetry is how soon a reconcile is repeated whose write lost to another writer.
+// ConflictRetry is the delay before a reconcile whose write lost to another writer is repeated.
 const ConflictRetry = time.Second
 
 // Step is one part of a reconcile over a scope S.
@@ -34,8 +35,9 @@ func Run[S any](ctx context.Context, steps []Step[S], s S) error {
 	return nil
 }
 
-// RunAll runs the steps until one ends the reconcile. A step that fails does not end it unless it says so; all errors are returned. It
-// reports whether the reconcile is complete: false when a step ended it with an error.
+// RunAll runs the steps until one ends the reconcile. A step that fails does not end it unless it
+// says so; all errors are returned. It reports whether the reconcile is complete: false when a step
+// ended it with an error.
 func RunAll[S any](ctx context.Context, steps []Step[S], s S) (bool, error) {
 	var failures []error
 	for _, step := range steps {
@@ -48,12 +50,14 @@ func RunAll[S any](ctx context.Context, steps []Step[S], s S) (bool, error) {
 	return true, errors.Join(failures...)
 }
 
-// Requeue is when an object is reconciled again without an event. Scopes embed it. The zero value is never.
+// Requeue is when an object is reconciled again without an event; the zero value means never.
+// Scopes embed it.
 type Requeue struct {
 	after time.Duration
 }
 
-// RequeueAfter asks for a reconcile after a time, or sooner where that was asked for. Zero and less ask for none.
+// RequeueAfter requests a reconcile after a delay, unless an earlier one was requested. Zero or
+// less requests none.
 func (r *Requeue) RequeueAfter(after time.Duration) {
 	if after > 0 && (r.after == 0 || after < r.after) {
 		r.after = after
@@ -65,8 +69,8 @@ func (r *Requeue) Result() reconcile.Result {
 	return reconcile.Result{RequeueAfter: r.after}
 }
 
-// Written returns the error of a write. That the object is gone is no error. Neither is a conflict with another writer: the reconcile
-// is then repeated after [ConflictRetry].
+// Written filters the error of a write. A missing object is not an error. After a conflict with
+// another writer, the reconcile is repeated after [ConflictRetry].
 func (r *Requeue) Written(err error) error {
 	if apierrors.IsConflict(err) {
 		r.RequeueAfter(ConflictRetry)
@@ -75,9 +79,9 @@ func (r *Requeue) Written(err error) error {
 	return client.IgnoreNotFound(err)
 }
 
-// IfUnchanged returns a merge patch that the API server refuses with a conflict unless the object is the one given, at the
-// resourceVersion given. Lists such as conditions, owners and taints are replaced as a whole, so a patch based on an outdated cache
-// would undo the writes of others.
+// IfUnchanged returns a merge patch that the API server refuses with a conflict unless the object
+// is the one given, at the resourceVersion given. Lists such as conditions, owners and taints are
+// replaced as a whole, so a patch based on an outdated cache would undo the writes of others.
 func IfUnchanged(base client.Object) client.Patch {
 	return client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
 }

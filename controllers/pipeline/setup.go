@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -12,20 +13,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Common are the options that all controllers have. A controller's own Options embed them.
+// Common holds the options of all controllers. A controller's own Options embed it.
 type Common struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
 	// Reader reads from the API server.
 	Reader client.Reader
-	// Nodes are what controllers watch Nodes with, one for all; those of the manager's cache when nil.
+	// Nodes is shared by the controllers that watch Nodes; default is the manager's cache.
 	Nodes *Nodes
 	// Recorder sends events.
 	Recorder events.EventRecorder
-	// Clock is the real one when nil.
+	// Clock defaults to the system clock.
 	Clock clock.PassiveClock
-	// MaxConcurrentReconciles is how many objects are reconciled at a time. Zero is the controller's default.
+	// MaxConcurrentReconciles bounds the objects reconciled at a time. Zero is the controller's
+	// default.
 	MaxConcurrentReconciles int
+	// MaxRetry is the longest delay before a failed reconcile is retried. Zero keeps the rate limiter
+	// of controller-runtime.
+	MaxRetry time.Duration
 }
 
 // SetClock sets Clock to the real one when it is nil.
@@ -35,8 +40,8 @@ func (c *Common) SetClock() {
 	}
 }
 
-// Complete sets the options that are left out to those of the manager, and MaxConcurrentReconciles to concurrency. name is the
-// controller's name, which its events bear.
+// Complete sets missing options from the manager, and MaxConcurrentReconciles to concurrency. name
+// is the controller's name in events.
 func (c *Common) Complete(mgr manager.Manager, name string, concurrency int) {
 	if c.Client == nil {
 		c.Client = mgr.GetClient()
@@ -56,11 +61,15 @@ func (c *Common) Complete(mgr manager.Manager, name string, concurrency int) {
 	c.SetClock()
 }
 
-// Register registers a controller with the manager. watch adds the objects that it reconciles and its other watches.
-func (c *Common) Register(mgr manager.Manager, name string, r reconcile.Reconciler, watch func(*builder.Builder)) error {
-	build := builder.ControllerManagedBy(mgr).
-		Named(name).
-		WithOptions(controller.Options{MaxConcurrentReconciles: c.MaxConcurrentReconciles})
+// Register registers a controller with the manager. watch adds the objects that it reconciles and
+// its other watches.
+func (c *Common) Register(mgr manager.Manager, name string, r reconcile.Reconciler,
+	watch func(*builder.Builder)) error {
+	options := controller.Options{MaxConcurrentReconciles: c.MaxConcurrentReconciles}
+	if c.MaxRetry > 0 {
+		options.RateLimiter = newRetries(clock.RealClock{}, c.MaxRetry)
+	}
+	build := builder.ControllerManagedBy(mgr).Named(name).WithOptions(options)
 	watch(build)
 	if err := build.Complete(r); err != nil {
 		return fmt.Errorf("registering the %s controller: %w", name, err)

@@ -1,5 +1,5 @@
-// Package azure turns the providerSpec of Gardener's provider for Azure into the one that the module azure reads, an
-// AzureMachineProviderSpec. MachineClasses with "provider: Azure" need no change for that.
+// Package azure converts the providerSpec of Gardener's provider for Azure to the module azure's
+// AzureMachineProviderSpec. MachineClasses with "provider: Azure" can be used unchanged.
 package azure
 
 import (
@@ -14,15 +14,18 @@ import (
 // Provider is spec.provider of the MachineClasses of Gardener's provider for Azure.
 const Provider = "Azure"
 
-// tag prefixes that Gardener's provider requires of a class: it finds its instances by them.
+// requiredTags are the tag prefixes that Gardener's provider requires: it finds its instances by
+// them.
 var requiredTags = []string{"kubernetes.io-cluster-", "kubernetes.io-role-"}
 
-// Made reports whether the module has made the instance with a providerID. Those of Gardener's provider name the location and the virtual machine.
+// Made reports whether the module created the instance with a providerID. Gardener's provider IDs
+// name the location and the virtual machine.
 func Made(providerID string) bool {
 	return strings.HasPrefix(strings.ToLower(providerID), "azure:///subscriptions/")
 }
 
-// ProviderSpec returns the AzureMachineProviderSpec for a providerSpec of Gardener. Errors name the field.
+// ProviderSpec converts a Gardener providerSpec to an AzureMachineProviderSpec. Errors name the
+// field.
 func ProviderSpec(spec map[string]any) (map[string]any, error) {
 	if err := check(spec); err != nil {
 		return nil, err
@@ -34,7 +37,8 @@ func ProviderSpec(spec map[string]any) (map[string]any, error) {
 			set(out, field, text)
 		}
 	}
-	for _, step := range []func(getter, map[string]any) error{image, osDisk, dataDisks, access, network, placement, security, diagnostics} {
+	for _, step := range []func(getter, map[string]any) error{image, osDisk, dataDisks, access, network, placement,
+		security, diagnostics} {
 		if err := step(g, out); err != nil {
 			return nil, err
 		}
@@ -47,7 +51,7 @@ func ProviderSpec(spec map[string]any) (map[string]any, error) {
 	return out, nil
 }
 
-// direct has the fields that are taken as they are, by where they go.
+// direct maps fields that are copied unchanged to their sources.
 var direct = map[string]string{
 	"location":                              "location",
 	"resourceGroup":                         "resourceGroup",
@@ -66,19 +70,19 @@ func image(g getter, out map[string]any) error {
 	id, urn := g.text(reference+".id"), g.text(reference+".urn")
 	switch {
 	case id != "" && urn != "":
-		return fmt.Errorf("%s: id and urn exclude each other: leave one out", field(reference))
+		return fmt.Errorf("%s: id and urn are mutually exclusive", field(reference))
 	case id != "":
 		set(out, "image.resourceID", id)
 	case urn != "":
 		parts := strings.Split(urn, ":")
 		if len(parts) != 4 || slices.Contains(parts, "") {
-			return fmt.Errorf("%s is %q: write it as publisher:offer:sku:version", field(reference+".urn"), urn)
+			return fmt.Errorf("%s is %q: must be publisher:offer:sku:version", field(reference+".urn"), urn)
 		}
 		for i, name := range []string{"publisher", "offer", "sku", "version"} {
 			set(out, "image."+name, parts[i])
 		}
 	default:
-		return fmt.Errorf("%s: it has no image: write id or urn", field(reference))
+		return fmt.Errorf("%s: the image is missing: set id or urn", field(reference))
 	}
 	return nil
 }
@@ -90,7 +94,7 @@ func osDisk(g getter, out map[string]any) error {
 		return err
 	}
 	if size == 0 {
-		return fmt.Errorf("%s: it is missing, and the module has no default", field(disk+".diskSizeGB"))
+		return fmt.Errorf("%s: required, because the module has no default", field(disk+".diskSizeGB"))
 	}
 	set(out, "osDisk.osType", "Linux")
 	set(out, "osDisk.diskSizeGB", size)
@@ -107,7 +111,7 @@ func dataDisks(g getter, out map[string]any) error {
 	for i, entry := range list {
 		disk, ok := entry.(map[string]any)
 		if !ok {
-			return fmt.Errorf("%s[%d]: it is no object", field(path), i)
+			return fmt.Errorf("%s[%d]: must be an object", field(path), i)
 		}
 		of := getter{disk}
 		lun, err := of.number("lun")
@@ -116,9 +120,9 @@ func dataDisks(g getter, out map[string]any) error {
 		}
 		size, err := of.number("diskSizeGB")
 		if err != nil || size == 0 {
-			return fmt.Errorf("%s[%d].diskSizeGB: it must be a size in GiB", field(path), i)
+			return fmt.Errorf("%s[%d].diskSizeGB: must be a size in GiB", field(path), i)
 		}
-		// Gardener's provider calls a disk by its name and number.
+		// Gardener's provider names a disk by its name and number.
 		suffix := strconv.FormatInt(lun, 10) + "-data-disk"
 		if name := of.text("name"); name != "" {
 			suffix = name + "-" + suffix
@@ -138,7 +142,7 @@ func dataDisks(g getter, out map[string]any) error {
 	return nil
 }
 
-// access sets the key for SSH. The module reads it in base64, as OpenShift writes it.
+// access sets the SSH key. The module reads it in base64, as OpenShift writes it.
 func access(g getter, out map[string]any) error {
 	if key := g.text("properties.osProfile.linuxConfiguration.ssh.publicKeys.keyData"); key != "" {
 		out["sshPublicKey"] = base64.StdEncoding.EncodeToString([]byte(key))
@@ -171,11 +175,12 @@ func placement(g getter, out map[string]any) error {
 	group := g.text("properties.availabilitySet.id")
 	if kind := g.text("properties.machineSet.kind"); kind != "" {
 		if kind != "availabilityset" {
-			return fmt.Errorf("%s is %q: the module has no scale sets; use a zone or an availability set", field("properties.machineSet.kind"), kind)
+			return fmt.Errorf("%s is %q: the module does not support scale sets; use a zone or an availability set",
+				field("properties.machineSet.kind"), kind)
 		}
 		group = g.text("properties.machineSet.id")
 	}
-	if group != "" { // the module knows it by its name, in the resource group of the virtual machine
+	if group != "" { // the module looks up the name in the virtual machine's resource group
 		out["availabilitySet"] = group[strings.LastIndex(group, "/")+1:]
 	}
 	return nil
@@ -189,7 +194,7 @@ func security(g getter, out map[string]any) error {
 	}
 	settings := map[string]string{"ConfidentialVM": "confidentialVM", "TrustedLaunch": "trustedLaunch"}[kind]
 	if settings == "" {
-		return fmt.Errorf("%s is %q: it is ConfidentialVM or TrustedLaunch", field(profile+".securityType"), kind)
+		return fmt.Errorf("%s is %q: must be ConfidentialVM or TrustedLaunch", field(profile+".securityType"), kind)
 	}
 	set(out, "securityProfile.settings.securityType", kind)
 	uefi := "securityProfile.settings." + settings + ".uefiSettings."
@@ -219,19 +224,21 @@ func enabled(on bool) string {
 	return "Disabled"
 }
 
-// tagsOf returns the tags, among which are those of the cluster and the role.
+// tagsOf returns the tags, which must include those of the cluster and the role.
 func tagsOf(g getter) (map[string]any, error) {
 	tags, _ := g.value("tags").(map[string]any)
 	for _, prefix := range requiredTags {
-		has := slices.ContainsFunc(slices.Collect(maps.Keys(tags)), func(key string) bool { return strings.HasPrefix(key, prefix) })
+		has := slices.ContainsFunc(slices.Collect(maps.Keys(tags)),
+			func(key string) bool { return strings.HasPrefix(key, prefix) })
 		if !has {
-			return nil, fmt.Errorf("%s: a tag that begins with %q is missing: Gardener finds its instances by it", field("tags"), prefix)
+			return nil, fmt.Errorf("%s: a tag with the prefix %q is missing: Gardener finds its instances by it", field("tags"),
+				prefix)
 		}
 	}
 	return tags, nil
 }
 
-// field returns a path as messages name it.
+// field formats a path for messages.
 func field(path string) string { return "providerSpec." + path }
 
 // set sets the value at a path.
@@ -248,7 +255,7 @@ func set(into map[string]any, path string, value any) {
 	into[names[len(names)-1]] = value
 }
 
-// getter reads values by their paths. check has looked at the fields before, and at nothing of their types.
+// getter reads values by path. check has validated the field names, but not their types.
 type getter struct{ object map[string]any }
 
 func (g getter) value(path string) any {
@@ -273,7 +280,7 @@ func (g getter) flag(path string) bool {
 	return on
 }
 
-// number returns a whole number; zero where there is none.
+// number returns an integer, or zero if it is missing.
 func (g getter) number(path string) (int64, error) {
 	switch number := g.value(path).(type) {
 	case nil:
@@ -285,5 +292,5 @@ func (g getter) number(path string) (int64, error) {
 			return whole, nil
 		}
 	}
-	return 0, fmt.Errorf("%s is %v: it must be a whole number", field(path), g.value(path))
+	return 0, fmt.Errorf("%s is %v: must be an integer", field(path), g.value(path))
 }

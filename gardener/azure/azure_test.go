@@ -81,17 +81,17 @@ func TestWhatIsRefused(t *testing.T) {
 	const storage = "providerSpec.properties.storageProfile."
 	cases := map[string]struct{ edit, want string }{
 		"an unknown field":    {`{"properties": {"hardwareProfile": {"vmsize": "x"}}}`, "providerSpec.properties.hardwareProfile.vmsize: Gardener's provider for Azure has no such field"},
-		"a scale set":         {`{"properties": {"virtualMachineScaleSet": {"id": "x"}}}`, "providerSpec.properties.virtualMachineScaleSet.id: it is not supported"},
+		"a scale set":         {`{"properties": {"virtualMachineScaleSet": {"id": "x"}}}`, "providerSpec.properties.virtualMachineScaleSet.id: not supported"},
 		"a scale set, older":  {`{"properties": {"machineSet": {"kind": "vmo", "id": "x"}}}`, `providerSpec.properties.machineSet.kind is "vmo"`},
-		"a shared gallery":    {`{"properties": {"storageProfile": {"imageReference": {"sharedGalleryImageID": "x"}}}}`, storage + "imageReference.sharedGalleryImageID: it is not supported"},
-		"a data disk's image": {`{"properties": {"storageProfile": {"dataDisks": [{"lun": 0, "diskSizeGB": 1, "imageRef": {"id": "x"}}]}}}`, storage + "dataDisks[].imageRef.id: it is not supported"},
+		"a shared gallery":    {`{"properties": {"storageProfile": {"imageReference": {"sharedGalleryImageID": "x"}}}}`, storage + "imageReference.sharedGalleryImageID: not supported"},
+		"a data disk's image": {`{"properties": {"storageProfile": {"dataDisks": [{"lun": 0, "diskSizeGB": 1, "imageRef": {"id": "x"}}]}}}`, storage + "dataDisks[].imageRef.id: not supported"},
 		"a URN in parts":      {`{"properties": {"storageProfile": {"imageReference": {"urn": "a:b:c"}}}}`, storage + "imageReference.urn is \"a:b:c\""},
-		"two images":          {`{"properties": {"storageProfile": {"imageReference": {"id": "x", "urn": "a:b:c:d"}}}}`, storage + "imageReference: id and urn exclude each other"},
+		"two images":          {`{"properties": {"storageProfile": {"imageReference": {"id": "x", "urn": "a:b:c:d"}}}}`, storage + "imageReference: id and urn are mutually exclusive"},
 		"an attached disk":    {`{"properties": {"storageProfile": {"osDisk": {"createOption": "Attach"}}}}`, storage + `osDisk.createOption is "Attach"`},
-		"a disk of no size":   {`{"properties": {"storageProfile": {"osDisk": {"diskSizeGB": 0}}}}`, storage + "osDisk.diskSizeGB: it is missing"},
+		"a disk of no size":   {`{"properties": {"storageProfile": {"osDisk": {"diskSizeGB": 0}}}}`, storage + "osDisk.diskSizeGB: required"},
 		"half a disk":         {`{"properties": {"storageProfile": {"osDisk": {"diskSizeGB": 1.5}}}}`, storage + "osDisk.diskSizeGB is 1.5"},
 		"half a zone":         {`{"properties": {"zone": "two"}}`, "providerSpec.properties.zone is two"},
-		"no tag of a cluster": {`{"tags": {"kubernetes.io-cluster-shoot--demo": null, "a": "b"}}`, `providerSpec.tags: a tag that begins with "kubernetes.io-cluster-" is missing`},
+		"no tag of a cluster": {`{"tags": {"kubernetes.io-cluster-shoot--demo": null, "a": "b"}}`, `providerSpec.tags: a tag with the prefix "kubernetes.io-cluster-" is missing`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +121,8 @@ func merge(into, edit map[string]any) {
 	}
 }
 
-// The table in the README is that of the code, and the code knows the fields that Gardener's provider has, which testdata/fields.txt lists.
+// The table in the README is that of the code, and the code knows the fields that Gardener's
+// provider has, which testdata/fields.txt lists.
 func TestEveryFieldIsInTheTable(t *testing.T) {
 	listed, err := os.ReadFile("testdata/fields.txt")
 	if err != nil {

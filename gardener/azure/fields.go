@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// treatment is what becomes of a field.
+// treatment says how a field is converted.
 type treatment string
 
 const (
@@ -15,14 +15,14 @@ const (
 	refused treatment = "refused"
 )
 
-// treated is what becomes of a field of Gardener's providerSpec: where it goes, or why it goes nowhere.
+// treated says where a field of Gardener's providerSpec goes, or why it is dropped.
 type treated struct {
 	as  treatment
 	why string
 }
 
-// fields has every field of AzureProviderSpec of machine-controller-manager-provider-azure, by the names in its JSON. Objects are listed by
-// what is in them, and the keys of tags are the user's own.
+// fields lists every field of machine-controller-manager-provider-azure's AzureProviderSpec by its
+// JSON name. Objects are listed by their fields; the keys of tags are free.
 var fields = map[string]treated{
 	"location":                     {taken, "`location`"},
 	"tags":                         {taken, "`tags`; those of the cluster and of the role are required, as there"},
@@ -30,30 +30,43 @@ var fields = map[string]treated{
 	"subnetInfo.vnetName":          {taken, "`vnet`"},
 	"subnetInfo.vnetResourceGroup": {taken, "`networkResourceGroup`; without it `resourceGroup`, as there"},
 	"subnetInfo.subnetName":        {taken, "`subnet`"},
-	"cloudConfiguration.name":      {ignored, "the manager's environment says which cloud it is: `--engine-env=ARM_ENVIRONMENT=...`"},
+	"cloudConfiguration.name": {ignored,
+		"the manager's environment says which cloud it is: `--engine-env=ARM_ENVIRONMENT=...`"},
 
 	"properties.hardwareProfile.vmSize": {taken, "`vmSize`"},
 
-	"properties.storageProfile.imageReference.id":                       {taken, "`image.resourceID`"},
-	"properties.storageProfile.imageReference.urn":                      {taken, "`image.publisher`, `.offer`, `.sku`, `.version`"},
-	"properties.storageProfile.imageReference.skipMarketplaceAgreement": {ignored, "agreements are never accepted on the customer's behalf"},
-	"properties.storageProfile.imageReference.communityGalleryImageID":  {refused, "the module takes images of the subscription and of the marketplace"},
-	"properties.storageProfile.imageReference.sharedGalleryImageID":     {refused, "the module takes images of the subscription and of the marketplace"},
-	"properties.storageProfile.diskControllerType":                      {refused, "the provider of the module cannot set it"},
+	"properties.storageProfile.imageReference.id": {taken, "`image.resourceID`"},
+	"properties.storageProfile.imageReference.urn": {taken,
+		"`image.publisher`, `.offer`, `.sku`, `.version`"},
+	"properties.storageProfile.imageReference.skipMarketplaceAgreement": {ignored,
+		"agreements are never accepted on the customer's behalf"},
+	"properties.storageProfile.imageReference.communityGalleryImageID": {refused,
+		"the module takes images of the subscription and of the marketplace"},
+	"properties.storageProfile.imageReference.sharedGalleryImageID": {refused,
+		"the module takes images of the subscription and of the marketplace"},
+	"properties.storageProfile.diskControllerType": {refused,
+		"the provider of the module cannot set it"},
 
-	"properties.storageProfile.osDisk.name":                                               {ignored, "there, too: the disk has the Machine's name"},
-	"properties.storageProfile.osDisk.caching":                                            {taken, "`osDisk.cachingType`"},
-	"properties.storageProfile.osDisk.diskSizeGB":                                         {taken, "`osDisk.diskSizeGB`; required here"},
-	"properties.storageProfile.osDisk.createOption":                                       {taken, "`FromImage` is what is done; `Attach` is refused, since an instance is made from an image"},
-	"properties.storageProfile.osDisk.managedDisk.id":                                     {refused, "an instance is made from an image, not from a disk"},
-	"properties.storageProfile.osDisk.managedDisk.storageAccountType":                     {taken, "`osDisk.managedDisk.storageAccountType`"},
-	"properties.storageProfile.osDisk.managedDisk.securityProfile.securityEncryptionType": {taken, "`osDisk.managedDisk.securityProfile.securityEncryptionType`"},
+	"properties.storageProfile.osDisk.name": {ignored,
+		"there, too: the disk has the Machine's name"},
+	"properties.storageProfile.osDisk.caching": {taken, "`osDisk.cachingType`"},
+	"properties.storageProfile.osDisk.diskSizeGB": {taken,
+		"`osDisk.diskSizeGB`; required here"},
+	"properties.storageProfile.osDisk.createOption": {taken,
+		"`FromImage` is what is done; `Attach` is refused, since an instance is made from an image"},
+	"properties.storageProfile.osDisk.managedDisk.id": {refused,
+		"an instance is made from an image, not from a disk"},
+	"properties.storageProfile.osDisk.managedDisk.storageAccountType": {taken,
+		"`osDisk.managedDisk.storageAccountType`"},
+	"properties.storageProfile.osDisk.managedDisk.securityProfile.securityEncryptionType": {taken,
+		"`osDisk.managedDisk.securityProfile.securityEncryptionType`"},
 
 	"properties.storageProfile.dataDisks[].name":               {taken, "with the number `dataDisks[].nameSuffix`"},
 	"properties.storageProfile.dataDisks[].lun":                {taken, "`dataDisks[].lun`"},
 	"properties.storageProfile.dataDisks[].caching":            {taken, "`dataDisks[].cachingType`"},
 	"properties.storageProfile.dataDisks[].storageAccountType": {taken, "`dataDisks[].managedDisk.storageAccountType`"},
-	"properties.storageProfile.dataDisks[].diskSizeGB":         {taken, "`dataDisks[].diskSizeGB`; the disk is deleted with the instance, as there"},
+	"properties.storageProfile.dataDisks[].diskSizeGB": {taken,
+		"`dataDisks[].diskSizeGB`; the disk is deleted with the instance, as there"},
 
 	"properties.storageProfile.dataDisks[].imageRef.id":                       {refused, "data disks are made empty"},
 	"properties.storageProfile.dataDisks[].imageRef.urn":                      {refused, "data disks are made empty"},
@@ -61,33 +74,42 @@ var fields = map[string]treated{
 	"properties.storageProfile.dataDisks[].imageRef.communityGalleryImageID":  {refused, "data disks are made empty"},
 	"properties.storageProfile.dataDisks[].imageRef.sharedGalleryImageID":     {refused, "data disks are made empty"},
 
-	"properties.osProfile.computerName":                                     {ignored, "there, too: the hostname is the Machine's name"},
-	"properties.osProfile.adminUsername":                                    {ignored, "the module's administrator is `capi`, as on OpenShift"},
-	"properties.osProfile.adminPassword":                                    {ignored, "there, too"},
-	"properties.osProfile.customData":                                       {ignored, "there, too: user data are those of the Secret"},
-	"properties.osProfile.linuxConfiguration.disablePasswordAuthentication": {ignored, "the module decides it by whether there is a key"},
-	"properties.osProfile.linuxConfiguration.ssh.publicKeys.path":           {ignored, "the key is put where the administrator's keys are"},
-	"properties.osProfile.linuxConfiguration.ssh.publicKeys.keyData":        {taken, "`sshPublicKey`"},
+	"properties.osProfile.computerName": {ignored,
+		"there, too: the hostname is the Machine's name"},
+	"properties.osProfile.adminUsername": {ignored,
+		"the module's administrator is `capi`, as on OpenShift"},
+	"properties.osProfile.adminPassword": {ignored, "there, too"},
+	"properties.osProfile.customData": {ignored,
+		"there, too: user data are those of the Secret"},
+	"properties.osProfile.linuxConfiguration.disablePasswordAuthentication": {ignored,
+		"the module decides it by whether there is a key"},
+	"properties.osProfile.linuxConfiguration.ssh.publicKeys.path": {ignored,
+		"the key is put where the administrator's keys are"},
+	"properties.osProfile.linuxConfiguration.ssh.publicKeys.keyData": {taken, "`sshPublicKey`"},
 
 	"properties.networkProfile.networkInterfaces.id":                 {ignored, "there, too"},
 	"properties.networkProfile.networkInterfaces.properties.primary": {ignored, "there, too"},
 	"properties.networkProfile.acceleratedNetworking":                {taken, "`acceleratedNetworking`"},
 
-	"properties.availabilitySet.id":                             {taken, "`availabilitySet`, by its name; it must be in `resourceGroup`"},
-	"properties.identityID":                                     {taken, "`managedIdentity`"},
-	"properties.zone":                                           {taken, "`zone`"},
-	"properties.virtualMachineScaleSet.id":                      {refused, "the module has no scale sets; use a zone or an availability set"},
-	"properties.diagnosticsProfile.enabled":                     {taken, "`diagnostics.boot.storageAccountType`"},
-	"properties.diagnosticsProfile.storageURI":                  {taken, "`diagnostics.boot.customerManaged.storageAccountURI`"},
-	"properties.machineSet.id":                                  {taken, "`availabilitySet`, by its name"},
-	"properties.machineSet.kind":                                {taken, "`availabilityset`; `vmo` is refused, since the module has no scale sets"},
+	"properties.availabilitySet.id": {taken,
+		"`availabilitySet`, by its name; it must be in `resourceGroup`"},
+	"properties.identityID": {taken, "`managedIdentity`"},
+	"properties.zone":       {taken, "`zone`"},
+	"properties.virtualMachineScaleSet.id": {refused,
+		"the module has no scale sets; use a zone or an availability set"},
+	"properties.diagnosticsProfile.enabled": {taken, "`diagnostics.boot.storageAccountType`"},
+	"properties.diagnosticsProfile.storageURI": {taken,
+		"`diagnostics.boot.customerManaged.storageAccountURI`"},
+	"properties.machineSet.id": {taken, "`availabilitySet`, by its name"},
+	"properties.machineSet.kind": {taken,
+		"`availabilityset`; `vmo` is refused, since the module has no scale sets"},
 	"properties.securityProfile.securityType":                   {taken, "`securityProfile.settings.securityType`"},
 	"properties.securityProfile.uefiSettings.vtpmEnabled":       {taken, "`virtualizedTrustedPlatformModule`"},
 	"properties.securityProfile.uefiSettings.secureBootEnabled": {taken, "`secureBoot`"},
 	"properties.capacityReservation.capacityReservationGroupID": {taken, "`capacityReservationGroupID`"},
 }
 
-// check returns an error for the first field, by name, that is not known or is refused.
+// check returns an error for the first field, by name, that is unknown or refused.
 func check(spec map[string]any) error {
 	for _, path := range leaves(spec, "") {
 		known, ok := fields[path]
@@ -95,13 +117,13 @@ func check(spec map[string]any) error {
 		case !ok:
 			return fmt.Errorf("%s: Gardener's provider for Azure has no such field", field(path))
 		case known.as == refused:
-			return fmt.Errorf("%s: it is not supported: %s", field(path), known.why)
+			return fmt.Errorf("%s: not supported: %s", field(path), known.why)
 		}
 	}
 	return nil
 }
 
-// leaves returns the paths of the values that are set, sorted. Entries of lists have one path.
+// leaves returns the paths of all set values, sorted. The entries of a list share one path.
 func leaves(value any, path string) []string {
 	switch of := value.(type) {
 	case nil:

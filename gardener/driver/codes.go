@@ -13,14 +13,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// reaction is what the driver makes of a class of failures: the code for MCM, and whether it waits on, because the manager repeats the run
-// by itself and a later try may succeed. What is not waited for is returned at once: the autoscaler and people react to it.
+// reaction is the driver's reaction to a class of failures: the code for MCM, and whether to keep
+// waiting because the manager retries the run and may succeed. Otherwise the error is returned at
+// once, so that the autoscaler and people can react.
 type reaction struct {
 	code codes.Code
 	wait bool
 }
 
-// reactions has the classes of failures of the operator's engines.
+// reactions maps the engines' failure classes to reactions.
 var reactions = map[string]reaction{
 	"InvalidConfiguration": {code: codes.InvalidArgument},
 	"Quota":                {code: codes.ResourceExhausted},
@@ -35,19 +36,20 @@ var reactions = map[string]reaction{
 	"Unknown":              {code: codes.Internal},
 }
 
-// reasons has the reasons of the Machine API, for a Machine without a class.
+// reasons maps the Machine API's error reasons to reactions, for a Machine without a failure class.
 var reasons = map[string]reaction{
 	reasonInvalid:           {code: codes.InvalidArgument},
 	"InsufficientResources": {code: codes.ResourceExhausted},
 	"UnsupportedChange":     {code: codes.FailedPrecondition},
 }
 
-// denials are what clouds say when credentials are known but not allowed to do something.
+// denials are clouds' messages about credentials that are valid but lack a permission.
 var denials = []string{
 	"forbidden", "denied", "unauthorizedoperation", "not authorized", "authorizationfailed", "permission", "403",
 }
 
-// failure returns why the Machine has not what it wants, where nothing but help from outside changes that; nil where a run may yet succeed.
+// failure returns why the Machine is not in its desired state if only outside help can change that;
+// nil if a run may still succeed.
 func (m *machine) failure() error {
 	if m.fresh {
 		return nil
@@ -72,25 +74,26 @@ func (m *machine) failure() error {
 	return failed(does.code, current.Message)
 }
 
-// stale reports whether the failure of a Machine that is being deleted is from before its deletion.
+// stale reports whether the failure of a Machine being deleted predates its deletion.
 func (m *machine) stale() bool {
 	last := m.Status.ProviderStatus.Failure
 	return m.DeletionTimestamp != nil && (last == nil || last.Operation != operationDestroy)
 }
 
-// failedPhase returns the error of a Machine that has failed for good; nil where that was before its last change.
+// failedPhase returns the error of a permanently failed Machine, or nil if the failure predates its
+// last change.
 func (m *machine) failedPhase() error {
 	if at, err := strconv.ParseInt(m.Annotations[annotationFailedGeneration], 10, 64); err == nil && at != m.Generation {
 		return nil
 	}
-	code := codes.FailedPrecondition // the instance is gone, or is no longer known
+	code := codes.FailedPrecondition // the instance is gone or no longer known
 	if m.Status.ErrorReason == reasonInvalid {
 		code = codes.InvalidArgument
 	}
 	return failed(code, m.Status.ErrorMessage)
 }
 
-// reaction returns what is done about a failure that a condition reports.
+// reaction returns the reaction to the failure in a condition.
 func (m *machine) reaction(reported condition) reaction {
 	var does reaction
 	known := false
@@ -118,12 +121,13 @@ func denied(message string) bool {
 	return false
 }
 
-// failed returns an error of MCM. Its text is read back by MCM, which takes square brackets for its own.
+// failed returns an MCM error. MCM parses its text and reserves square brackets.
 func failed(code codes.Code, message string) error {
 	return status.Error(code, strings.NewReplacer("[", "(", "]", ")").Replace(message))
 }
 
-// coded returns an error with a code of MCM: that of a call, why the context has ended, or that of the API server.
+// coded returns an error with an MCM code: the call's, the cause of the context's end, or the API
+// server's.
 func coded(ctx context.Context, err error) error {
 	if already := new(status.Status); errors.As(err, &already) {
 		return already
@@ -131,7 +135,8 @@ func coded(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errUnwanted):
 		return failed(codes.Canceled, withLast(cause, err))
-	case errors.Is(cause, errCreationTimeout), errors.Is(cause, errDeletionWait), errors.Is(cause, context.DeadlineExceeded):
+	case errors.Is(cause, errCreationTimeout), errors.Is(cause, errDeletionWait),
+		errors.Is(cause, context.DeadlineExceeded):
 		return failed(codes.DeadlineExceeded, withLast(cause, err))
 	case cause != nil:
 		return failed(codes.Aborted, withLast(cause, err))
@@ -139,7 +144,7 @@ func coded(ctx context.Context, err error) error {
 	return failed(codeOfAPI(err), err.Error())
 }
 
-// withLast adds what was last known to why a wait has ended.
+// withLast adds the last known error to the reason why a wait ended.
 func withLast(cause, last error) string {
 	if last == nil || errors.Is(last, context.Canceled) || errors.Is(last, context.DeadlineExceeded) {
 		return cause.Error()
@@ -147,7 +152,7 @@ func withLast(cause, last error) string {
 	return cause.Error() + last.Error()
 }
 
-// codeOfAPI returns the code for an error of the API server.
+// codeOfAPI returns the code of an API server error.
 func codeOfAPI(err error) codes.Code {
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), admissionDenied(err):
@@ -163,13 +168,13 @@ func codeOfAPI(err error) codes.Code {
 	}
 }
 
-// admissionDenied reports whether a webhook has refused an object: what it says is about the providerSpec. The API server's own refusal for
-// missing rights has the same reason, and another text.
+// admissionDenied reports whether a webhook rejected an object because of its providerSpec. The API
+// server's own refusal for missing permissions has the same reason but another text.
 func admissionDenied(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "admission webhook")
 }
 
-// messageOf returns the text of an error without MCM's frame.
+// messageOf returns the text of an error without MCM's wrapping.
 func messageOf(err error) string {
 	if s, ok := status.FromError(err); ok {
 		return s.Message()

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// Provider is spec.provider of MachineClasses whose providerSpec is one of the operator's.
+	// Provider is spec.provider of MachineClasses with one of the operator's providerSpecs.
 	Provider = "machine-iac"
 
 	labelManagedBy = "app.kubernetes.io/managed-by"
-	// labelUsable lets Machines of ours name a Secret for a use.
+	// labelUsable allows this driver's Machines to name a Secret for a use.
 	labelUsable     = "machine-iac.io/usable-by-machines"
 	managedBy       = "machine-controller-manager"
 	labelCluster    = "machine.openshift.io/cluster-api-cluster"
@@ -34,23 +34,25 @@ const (
 	keyUserData = "userData"
 )
 
-// desired is what the driver writes for one Machine of MCM.
+// desired is what the driver writes for one MCM Machine.
 type desired struct {
 	owner *mcm.Machine
 	class string
 	// providerSpec is the Machine's spec.providerSpec.value.
 	providerSpec map[string]any
-	// userData is the Secret with the user data; nil where the class has none.
+	// userData is the Secret with the user data; nil if the class has none.
 	userData *corev1.Secret
-	// credentials is the Secret that Machines of the class name: a copy of the class's own with the label that allows it, and with the names of keys that the
-	// modules read; nil where the providerSpec names one itself.
+	// credentials is the Secret that the class's Machines name. It is a copy of the class's own,
+	// with the label that permits its use and the key names that the modules read. It is nil if the
+	// providerSpec names a Secret itself.
 	credentials *corev1.Secret
 }
 
-// references are the fields of a providerSpec that name the Secrets with credentials and user data.
+// references are the providerSpec fields that name the Secrets with credentials and user data.
 type references struct{ credentials, userData string }
 
-// referencesOf returns those of a kind. All kinds of OpenShift but one, and the operator's own, agree.
+// referencesOf returns the references of a kind. All OpenShift kinds but one agree with the
+// operator's own.
 func referencesOf(kind string) references {
 	if strings.EqualFold(kind, openstackKind) {
 		return references{credentials: "cloudsSecret", userData: "userDataSecret"}
@@ -58,19 +60,21 @@ func referencesOf(kind string) references {
 	return references{credentials: "credentialsSecret", userData: "userDataSecret"}
 }
 
-// validateClass returns why a class is none of this driver's.
+// validateClass returns why a class does not belong to this driver.
 func validateClass(class *mcm.MachineClass) error {
 	switch {
 	case class == nil:
 		return failed(codes.InvalidArgument, "the request has no MachineClass")
 	case class.Provider != Provider && class.Provider != azure.Provider:
-		return failed(codes.InvalidArgument, fmt.Sprintf("MachineClass %s: provider is %q; it must be %q, or %q for a providerSpec of Gardener's Azure provider",
-			class.Name, class.Provider, Provider, azure.Provider))
+		return failed(codes.InvalidArgument,
+			fmt.Sprintf("MachineClass %s: provider is %q; must be %q, or %q for a providerSpec of Gardener's Azure provider",
+				class.Name, class.Provider, Provider, azure.Provider))
 	}
 	return nil
 }
 
-// newDesired returns what is written for a Machine of MCM. Errors are InvalidArgument and name the field.
+// newDesired returns what to write for an MCM Machine. Errors are InvalidArgument and name the
+// field.
 func newDesired(owner *mcm.Machine, class *mcm.MachineClass, secret *corev1.Secret) (*desired, error) {
 	if err := validateClass(class); err != nil {
 		return nil, err
@@ -84,8 +88,9 @@ func newDesired(owner *mcm.Machine, class *mcm.MachineClass, secret *corev1.Secr
 	refer := referencesOf(kind)
 	if _, given := value[refer.userData]; !given && secret != nil && len(secret.Data[keyUserData]) > 0 {
 		w.userData = &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: owner.Name + "-user-data", Labels: usableFor("user-data")},
-			Data:       map[string][]byte{keyUserData: secret.Data[keyUserData]},
+			ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: owner.Name + "-user-data",
+				Labels: usableFor("user-data")},
+			Data: map[string][]byte{keyUserData: secret.Data[keyUserData]},
 		}
 		value[refer.userData] = map[string]any{"name": w.userData.Name}
 	}
@@ -104,25 +109,27 @@ func newDesired(owner *mcm.Machine, class *mcm.MachineClass, secret *corev1.Secr
 	return w, nil
 }
 
-// providerSpecOf returns the operator's providerSpec that a class stands for.
+// providerSpecOf returns the operator's providerSpec for a class.
 func providerSpecOf(class *mcm.MachineClass) (map[string]any, error) {
 	var value map[string]any
 	if err := json.Unmarshal(class.ProviderSpec.Raw, &value); err != nil {
-		return nil, fmt.Errorf("providerSpec: it is no object: %w", err)
+		return nil, fmt.Errorf("providerSpec: not an object: %w", err)
 	}
 	if class.Provider == azure.Provider {
 		return azure.ProviderSpec(value)
 	}
 	for _, field := range []string{"apiVersion", "kind"} {
 		if text, _ := value[field].(string); text == "" {
-			return nil, fmt.Errorf("providerSpec.%s: it is missing; write the providerSpec as a Machine of machine.openshift.io has it, for example with kind TerraformMachineProviderSpec", field)
+			return nil, fmt.Errorf("providerSpec.%s: missing; use a providerSpec of machine.openshift.io, for example of "+
+				"kind TerraformMachineProviderSpec", field)
 		}
 	}
 	return value, nil
 }
 
-// credentialsOf returns the Secret with a class's credentials that Machines name, which the driver writes: the class's own is not for whoever may write
-// Machines. Errors are InvalidArgument.
+// credentialsOf returns the Secret that Machines name for a class's credentials, which the driver
+// writes. Authors of Machines must not be able to name the class's own Secret. Errors are
+// InvalidArgument.
 func credentialsOf(class *mcm.MachineClass, secret *corev1.Secret) (string, *corev1.Secret, error) {
 	reference := class.CredentialsSecretRef
 	if reference == nil {
@@ -135,18 +142,21 @@ func credentialsOf(class *mcm.MachineClass, secret *corev1.Secret) (string, *cor
 	if isOpenStack(secret.Data) {
 		var err error
 		if data, err = openstackCredentials(secret.Data, regionOf(class)); err != nil {
-			return "", nil, failed(codes.InvalidArgument, fmt.Sprintf("MachineClass %s: Secret %s: %s", class.Name, reference.Name, err))
+			return "", nil, failed(codes.InvalidArgument, fmt.Sprintf("MachineClass %s: Secret %s: %s", class.Name,
+				reference.Name, err))
 		}
 		suffix = inRegion(regionOf(class)) + suffix
 	}
 	delete(data, keyUserData)
 	return reference.Name + suffix, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: class.Namespace, Name: reference.Name + suffix, Labels: usableFor("credentials")},
-		Data:       data,
+		ObjectMeta: metav1.ObjectMeta{Namespace: class.Namespace, Name: reference.Name + suffix,
+			Labels: usableFor("credentials")},
+		Data: data,
 	}, nil
 }
 
-// aliases has the names that the modules read keys by, for each name that Gardener's Secrets have. Both of Gardener's generations of names are here.
+// aliases maps the key names of Gardener's Secrets, in both of their generations, to those that the
+// modules read.
 var aliases = map[string]string{
 	"accessKeyID": "aws_access_key_id", "providerAccessKeyId": "aws_access_key_id",
 	"secretAccessKey": "aws_secret_access_key", "providerSecretAccessKey": "aws_secret_access_key",
@@ -157,12 +167,12 @@ var aliases = map[string]string{
 	"serviceaccount.json": "service_account.json", "serviceAccountJSON": "service_account.json",
 }
 
-// usableFor returns the labels of a Secret of the driver's that Machines may use.
+// usableFor returns the labels of a Secret of the driver that Machines may use.
 func usableFor(use string) map[string]string {
 	return map[string]string{labelManagedBy: managedBy, labelUsable: use}
 }
 
-// aliased returns credentials with the keys that the modules read beside those of Gardener.
+// aliased adds the keys that the modules read to Gardener's credentials.
 func aliased(data map[string][]byte) map[string][]byte {
 	all := map[string][]byte{}
 	maps.Copy(all, data)
@@ -200,7 +210,7 @@ func (w *desired) object() *unstructured.Unstructured {
 	}}
 }
 
-// ownedBy returns a reference to the Machine that controls an object. Both kinds of owners are called Machine.
+// ownedBy returns a controller reference to a Machine. Both kinds of owners are called Machine.
 func ownedBy(apiVersion, name, uid string) map[string]any {
 	return map[string]any{"apiVersion": apiVersion, "kind": "Machine", "name": name, "uid": uid, "controller": true}
 }

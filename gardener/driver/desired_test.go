@@ -108,9 +108,9 @@ func TestClassesThatAreRefused(t *testing.T) {
 		want  string
 	}{
 		"another provider": {class("AWS", kubemark), `provider is "AWS"`},
-		"no kind":          {class(Provider, `{"apiVersion":"v1"}`), "providerSpec.kind: it is missing"},
-		"no object":        {class(Provider, `[]`), "providerSpec: it is no object"},
-		"no providerSpec":  {class(Provider, ``), "providerSpec: it is no object"},
+		"no kind":          {class(Provider, `{"apiVersion":"v1"}`), "providerSpec.kind: missing"},
+		"no object":        {class(Provider, `[]`), "providerSpec: not an object"},
+		"no providerSpec":  {class(Provider, ``), "providerSpec: not an object"},
 		"Azure's, wrong":   {class("Azure", `{"properties":{"hardwareProfile":{"vmsize":"x"}}}`), "providerSpec.properties.hardwareProfile.vmsize"},
 		"no class":         {nil, "no MachineClass"},
 	}

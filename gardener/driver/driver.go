@@ -1,7 +1,8 @@
-// Package driver is a driver of Gardener's machine-controller-manager (MCM) that has instances made by machine-iac-operator. For each Machine
-// of MCM it keeps a Machine of machine.openshift.io, and reads from it what became of the instance.
+// Package driver is a driver of Gardener's machine-controller-manager (MCM) that creates instances
+// through machine-iac-operator. For each MCM Machine it maintains a Machine of machine.openshift.io
+// and reads the state of the instance from it.
 //
-// Two kinds are called Machine here. A "request" is what MCM hands over, with MCM's Machine in it; a "machine" is the operator's.
+// Two kinds are called Machine. A "request" contains MCM's Machine; a "machine" is the operator's.
 package driver
 
 import (
@@ -23,19 +24,20 @@ import (
 const (
 	// defaultCreationTimeout is MCM's own default of --machine-creation-timeout.
 	defaultCreationTimeout = 20 * time.Minute
-	// deletionWait is how long DeleteMachine waits for the end of a destroy.
+	// deletionWait bounds how long DeleteMachine waits for a destroy.
 	deletionWait = 5 * time.Minute
-	// abandonInterval is how often a wait looks whether MCM's Machine was deleted meanwhile.
+	// abandonInterval is how often a wait checks whether MCM's Machine was deleted.
 	abandonInterval = 15 * time.Second
 )
 
-// Options are what a driver may be given. Zero values take the defaults named.
+// Options configures a Driver. Zero values select the defaults.
 type Options struct {
-	// CreationTimeout is MCM's --machine-creation-timeout, for Machines without one of their own; 20 minutes.
+	// CreationTimeout is MCM's --machine-creation-timeout, for Machines without their own; default
+	// 20 minutes.
 	CreationTimeout time.Duration
-	// DeletionWait is how long DeleteMachine waits for the end of a destroy; 5 minutes.
+	// DeletionWait bounds how long DeleteMachine waits for a destroy; default 5 minutes.
 	DeletionWait time.Duration
-	// Clock is what time-outs are measured with; the system's.
+	// Clock measures timeouts; default is the system clock.
 	Clock clock.WithTicker
 }
 
@@ -61,8 +63,10 @@ func New(client dynamic.Interface, options Options) *Driver {
 	return &Driver{store: store{client: client}, options: options}
 }
 
-// CreateMachine implements MCM's interface. It makes the Machine where there is none, and waits until it has an instance.
-func (d *Driver) CreateMachine(ctx context.Context, request *driver.CreateMachineRequest) (*driver.CreateMachineResponse, error) {
+// CreateMachine implements MCM's interface. It creates the Machine if missing, and waits until it
+// has an instance.
+func (d *Driver) CreateMachine(ctx context.Context,
+	request *driver.CreateMachineRequest) (*driver.CreateMachineResponse, error) {
 	wanted, err := newDesired(request.Machine, request.MachineClass, request.Secret)
 	if err != nil {
 		return nil, err
@@ -75,13 +79,16 @@ func (d *Driver) CreateMachine(ctx context.Context, request *driver.CreateMachin
 	}
 	got, err := d.waitFor(ctx, written, (*machine).created)
 	if err != nil {
-		return &driver.CreateMachineResponse{LastKnownState: got.known()}, coded(ctx, err) // MCM keeps the state beside the error
+		// MCM stores the state despite the error.
+		return &driver.CreateMachineResponse{LastKnownState: got.known()}, coded(ctx, err)
 	}
-	return &driver.CreateMachineResponse{ProviderID: got.providerID(), NodeName: got.nodeName(), Addresses: got.Status.Addresses}, nil
+	return &driver.CreateMachineResponse{ProviderID: got.providerID(), NodeName: got.nodeName(),
+		Addresses: got.Status.Addresses}, nil
 }
 
-// InitializeMachine implements MCM's interface. It waits until the instance is as the Machine wants it.
-func (d *Driver) InitializeMachine(ctx context.Context, request *driver.InitializeMachineRequest) (*driver.InitializeMachineResponse, error) {
+// InitializeMachine implements MCM's interface. It waits until the instance matches the Machine.
+func (d *Driver) InitializeMachine(ctx context.Context,
+	request *driver.InitializeMachineRequest) (*driver.InitializeMachineResponse, error) {
 	found, err := d.own(ctx, request.Machine)
 	if err != nil {
 		return nil, err
@@ -92,11 +99,13 @@ func (d *Driver) InitializeMachine(ctx context.Context, request *driver.Initiali
 	if err != nil {
 		return nil, failed(codes.Uninitialized, messageOf(coded(ctx, err)))
 	}
-	return &driver.InitializeMachineResponse{ProviderID: got.providerID(), NodeName: got.nodeName(), Addresses: got.Status.Addresses}, nil
+	return &driver.InitializeMachineResponse{ProviderID: got.providerID(), NodeName: got.nodeName(),
+		Addresses: got.Status.Addresses}, nil
 }
 
 // GetMachineStatus implements MCM's interface. It never waits.
-func (d *Driver) GetMachineStatus(ctx context.Context, request *driver.GetMachineStatusRequest) (*driver.GetMachineStatusResponse, error) {
+func (d *Driver) GetMachineStatus(ctx context.Context,
+	request *driver.GetMachineStatusRequest) (*driver.GetMachineStatusResponse, error) {
 	found, err := d.own(ctx, request.Machine)
 	if err != nil {
 		return nil, err
@@ -104,25 +113,32 @@ func (d *Driver) GetMachineStatus(ctx context.Context, request *driver.GetMachin
 	if made, err := found.created(); err != nil || !made {
 		return nil, failed(codes.NotFound, fmt.Sprintf("Machine %s has no instance%s", found.Name, found.because()))
 	}
-	response := &driver.GetMachineStatusResponse{ProviderID: found.providerID(), NodeName: found.nodeName(), Addresses: found.Status.Addresses}
+	response := &driver.GetMachineStatusResponse{ProviderID: found.providerID(), NodeName: found.nodeName(),
+		Addresses: found.Status.Addresses}
 	if ready, err := found.initialized(); request.Machine.Labels[mcm.NodeLabelKey] == "" && (err != nil || !ready) {
-		// MCM reads the response beside the error.
-		return response, failed(codes.Uninitialized, fmt.Sprintf("the instance of Machine %s is not yet as its class says%s", found.Name, found.because()))
+		// MCM reads the response despite the error.
+		return response, failed(codes.Uninitialized, fmt.Sprintf("the instance of Machine %s does not match its class yet%s",
+			found.Name, found.because()))
 	}
 	return response, nil
 }
 
-// DeleteMachine implements MCM's interface. It lets the Machine go, and waits until the instance is gone with it. An orphan, which has no
-// Machine of MCM, is not waited for.
-func (d *Driver) DeleteMachine(ctx context.Context, request *driver.DeleteMachineRequest) (*driver.DeleteMachineResponse, error) {
+// DeleteMachine implements MCM's interface. It releases the Machine and waits until the instance is
+// gone. It does not wait for an orphan without an MCM Machine.
+func (d *Driver) DeleteMachine(ctx context.Context,
+	request *driver.DeleteMachineRequest) (*driver.DeleteMachineResponse, error) {
 	found, err := d.get(ctx, request.Machine.Namespace, request.Machine.Name)
 	if err != nil {
 		return nil, coded(ctx, err)
 	}
 	isOrphan := request.Machine.UID == ""
 	if isOrphan && (found == nil || found.providerID() != request.Machine.Spec.ProviderID) {
-		// The Machine of that name, if there is one, has another instance.
-		return d.deleteOrphan(ctx, request)
+		// A Machine of that name, if any, has another instance. The manager removes instances
+		// without a Machine.
+		if err := validateClass(request.MachineClass); err != nil {
+			return nil, err
+		}
+		return nil, missing(request)
 	}
 	if found == nil {
 		return nil, missing(request)
@@ -146,32 +162,21 @@ func (d *Driver) DeleteMachine(ctx context.Context, request *driver.DeleteMachin
 	return &driver.DeleteMachineResponse{}, nil
 }
 
-// deleteOrphan has an instance removed that no Machine has.
-func (d *Driver) deleteOrphan(ctx context.Context, request *driver.DeleteMachineRequest) (*driver.DeleteMachineResponse, error) {
-	if err := validateClass(request.MachineClass); err != nil {
-		return nil, err
-	}
-	listed, err := d.destroyOrphan(ctx, request.MachineClass, request.Machine.Spec.ProviderID)
-	if err != nil {
-		return nil, coded(ctx, err)
-	}
-	if !listed {
-		return nil, missing(request)
-	}
-	return &driver.DeleteMachineResponse{}, nil
-}
-
-// missing returns that there is no Machine to delete: the instance is gone, unless another provider has made it, which would leave it behind.
+// missing returns the result for a missing Machine: the instance is gone, unless another provider
+// created it and it would be left behind.
 func missing(request *driver.DeleteMachineRequest) error {
 	id := request.Machine.Spec.ProviderID
 	if request.MachineClass != nil && request.MachineClass.Provider == azure.Provider && id != "" && !azure.Made(id) {
-		return failed(codes.FailedPrecondition, fmt.Sprintf("Gardener's provider for Azure has made the instance %s of Machine %s: delete it with that provider, or remove the finalizers of the Machine "+
-			"and delete the virtual machine yourself", id, request.Machine.Name))
+		return failed(codes.FailedPrecondition,
+			fmt.Sprintf("Gardener's provider for Azure created instance %s of Machine %s: delete it with that provider, or "+
+				"remove the finalizers of the Machine "+
+				"and delete the virtual machine yourself", id, request.Machine.Name))
 	}
 	return failed(codes.NotFound, "there is no Machine "+request.Machine.Name)
 }
 
-// own returns the Machine that belongs to one of MCM; a NotFound where there is none, or one of an earlier Machine of that name.
+// own returns the Machine that belongs to an MCM Machine. It returns NotFound if there is none, or
+// one of an earlier Machine of that name.
 func (d *Driver) own(ctx context.Context, of *mcm.Machine) (*machine, error) {
 	found, err := d.get(ctx, of.Namespace, of.Name)
 	switch {
@@ -180,22 +185,25 @@ func (d *Driver) own(ctx context.Context, of *mcm.Machine) (*machine, error) {
 	case found == nil:
 		return nil, failed(codes.NotFound, "there is no Machine "+of.Name)
 	case !found.belongsTo(of) || found.DeletionTimestamp != nil:
-		return nil, failed(codes.NotFound, fmt.Sprintf("Machine %s is one of an earlier Machine, or is being deleted", of.Name))
+		return nil, failed(codes.NotFound, fmt.Sprintf("Machine %s belongs to an earlier Machine, or is being deleted",
+			of.Name))
 	}
 	return found, nil
 }
 
-// The ends of a wait, each with what MCM shows of it.
+// The ends of a wait, with the messages that MCM shows.
 var (
-	errCreationTimeout = errors.New("the Machine has no instance yet, and its creation time-out is over")
+	errCreationTimeout = errors.New("the Machine has no instance yet, and its creation timeout has expired")
 	errDeletionWait    = errors.New("the instance is still being removed")
-	errUnwanted        = errors.New("the Machine was deleted while its instance was being made")
+	errUnwanted        = errors.New("the Machine was deleted while its instance was being created")
 )
 
-// whileWanted returns a context that ends at the Machine's creation time-out, and when the Machine is deleted.
+// whileWanted returns a context that ends at the Machine's creation timeout, or when the Machine is
+// deleted.
 func (d *Driver) whileWanted(ctx context.Context, of *mcm.Machine) (context.Context, context.CancelFunc) {
 	left := of.CreationTimestamp.Add(d.creationTimeout(of)).Sub(d.options.Clock.Now())
-	// A second more, so that MCM finds its own time-out over too. A Machine that is late already gets one look at what became of it.
+	// One second more, so that MCM's own timeout has expired as well. A Machine that is already
+	// late gets one check.
 	ctx, stop := context.WithTimeoutCause(ctx, max(left, 0)+time.Second, errCreationTimeout)
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
@@ -222,10 +230,13 @@ func (d *Driver) creationTimeout(of *mcm.Machine) time.Duration {
 	return d.options.CreationTimeout
 }
 
-// ListMachines implements MCM's interface: the Machines of a class that have an instance, and that nothing is being done about; and the instances
-// of the cluster that belong to nobody, where the class's module can list them. A Machine whose owner was removed by force is deleted by Kubernetes'
-// garbage collection, and waits for MCM's.
-func (d *Driver) ListMachines(ctx context.Context, request *driver.ListMachinesRequest) (*driver.ListMachinesResponse, error) {
+// ListMachines implements MCM's interface. It returns the Machines of a class that have an instance
+// and no run in progress. A Machine whose owner was removed by force is deleted by Kubernetes'
+// garbage collection and waits for MCM's. MCM deletes listed instances that it does not own at
+// once. So instances without a Machine, which cannot be proven to belong to this cluster, are left
+// to the manager.
+func (d *Driver) ListMachines(ctx context.Context,
+	request *driver.ListMachinesRequest) (*driver.ListMachinesResponse, error) {
 	if err := validateClass(request.MachineClass); err != nil {
 		return nil, err
 	}
@@ -239,18 +250,12 @@ func (d *Driver) ListMachines(ctx context.Context, request *driver.ListMachinesR
 			listed[m.providerID()] = m.Name
 		}
 	}
-	orphans, err := d.orphans(ctx, request.MachineClass.Namespace, found)
-	if err != nil {
-		return nil, coded(ctx, err)
-	}
-	for _, one := range orphans {
-		listed[one.ProviderID] = one.Name
-	}
 	return &driver.ListMachinesResponse{MachineList: listed}, nil
 }
 
 // GetVolumeIDs implements MCM's interface.
-func (d *Driver) GetVolumeIDs(_ context.Context, request *driver.GetVolumeIDsRequest) (*driver.GetVolumeIDsResponse, error) {
+func (d *Driver) GetVolumeIDs(_ context.Context,
+	request *driver.GetVolumeIDsRequest) (*driver.GetVolumeIDsResponse, error) {
 	ids := []string{}
 	for _, spec := range request.PVSpecs {
 		if id := volumeID(spec); id != "" {
@@ -260,14 +265,16 @@ func (d *Driver) GetVolumeIDs(_ context.Context, request *driver.GetVolumeIDsReq
 	return &driver.GetVolumeIDsResponse{VolumeIDs: ids}, nil
 }
 
-// attachingDrivers are the CSI drivers whose volumes are attached to an instance. MCM waits for volumes to be detached; those of a file
-// share never are.
+// attachingDrivers are the CSI drivers that attach volumes to an instance. MCM waits until volumes
+// are detached, which those of a file share never are.
 var attachingDrivers = map[string]bool{
 	"ebs.csi.aws.com": true, "disk.csi.azure.com": true, "pd.csi.storage.gke.io": true, "cinder.csi.openstack.org": true,
-	"csi.vsphere.vmware.com": true, "csi.nutanix.com": true, "csi.kubevirt.io": true, "diskplugin.csi.alibabacloud.com": true,
+	"csi.vsphere.vmware.com": true, "csi.nutanix.com": true, "csi.kubevirt.io": true,
+	"diskplugin.csi.alibabacloud.com": true,
 }
 
-// volumeID returns what Node.status.volumesAttached knows a volume by; "" for one that is not attached to an instance.
+// volumeID returns a volume's name in Node.status.volumesAttached, or "" if it is not attached to
+// an instance.
 func volumeID(spec *corev1.PersistentVolumeSpec) string {
 	switch {
 	case spec == nil:

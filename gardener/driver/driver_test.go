@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 type outcome struct {
@@ -267,6 +268,30 @@ func TestAnOrphanIsNotWaitedFor(t *testing.T) {
 	}
 	if m := w.stored(t.Context(), "m"); m.DeletionTimestamp == nil || len(m.Spec.LifecycleHooks.PreTerminate) != 0 {
 		t.Errorf("the Machine was not let go: %+v", m)
+	}
+}
+
+// The ConfigMap of the manager's inventory is for people: others may write it.
+func TestAForgedInventoryRemovesNothing(t *testing.T) {
+	w := newWorld(t)
+	creating := w.creating(w.ordered("m", time.Hour))
+	w.stored(t.Context(), "m")
+	w.made("m")
+	w.ended(creating)
+	w.create(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, w.namespace, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"machine-iac-inventory"},"data":{"inventory.json":`+
+		`"{\"checked\":\"2026-01-02T00:00:00Z\",\"instances\":[{\"provider_id\":\"kubemark://other\",\"name\":\"other\",\"machine_uid\":\"gone\",\"listedBy\":\"m\",`+
+		`\"firstSeen\":\"2026-01-01T00:00:00Z\",\"orphaned\":true}]}"}}`)
+	if got := w.listed(); len(got) != 1 {
+		t.Errorf("%v is listed, want the instance of the Machine m only", got)
+	}
+	forged := &mcm.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "other"}, Spec: mcm.MachineSpec{ProviderID: "kubemark://other"}}
+	_, err := w.driver.DeleteMachine(t.Context(), &driver.DeleteMachineRequest{Machine: forged, MachineClass: w.class, Secret: w.secret})
+	if code := codeOf(err); code != codes.NotFound {
+		t.Errorf("DeleteMachine returns %v", code)
+	}
+	all, err := client.Resource(machines).Namespace(w.namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(all.Items) != 1 {
+		t.Errorf("there are %d Machines, %v; want none that adopts an instance to destroy it", len(all.Items), err)
 	}
 }
 

@@ -25,22 +25,22 @@ const (
 	operationDestroy = "Destroy"
 
 	reasonInvalid = "InvalidConfiguration"
-	// reasonChecking is why nothing is known for a moment: the next reconcile checks again.
+	// reasonChecking means that nothing is known for a moment: the next reconcile checks again.
 	reasonChecking = "ErrorCheckingProvider"
 
 	annotationFailedGeneration = "machine-iac.io/failed-generation"
 )
 
-// machine is what the driver reads of a Machine of machine.openshift.io. Its types are the driver's own: those of github.com/openshift/api
-// need a later Kubernetes than MCM builds with.
+// machine is the driver's view of a Machine of machine.openshift.io. It does not use
+// github.com/openshift/api, which requires a later Kubernetes than MCM.
 type machine struct {
 	metav1.ObjectMeta `json:"metadata"`
 
 	Spec   machineSpec   `json:"spec"`
 	Status machineStatus `json:"status"`
 
-	// fresh says that this driver has written the spec, and that the manager has not been seen to write anything since: what the status says
-	// is about an earlier spec.
+	// fresh reports that this driver has written the spec and the manager has written nothing
+	// since, so that the status refers to an earlier spec.
 	fresh bool
 }
 
@@ -93,7 +93,7 @@ type runStatus struct {
 	Operation string `json:"operation"`
 }
 
-// read returns what the driver reads of an object.
+// read decodes an object.
 func read(object *unstructured.Unstructured) (*machine, error) {
 	m := &machine{}
 	raw, err := object.MarshalJSON()
@@ -115,13 +115,14 @@ func (m *machine) condition(kind string) condition {
 	return condition{}
 }
 
-// belongsTo reports whether a Machine of MCM owns this one.
+// belongsTo reports whether an MCM Machine owns this one.
 func (m *machine) belongsTo(owner *mcm.Machine) bool {
 	controller := metav1.GetControllerOf(m)
 	return controller != nil && controller.UID == owner.UID
 }
 
-// created reports whether there is an instance. The error says why there is none and none will be without help.
+// created reports whether the instance exists. The error says why it does not and will not without
+// help.
 func (m *machine) created() (bool, error) {
 	if m.fresh {
 		return false, nil
@@ -133,7 +134,7 @@ func (m *machine) created() (bool, error) {
 	return false, m.failure()
 }
 
-// initialized reports whether the instance is as the Machine wants it.
+// initialized reports whether the instance matches the Machine.
 func (m *machine) initialized() (bool, error) {
 	if made, err := m.created(); err != nil || !made {
 		return false, err
@@ -144,21 +145,23 @@ func (m *machine) initialized() (bool, error) {
 	return false, m.failure()
 }
 
-// held reports whether the driver's hook holds the instance.
+// held reports whether the driver's hook blocks the instance's deletion.
 func (m *machine) held() bool {
-	return slices.ContainsFunc(m.Spec.LifecycleHooks.PreTerminate, func(hook lifecycleHook) bool { return hook.Name == hookName })
+	return slices.ContainsFunc(m.Spec.LifecycleHooks.PreTerminate,
+		func(hook lifecycleHook) bool { return hook.Name == hookName })
 }
 
-// changing reports whether a run is under way that may make or remove an instance.
+// changing reports whether a run is in progress that may create or delete an instance.
 func (m *machine) changing() bool {
 	run := m.Status.ProviderStatus.Run
 	return run != nil && (run.Operation == operationCreate || run.Operation == operationDestroy)
 }
 
-// providerID returns the instance's name in MCM's Machine.
+// providerID returns the instance's ID in MCM's Machine.
 func (m *machine) providerID() string { return m.Spec.ProviderID }
 
-// nodeName returns the name that the instance registers its Node by. The modules put it among the addresses, as the kubelet has it from the host.
+// nodeName returns the name with which the instance registers its Node. The modules list it among
+// the addresses, as the kubelet gets it from the host.
 func (m *machine) nodeName() string {
 	if m.Status.NodeRef != nil && m.Status.NodeRef.Name != "" {
 		return m.Status.NodeRef.Name
@@ -171,20 +174,10 @@ func (m *machine) nodeName() string {
 	return m.Name
 }
 
-// restoredFrom returns the UID of the Machine that this one was restored from, in a backup; "" for none.
-func (m *machine) restoredFrom() string {
-	var witness struct {
-		UID string `json:"uid"`
-	}
-	if json.Unmarshal([]byte(m.Annotations[annotationInstance]), &witness) != nil || witness.UID == string(m.UID) {
-		return ""
-	}
-	return witness.UID
-}
-
-// known returns in a line what is known of the instance, which MCM shows as the last known state. Nothing is read back from it.
+// known summarizes the instance in a line, which MCM shows as the last known state. Nothing parses
+// it.
 func (m *machine) known() string {
-	parts := []string{"phase " + cmp.Or(m.Status.Phase, "not known yet")}
+	parts := []string{"phase " + cmp.Or(m.Status.Phase, "unknown")}
 	if id := m.providerID(); id != "" {
 		parts = append(parts, "instance "+id)
 	}
@@ -197,9 +190,10 @@ func (m *machine) known() string {
 	return strings.Join(parts, ", ")
 }
 
-// because returns what the Machine says of its instance, after a colon; "" where it says nothing.
+// because returns the Machine's message about its instance after a colon, or "".
 func (m *machine) because() string {
-	for _, text := range []string{m.Status.ErrorMessage, m.condition(instanceUpToDate).Message, m.condition(instanceExists).Message} {
+	for _, text := range []string{m.Status.ErrorMessage, m.condition(instanceUpToDate).Message,
+		m.condition(instanceExists).Message} {
 		if text != "" {
 			return ": " + text
 		}

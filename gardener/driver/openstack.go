@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// cloudName is the only cloud of a clouds.yaml that the driver writes.
+	// cloudName is the only cloud in the driver's clouds.yaml.
 	cloudName = "openstack"
 
 	keyClouds    = "clouds.yaml"
@@ -25,7 +25,7 @@ type cloud struct {
 	AuthType string    `json:"auth_type,omitempty"`
 	Auth     cloudAuth `json:"auth"`
 	Region   string    `json:"region_name,omitempty"`
-	// Verify is false where certificates are not checked.
+	// Verify is false if certificates are not verified.
 	Verify *bool `json:"verify,omitempty"`
 }
 
@@ -44,16 +44,18 @@ type cloudAuth struct {
 	ApplicationCredentialSecret string `json:"application_credential_secret,omitempty"`
 }
 
-// isOpenStack reports whether credentials are Gardener's for OpenStack, without the clouds.yaml that the module reads.
+// isOpenStack reports whether credentials are Gardener's for OpenStack without a clouds.yaml.
 func isOpenStack(data map[string][]byte) bool {
 	return len(data["authURL"]) > 0 && len(data[keyClouds]) == 0
 }
 
-// openstackCredentials returns Gardener's credentials with what the module reads beside: a clouds.yaml with one cloud, and the authority.
+// openstackCredentials adds what the module reads to Gardener's credentials: a clouds.yaml with one
+// cloud, and the CA certificate.
 func openstackCredentials(data map[string][]byte, region string) (map[string][]byte, error) {
 	text := func(key string) string { return strings.TrimSpace(string(data[key])) }
 	if text("clientCert") != "" || text("clientKey") != "" {
-		return nil, errors.New("the Secret has the keys clientCert and clientKey, which the module for OpenStack cannot use: have cloudsSecret name a Secret with clouds.yaml and other credentials")
+		return nil, errors.New("the module for OpenStack does not support the Secret's keys clientCert and clientKey: set " +
+			"cloudsSecret to a Secret with a clouds.yaml and other credentials")
 	}
 	one := cloud{Auth: cloudAuth{URL: text("authURL")}, Region: region}
 	userDomain := func() {
@@ -76,12 +78,12 @@ func openstackCredentials(data map[string][]byte, region string) (map[string][]b
 			one.Auth.ApplicationCredentialName, one.Auth.Username = text("applicationCredentialName"), text("username")
 		}
 	default:
-		return nil, errors.New("the Secret has authURL, and neither password nor applicationCredentialSecret")
+		return nil, errors.New("the Secret has authURL, but neither password nor applicationCredentialSecret")
 	}
 	if strings.EqualFold(text("insecure"), "true") {
 		one.Verify = new(bool)
 	}
-	clouds, err := json.Marshal(map[string]any{"clouds": map[string]cloud{cloudName: one}}) // which is YAML
+	clouds, err := json.Marshal(map[string]any{"clouds": map[string]cloud{cloudName: one}}) // JSON is valid YAML
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s: %w", keyClouds, err)
 	}
@@ -93,7 +95,7 @@ func openstackCredentials(data map[string][]byte, region string) (map[string][]b
 	return all, nil
 }
 
-// regionOf returns the region of a class, which Gardener's Secrets for OpenStack do not have.
+// regionOf returns a class's region, which Gardener's Secrets for OpenStack lack.
 func regionOf(class *mcm.MachineClass) string {
 	if class.NodeTemplate == nil {
 		return ""
@@ -101,7 +103,8 @@ func regionOf(class *mcm.MachineClass) string {
 	return class.NodeTemplate.Region
 }
 
-// inRegion returns a part of a Secret's name for a region: classes of several may share their credentials.
+// inRegion returns the part of a Secret's name for a region: classes of several regions may share
+// credentials.
 func inRegion(region string) string {
 	if region == "" {
 		return ""
@@ -114,7 +117,8 @@ func inRegion(region string) string {
 	}, strings.ToLower(region)), "-")
 }
 
-// nameCloud has a providerSpec for OpenStack use the cloud of the clouds.yaml that the driver writes. The names of its fields are read in any case.
+// nameCloud makes a providerSpec for OpenStack use the cloud in the driver's clouds.yaml. Field
+// names are matched case-insensitively.
 func nameCloud(providerSpec map[string]any) {
 	if kind, _ := providerSpec["kind"].(string); !strings.EqualFold(kind, openstackKind) {
 		return

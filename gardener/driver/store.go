@@ -27,7 +27,6 @@ var (
 	machines    = schema.GroupVersionResource{Group: "machine.openshift.io", Version: "v1beta1", Resource: "machines"}
 	mcmMachines = schema.GroupVersionResource{Group: "machine.sapcloud.io", Version: "v1alpha1", Resource: "machines"}
 	secrets     = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 )
 
 // store reads and writes the Machines and Secrets of the driver.
@@ -35,7 +34,7 @@ type store struct {
 	client dynamic.Interface
 }
 
-// get returns a Machine, nil where there is none.
+// get returns a Machine, or nil.
 func (s store) get(ctx context.Context, namespace, name string) (*machine, error) {
 	object, err := s.client.Resource(machines).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -49,7 +48,8 @@ func (s store) get(ctx context.Context, namespace, name string) (*machine, error
 
 // ofClass returns the Machines of a class.
 func (s store) ofClass(ctx context.Context, class *mcm.MachineClass) ([]*machine, error) {
-	list, err := s.client.Resource(machines).Namespace(class.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labelManagedBy + "=" + managedBy})
+	list, err := s.client.Resource(machines).Namespace(class.Namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: labelManagedBy + "=" + managedBy})
 	if err != nil {
 		return nil, fmt.Errorf("listing Machines: %w", err)
 	}
@@ -67,7 +67,7 @@ func (s store) ofClass(ctx context.Context, class *mcm.MachineClass) ([]*machine
 	return found, nil
 }
 
-// deleted reports whether a Machine of MCM is known to be deleted.
+// deleted reports whether an MCM Machine is known to be deleted.
 func (s store) deleted(ctx context.Context, of *mcm.Machine) bool {
 	object, err := s.client.Resource(mcmMachines).Namespace(of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
 	if err != nil {
@@ -76,8 +76,9 @@ func (s store) deleted(ctx context.Context, of *mcm.Machine) bool {
 	return object.GetUID() != of.UID || object.GetDeletionTimestamp() != nil
 }
 
-// apply brings Machine and Secrets to what is desired, and returns the Machine. An earlier Machine of that name goes first. A Machine with
-// an instance, or with a run that makes one, stays as it is.
+// apply creates or updates the Machine and Secrets, and returns the Machine. An earlier Machine of
+// that name is deleted first. A Machine with an instance, or with a run that creates one, stays
+// unchanged.
 func (s store) apply(ctx context.Context, w *desired) (*machine, error) {
 	found, err := s.get(ctx, w.owner.Namespace, w.owner.Name)
 	if err != nil {
@@ -88,7 +89,7 @@ func (s store) apply(ctx context.Context, w *desired) (*machine, error) {
 			return nil, err
 		}
 		if _, err := s.waitUntilGone(ctx, found); err != nil {
-			return nil, fmt.Errorf("waiting until an earlier Machine %s is gone: %w", found.Name, err)
+			return nil, fmt.Errorf("waiting for an earlier Machine %s to be deleted: %w", found.Name, err)
 		}
 		found = nil
 	}
@@ -120,12 +121,13 @@ func (s store) create(ctx context.Context, w *desired) (*machine, error) {
 	return m, err
 }
 
-// update gives a Machine that has no instance the providerSpec of its class as it is now.
+// update gives a Machine without an instance the current providerSpec of its class.
 func (s store) update(ctx context.Context, w *desired, found *machine) error {
-	if found.Spec.ProviderID != "" || found.changing() || reflect.DeepEqual(found.Spec.ProviderSpec.Value, normal(w.providerSpec)) {
+	if found.Spec.ProviderID != "" || found.changing() ||
+		reflect.DeepEqual(found.Spec.ProviderSpec.Value, normal(w.providerSpec)) {
 		return nil
 	}
-	// Merging would keep fields that the class no longer has.
+	// A merge would keep fields that the class no longer has.
 	patch := []map[string]any{
 		{"op": "test", "path": "/metadata/uid", "value": found.UID},
 		{"op": "add", "path": "/spec/providerSpec/value", "value": w.providerSpec},
@@ -143,7 +145,7 @@ func (s store) update(ctx context.Context, w *desired, found *machine) error {
 	return nil
 }
 
-// normal returns a value as it comes back from the API server.
+// normal returns a value in the form that the API server returns.
 func normal(value map[string]any) map[string]any {
 	raw, err := json.Marshal(value)
 	out := map[string]any{}
@@ -153,8 +155,9 @@ func normal(value map[string]any) map[string]any {
 	return out
 }
 
-// applyUserData creates the Secret with the user data. It belongs to MCM's Machine until there is one of ours, so that nothing of it stays
-// behind where this process dies in between. One that is there already stays: the instance may have been made with it.
+// applyUserData creates the Secret with the user data. MCM's Machine owns it until the driver's
+// Machine exists, so that nothing is left behind if this process dies in between. An existing
+// Secret stays: the instance may have been created with it.
 func (s store) applyUserData(ctx context.Context, w *desired, found *machine) error {
 	if w.userData == nil {
 		return nil
@@ -176,9 +179,10 @@ func (s store) applyUserData(ctx context.Context, w *desired, found *machine) er
 	if found != nil {
 		return nil
 	}
-	// It is from before a crash, or from an earlier Machine of this name.
+	// It is left from a crash, or from an earlier Machine of this name.
 	_, err = s.patch(ctx, secrets, w.userData.Namespace, w.userData.Name, types.MergePatchType, map[string]any{
-		"metadata": map[string]any{"ownerReferences": []any{owner}, "labels": map[string]any{labelUsable: w.userData.Labels[labelUsable]}}, "data": object.Object["data"],
+		"metadata": map[string]any{"ownerReferences": []any{owner},
+			"labels": map[string]any{labelUsable: w.userData.Labels[labelUsable]}}, "data": object.Object["data"],
 	})
 	return wrap(err, "updating Secret "+w.userData.Name)
 }
@@ -190,13 +194,14 @@ func (s store) handOver(ctx context.Context, w *desired, m *machine) error {
 	}
 	_, err := s.patch(ctx, secrets, w.userData.Namespace, w.userData.Name, types.MergePatchType, map[string]any{
 		"metadata": map[string]any{
-			"ownerReferences": []any{ownedBy("machine.openshift.io/v1beta1", m.Name, string(m.UID))}, "labels": map[string]any{labelUsable: w.userData.Labels[labelUsable]},
+			"ownerReferences": []any{ownedBy("machine.openshift.io/v1beta1", m.Name, string(m.UID))},
+			"labels":          map[string]any{labelUsable: w.userData.Labels[labelUsable]},
 		},
 	})
-	return wrap(err, "handing Secret "+w.userData.Name+" over to its Machine")
+	return wrap(err, "transferring Secret "+w.userData.Name+" to its Machine")
 }
 
-// refreshCredentials brings the Secret that the driver has written for a class up to date, where it has written one.
+// refreshCredentials updates the Secret that the driver has written for a class, if any.
 func (s store) refreshCredentials(ctx context.Context, class *mcm.MachineClass, secret *corev1.Secret) error {
 	_, wanted, err := credentialsOf(class, secret)
 	if err != nil {
@@ -224,10 +229,12 @@ func (s store) applyCredentials(ctx context.Context, wanted *corev1.Secret) erro
 		return wrap(err, "reading Secret "+wanted.Name)
 	}
 	if found.GetLabels()[labelManagedBy] != managedBy {
-		return fmt.Errorf("the Secret %s is not the driver's: it has no label %s=%s; rename it, since the driver keeps credentials in it", wanted.Name, labelManagedBy, managedBy)
+		return fmt.Errorf("the Secret %s does not belong to the driver: it lacks label %s=%s; rename it, because the driver "+
+			"stores credentials under that name", wanted.Name, labelManagedBy, managedBy)
 	}
 	labels := found.GetLabels()
-	if equality.Semantic.DeepEqual(found.Object["data"], object.Object["data"]) && labels[labelUsable] == wanted.Labels[labelUsable] {
+	if equality.Semantic.DeepEqual(found.Object["data"], object.Object["data"]) &&
+		labels[labelUsable] == wanted.Labels[labelUsable] {
 		return nil
 	}
 	labels[labelUsable] = wanted.Labels[labelUsable]
@@ -237,9 +244,10 @@ func (s store) applyCredentials(ctx context.Context, wanted *corev1.Secret) erro
 	return wrap(err, "updating Secret "+wanted.Name)
 }
 
-// release deletes a Machine, and takes off the hook that holds its instance.
+// release deletes a Machine and removes the hook that blocks its instance's deletion.
 func (s store) release(ctx context.Context, m *machine) error {
-	err := s.client.Resource(machines).Namespace(m.Namespace).Delete(ctx, m.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(m.UID))})
+	err := s.client.Resource(machines).Namespace(m.Namespace).Delete(ctx, m.Name,
+		metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(m.UID))})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("deleting Machine %s: %w", m.Name, err)
 	}
@@ -259,10 +267,11 @@ func (s store) release(ctx context.Context, m *machine) error {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	return wrap(err, "taking the hook off Machine "+m.Name)
+	return wrap(err, "removing the hook from Machine "+m.Name)
 }
 
-func (s store) patch(ctx context.Context, kind schema.GroupVersionResource, namespace, name string, how types.PatchType, patch any) (*unstructured.Unstructured, error) {
+func (s store) patch(ctx context.Context, kind schema.GroupVersionResource, namespace, name string,
+	how types.PatchType, patch any) (*unstructured.Unstructured, error) {
 	raw, err := json.Marshal(patch)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a patch: %w", err)
@@ -270,8 +279,8 @@ func (s store) patch(ctx context.Context, kind schema.GroupVersionResource, name
 	return s.client.Resource(kind).Namespace(namespace).Patch(ctx, name, how, raw, metav1.PatchOptions{})
 }
 
-// errReplaced says that a Machine that was waited for is gone.
-var errReplaced = errors.New("the Machine was removed while it was waited for")
+// errReplaced means that a Machine was removed during a wait.
+var errReplaced = errors.New("the Machine was removed during the wait")
 
 // waitFor waits until done, or until done returns an error.
 func (s store) waitFor(ctx context.Context, m *machine, done func(*machine) (bool, error)) (*machine, error) {
@@ -295,8 +304,8 @@ func (s store) waitFor(ctx context.Context, m *machine, done func(*machine) (boo
 	return last, err
 }
 
-// waitUntilGone waits until a Machine is gone, and returns what was last known of it. The error is why its instance cannot be removed, where only
-// others can change that.
+// waitUntilGone waits until a Machine is gone, and returns its last known state. The error says why
+// its instance cannot be deleted if only others can change that.
 func (s store) waitUntilGone(ctx context.Context, m *machine) (*machine, error) {
 	last := m
 	err := s.follow(ctx, m, func(kind watch.EventType, now *machine) (bool, error) {
@@ -304,7 +313,7 @@ func (s store) waitUntilGone(ctx context.Context, m *machine) (*machine, error) 
 			return true, nil
 		}
 		last = now
-		// What the Machine says may be from before its deletion.
+		// The Machine's status may predate its deletion.
 		if now.DeletionTimestamp == nil || now.Status.Phase != phaseDeleting {
 			return false, nil
 		}
@@ -316,7 +325,8 @@ func (s store) waitUntilGone(ctx context.Context, m *machine) (*machine, error) 
 	return last, err
 }
 
-// follow calls done for a Machine as it is and at each change, until done returns true or an error, or the context ends.
+// follow calls done for a Machine now and after each change, until done returns true or an error,
+// or the context ends.
 func (s store) follow(ctx context.Context, m *machine, done func(watch.EventType, *machine) (bool, error)) error {
 	one := fields.OneTermEqualSelector(metav1.ObjectNameField, m.Name).String()
 	client := s.client.Resource(machines).Namespace(m.Namespace)
@@ -339,21 +349,22 @@ func (s store) follow(ctx context.Context, m *machine, done func(watch.EventType
 		finished = ok
 		return ok || err != nil, err
 	}
-	_, err := watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, absent, func(event watch.Event) (bool, error) {
-		object, ok := event.Object.(*unstructured.Unstructured)
-		if finished || !ok {
-			return finished, nil
-		}
-		now, err := read(object)
-		if err != nil {
-			return false, err
-		}
-		return done(event.Type, now)
-	})
+	_, err := watchtools.UntilWithSync(ctx, source, &unstructured.Unstructured{}, absent,
+		func(event watch.Event) (bool, error) {
+			object, ok := event.Object.(*unstructured.Unstructured)
+			if finished || !ok {
+				return finished, nil
+			}
+			now, err := read(object)
+			if err != nil {
+				return false, err
+			}
+			return done(event.Type, now)
+		})
 	return err
 }
 
-// toUnstructured returns a Secret as the dynamic client sends it.
+// toUnstructured converts a Secret for the dynamic client.
 func toUnstructured(secret *corev1.Secret) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(secret)
 	if err != nil {

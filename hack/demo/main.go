@@ -1,18 +1,21 @@
-// Command demo shows the operator at work: it brings the development cluster up, has machine-api-operator install the controllers, starts the manager,
-// applies an example MachineSet, shows what happens, and stays until it is interrupted.
+// Command demo shows the operator at work: it applies an example MachineSet, shows what happens, and runs until
+// interrupted. It uses a local development cluster with machine-api-operator, or the cluster of the current kubeconfig
+// context.
 package main
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/signal"
-	"path/filepath"
-	"strings"
-	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
+)
+
+const (
+	local   = "local"
+	current = "current"
 )
 
 const (
@@ -20,141 +23,74 @@ const (
 	machineSet = "hollow"
 	replicas   = 3
 	patience   = 3 * time.Minute
-	// The operator reports Available once the controllers have been available for three minutes.
-	rolledOut = 5 * time.Minute
-	status    = "machineapioperator/machine-api"
 )
 
-func main() {
-	if err := run(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, "demo:", err)
-		os.Exit(1)
-	}
+type options struct {
+	cluster, dir, image string
+	yes, down           bool
 }
 
-func run(ctx context.Context) (err error) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	l, err := lab.Open(ctx, lab.Options{Progress: os.Stdout, Operator: true})
-	if err != nil {
-		return err
+func main() { os.Exit(lab.Execute(context.Background(), newCommand(), os.Args[1:])) }
+
+func newCommand() *cobra.Command {
+	var o options
+	command := &cobra.Command{
+		Use:   "demo",
+		Short: "Run the operator with an example MachineSet of three simulated Nodes",
+		Long: `Run the operator with an example MachineSet of three simulated Nodes, and stay until interrupted. Run it in
+the repository, after 'make build' and 'make tools-demo'.
+
+With --cluster=local it starts a development cluster on this machine. The cluster keeps running when the demo ends.
+
+With --cluster=current it installs the operator into the cluster of the current kubeconfig context, as kubectl finds it.
+It asks first, unless the API server is on this machine. It refuses a cluster that has the Machine API already. The
+manager, and KWOK if the cluster has none, run on this machine with the tokens of their ServiceAccounts, and end with
+the demo.
+
+--down deletes the local cluster, and everything that the demo created in another cluster.`,
+		Example: `  bin/demo
+  bin/demo --cluster=current
+  bin/demo --cluster=current --image=registry.example/machine-iac-operator:v1.2.3
+  bin/demo --down`,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			ctx, stop := lab.UntilEnd(command.Context())
+			defer stop()
+			return o.run(ctx, command.Flags().Changed("cluster"))
+		},
 	}
-	defer func() {
-		if stopErr := l.Operator.Stop(); err == nil {
-			err = stopErr
-		}
-	}()
-	fmt.Println("starting the manager")
-	manager, err := l.StartManager(ctx, "--drift-interval=1m")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		fmt.Println("stopping the manager; the cluster and its data stay, 'make demo-down' removes them")
-		if stopErr := manager.Stop(patience); err == nil {
-			err = stopErr
-		}
-	}()
-	fmt.Println("applying", example)
-	if _, err := l.Kubectl(ctx, "apply", "-f", l.Path(example)); err != nil {
-		return err
-	}
-	if err := watch(ctx, l); err != nil {
-		return err
-	}
-	if err := show(ctx, l); err != nil {
-		return err
-	}
-	if _, err := l.MetricsToken(ctx); err != nil { // makes the account that the last words name
-		return err
-	}
-	invite(l)
-	if err := available(ctx, l); err != nil {
-		return err
-	}
-	pointOut(l, manager)
-	<-ctx.Done()
-	return nil
+	flags := command.Flags()
+	flags.StringVar(&o.cluster, "cluster", local,
+		"Where the demo runs: local, or current for the current kubeconfig context.")
+	flags.BoolVar(&o.down, "down", false, "Delete the demo. Without --cluster: wherever it was installed from here.")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "Do not ask before the demo is installed into the current cluster.")
+	flags.StringVar(&o.image, "image", "",
+		"With --cluster=current: run operator and manager in the cluster, from this image.")
+	flags.StringVar(&o.dir, "dir", "",
+		"Folder for data and logs. Default: .dev, or .dev-current with --cluster=current.")
+	return command
 }
 
-// available waits until the operator reports that the installation is, and shows its report. An interrupt ends the demo, not with an error.
-func available(ctx context.Context, l *lab.Lab) error {
-	fmt.Printf("\nMeanwhile, until the controllers have been available for three minutes:\n\n$ kubectl wait --for=condition=Available --timeout=%s %s\n", rolledOut, status)
-	_, err := l.Kubectl(ctx, "wait", "--for=condition=Available", "--timeout="+rolledOut.String(), status)
-	if ctx.Err() != nil {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("%w; the operator's log is %s", err, l.Operator.Log)
-	}
-	out, err := l.Kubectl(ctx, "get", status)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("%s condition met\n\n$ kubectl get %s\n%s", status, status, out)
-	return nil
-}
-
-// watch prints each change of the Machines' phases until all run.
-func watch(ctx context.Context, l *lab.Lab) error {
-	last := ""
-	started := time.Now()
-	return l.Until(ctx, patience, "all Machines run", func(ctx context.Context) (bool, error) {
-		out, err := l.Kubectl(ctx, "get", "machines", "-o", `jsonpath={range .items[*]}{.metadata.name} {.status.phase}{"\n"}{end}`)
-		if err != nil {
-			return false, err
-		}
-		if line := strings.Join(strings.Split(strings.TrimSpace(out), "\n"), ", "); line != last {
-			last = line
-			fmt.Printf("%5.1fs  %s\n", time.Since(started).Seconds(), line)
-		}
-		return strings.Count(out, " Running\n") >= replicas, nil
-	})
-}
-
-func show(ctx context.Context, l *lab.Lab) error {
-	for _, what := range []string{"machinesets", "machines", "nodes", "deployments"} {
-		out, err := l.Kubectl(ctx, "get", what)
-		if err != nil {
-			return err
-		}
-		fmt.Printf("\n$ kubectl get %s\n%s", what, out)
+func (o options) validate() error {
+	switch {
+	case o.cluster != local && o.cluster != current:
+		return lab.Usage("invalid --cluster %q: must be %s or %s", o.cluster, local, current)
+	case o.image != "" && (o.cluster != current || o.down):
+		return lab.Usage("--image %q needs --cluster=current, without --down", o.image)
 	}
 	return nil
 }
 
-func invite(l *lab.Lab) {
-	fmt.Printf(`
-Try next, in another terminal:
-
-  export KUBECONFIG=%s
-  alias kubectl='%s --namespace %s'
-  kubectl scale machineset %s --replicas=10
-  kubectl get machines --watch
-  kubectl describe machine            # conditions and events
-  kubectl get secrets -l tfstate=true # one state for each Machine
-  kubectl delete node $(kubectl get nodes -l node-role.kubernetes.io/worker -o name | head -1 | cut -d/ -f2)  # noticed at the next drift check, within a minute
-  kubectl delete deployment machine-api-controllers    # the operator brings it back
-  kubectl delete machineset %s
-`, l.Cluster.AdminKubeconfig(), l.Path("bin", "kubectl"), lab.Namespace, machineSet, machineSet)
-}
-
-// pointOut names where to look.
-func pointOut(l *lab.Lab, manager *lab.Manager) {
-	plugin := l.Path("bin", "kubectl-machine") + " --namespace " + lab.Namespace
-	fmt.Printf(`
-Where to look (the plugin needs KUBECONFIG as above):
-
-  the installation             kubectl get machineapioperators; kubectl describe %s
-  Machines, instances, Nodes   %s tree
-  runs of the engine           %[2]s runs
-  log of the manager           %s
-  log of the operator          %s
-  logs of the cluster          %s
-  series of the manager        curl -sk -H "Authorization: Bearer $(kubectl create token %s)" https://%s/metrics | grep -E '^(machine_iac|mapi)_'
-  dashboard for Grafana        install/monitoring/dashboard.json
-  alerts                       install/monitoring/prometheus-rule.yaml; docs/monitoring.md says what each one means
-
-Interrupt this command to stop the manager and the operator.
-`, status, plugin, manager.Log, l.Operator.Log, filepath.Join(l.Dir(), "logs"), lab.MetricsReader, manager.Metrics)
+// run runs the demo or deletes it. named reports whether the command line sets the location.
+func (o options) run(ctx context.Context, named bool) error {
+	switch {
+	case o.down:
+		return o.takeDown(ctx, named)
+	case o.cluster == current:
+		return runInCurrent(ctx, o)
+	default:
+		return runLocally(ctx, o.dir)
+	}
 }

@@ -1,18 +1,19 @@
-// Command demogardener shows Gardener's machine-controller-manager with this project's driver: it brings a control and a target cluster up, applies a
-// MachineDeployment of three, rolls it over to another class, and stays until it is interrupted.
+// Command demogardener shows Gardener's machine-controller-manager with this project's driver: it starts a control and
+// a target cluster, applies a MachineDeployment with three replicas, rolls it over to another class, and runs until
+// interrupted.
 package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"github.com/machine-iac/machine-iac-operator/hack/lab"
 	"github.com/machine-iac/machine-iac-operator/hack/landscape"
 )
 
@@ -23,41 +24,52 @@ const (
 	patience = 10 * time.Minute
 )
 
-func main() {
-	if err := run(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, "demogardener:", err)
-		os.Exit(1)
+func main() { os.Exit(lab.Execute(context.Background(), newCommand(), os.Args[1:])) }
+
+func newCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "demogardener",
+		Short: "Run Gardener's machine-controller-manager with this project's driver",
+		Long: `Run Gardener's machine-controller-manager with this project's driver on a control and a target cluster on this
+machine, apply a MachineDeployment of three, roll it over to another class, and stay until interrupted. Run it in the
+repository, after 'make build' and 'make tools-demo-gardener'.
+
+Both clusters end with the demo. Their data stays in ` + folder + `.`,
+		RunE: func(command *cobra.Command, _ []string) error {
+			ctx, stop := lab.UntilEnd(command.Context())
+			defer stop()
+			return run(ctx)
+		},
 	}
 }
 
 func run(ctx context.Context) (err error) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	var running lab.Running
+	defer func() { err = running.End(ctx, err) }()
 	land, err := landscape.Open(ctx, ".", folder, os.Stdout)
 	if err != nil {
 		return err
 	}
+	running.Add(func() error { return land.Close(context.WithoutCancel(ctx)) })
 	fmt.Println("starting the manager, machine-controller-manager, and its machine controller with the driver")
 	manager, err := land.Lab.StartManager(ctx, landscape.Controllers)
 	if err != nil {
 		return err
 	}
+	running.Add(func() error { return manager.Stop(patience) })
 	var started []*landscape.Process
-	defer func() {
-		fmt.Println("stopping the programs and both clusters; their data stay in", folder)
-		for _, process := range started {
-			err = errors.Join(err, process.Stop())
-		}
-		// Interrupted by now.
-		err = errors.Join(err, manager.Stop(patience), land.Close(context.WithoutCancel(ctx)))
-	}()
 	for _, program := range []string{landscape.MCM, landscape.Driver} {
 		process, err := land.Start(program)
 		if err != nil {
 			return err
 		}
+		running.Add(process.Stop)
 		started = append(started, process)
 	}
+	running.Add(func() error {
+		fmt.Println("stopping the programs and both clusters; their data stay in", folder)
+		return nil
+	})
 	if err := story(ctx, land); err != nil {
 		return err
 	}
@@ -67,7 +79,8 @@ func run(ctx context.Context) (err error) {
 }
 
 func story(ctx context.Context, land *landscape.Landscape) error {
-	manifests := landscape.Class("small", 2) + "---" + landscape.Class("large", 4) + "---" + landscape.Deployment(pool, "small", replicas)
+	manifests := landscape.Class("small", 2) + "---" + landscape.Class("large", 4) + "---" +
+		landscape.Deployment(pool, "small", replicas)
 	fmt.Println("applying a MachineDeployment of class small")
 	if err := land.Lab.Apply(ctx, manifests); err != nil {
 		return err
@@ -79,7 +92,8 @@ func story(ctx context.Context, land *landscape.Landscape) error {
 		return err
 	}
 	fmt.Println("\nrolling it over to class large")
-	if _, err := land.Lab.Kubectl(ctx, "patch", "machinedeployment", pool, "--type=merge", "--patch", `{"spec":{"template":{"spec":{"class":{"name":"large"}}}}}`); err != nil {
+	if _, err := land.Lab.Kubectl(ctx, "patch", "machinedeployment", pool, "--type=merge",
+		"--patch", `{"spec":{"template":{"spec":{"class":{"name":"large"}}}}}`); err != nil {
 		return err
 	}
 	if err := watch(ctx, land, "large"); err != nil {
@@ -88,7 +102,7 @@ func story(ctx context.Context, land *landscape.Landscape) error {
 	return show(ctx, land)
 }
 
-// watch prints each change of the Machines until all run, of one class.
+// watch prints each change of the Machines until all of one class are Running.
 func watch(ctx context.Context, land *landscape.Landscape, class string) error {
 	last := ""
 	started := time.Now()
@@ -108,7 +122,9 @@ func watch(ctx context.Context, land *landscape.Landscape, class string) error {
 }
 
 func show(ctx context.Context, land *landscape.Landscape) error {
-	for _, what := range []string{"machinedeployments.machine.sapcloud.io", "machines.machine.sapcloud.io", "machines.machine.openshift.io"} {
+	for _, what := range []string{
+		"machinedeployments.machine.sapcloud.io", "machines.machine.sapcloud.io", "machines.machine.openshift.io",
+	} {
 		out, err := land.Lab.Kubectl(ctx, "get", what)
 		if err != nil {
 			return err
@@ -136,6 +152,7 @@ Try next, in another terminal:
 The logs are %s,
 %s and
 %s. Interrupt this command to stop everything; remove %s to forget it.
-`, land.Lab.Cluster.AdminKubeconfig(), land.Target.AdminKubeconfig(), land.Lab.Path("bin", "kubectl"), landscape.Namespace, pool,
+`, land.Lab.Cluster.AdminKubeconfig(), land.Target.AdminKubeconfig(), land.Lab.Path("bin", "kubectl"),
+		landscape.Namespace, pool,
 		log, started[0].Log, started[1].Log, filepath.Clean(folder))
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
 )
 
-// command is one verb of the program.
 type command struct {
 	help     string
 	operands int
@@ -25,7 +24,6 @@ type command struct {
 
 func (c command) operandHelp() string { return strings.Repeat(" COMPONENT", c.operands) }
 
-// invocation is one command line, parsed.
 type invocation struct {
 	options        cluster.Options
 	cluster        *cluster.Cluster
@@ -43,7 +41,8 @@ var commands = map[string]command{
 			set.DurationVar(&call.options.PodDeleteDelay, "pod-delete-delay", 3*time.Second,
 				"how long a deleted Pod stays before it is gone; takes effect when kwok starts")
 			set.DurationVar(&call.options.NodeMonitorGrace, "node-monitor-grace-period", 2*time.Minute,
-				"how long a Node may miss its heartbeats before it is not ready; takes effect when kube-controller-manager starts")
+				"how long a Node may miss its heartbeats before it is not ready; takes effect when "+
+					"kube-controller-manager starts")
 		},
 		run: up,
 	},
@@ -60,7 +59,8 @@ var commands = map[string]command{
 	"kubeconfig": {
 		help: "Writes a kubeconfig that acts as a service account, valid for 24 hours.",
 		declare: func(set *flag.FlagSet, call *invocation) {
-			set.StringVar(&call.serviceAccount, "service-account", "", "the service account, as NAMESPACE/NAME (required)")
+			set.StringVar(&call.serviceAccount, "service-account", "",
+				"the service account, as NAMESPACE/NAME (required)")
 			set.StringVar(&call.output, "output", "", "the file to write (required)")
 		},
 		run: kubeconfig,
@@ -77,7 +77,8 @@ func up(ctx context.Context, call *invocation) error {
 			file = short
 		}
 	}
-	_, err := fmt.Fprintf(call.stdout, "\nThe cluster serves %s. To use it:\n  export KUBECONFIG=%s\n", call.cluster.Server(), file)
+	_, err := fmt.Fprintf(call.stdout, "\nThe cluster serves %s. To use it:\n  export KUBECONFIG=%s\n",
+		call.cluster.Server(), file)
 	return err
 }
 
@@ -101,8 +102,9 @@ func start(ctx context.Context, call *invocation) error {
 	return call.one(ctx, "running", call.cluster.Start)
 }
 
-// one applies an operation to the component that the command line names.
-func (call *invocation) one(ctx context.Context, result string, operation func(context.Context, cluster.Component) error) error {
+// one runs an operation on the component named on the command line.
+func (call *invocation) one(ctx context.Context, result string,
+	operation func(context.Context, cluster.Component) error) error {
 	component, err := cluster.ParseComponent(call.operands[0])
 	if err != nil {
 		return usageError{err}
@@ -143,7 +145,8 @@ func printStatus(stdout io.Writer, components []cluster.ComponentStatus) error {
 		if component.Detail != "" {
 			state += ": " + component.Detail
 		}
-		_, rowErr := fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", component.Component, orDash(component.PID), orDash(component.Port), state)
+		_, rowErr := fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", component.Component, orDash(component.PID),
+			orDash(component.Port), state)
 		err = errors.Join(err, rowErr)
 	}
 	return errors.Join(err, table.Flush())

@@ -1,8 +1,8 @@
 // Command devcluster runs a Kubernetes cluster on this machine for development and tests: etcd, kube-apiserver,
 // kube-controller-manager, kube-scheduler and KWOK, on loopback, from the binaries that 'make tools' builds.
 //
-// It exists because it needs nothing but a Go module proxy: no container runtime, no images, no downloads of binaries. The ordinary ways to get
-// such a cluster are kind and kwokctl, and setup-envtest for a control plane alone.
+// Unlike kind, kwokctl and setup-envtest it needs only a Go module proxy: no container runtime, images or binary
+// downloads.
 package main
 
 import (
@@ -36,10 +36,10 @@ Components: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok
 'devcluster COMMAND --help' shows the flags of a command.
 `
 
-// errNotRunning makes the exit status of "status" 1; the table shows the rest.
+// errNotRunning sets the exit status of "status" to 1.
 var errNotRunning = errors.New("not every component runs; 'devcluster up' starts what is missing")
 
-// usageError is a mistake on the command line; it makes the exit status 2.
+// usageError is a mistake on the command line. Its exit status is 2.
 type usageError struct{ error }
 
 func main() {
@@ -49,7 +49,7 @@ func main() {
 	os.Exit(code)
 }
 
-// exitCode reports an error and turns it into the exit status.
+// exitCode prints an error and returns the exit status.
 func exitCode(err error, stderr io.Writer) int {
 	var wrong usageError
 	switch {
@@ -64,7 +64,6 @@ func exitCode(err error, stderr io.Writer) int {
 	}
 }
 
-// run carries out one command line.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
 		return usageError{errors.New("no command given")}
@@ -87,7 +86,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return usageError{err}
 	}
 	if len(operands) != command.operands {
-		return usageError{fmt.Errorf("%s takes %d operands, got %d %q", args[0], command.operands, len(operands), operands)}
+		return usageError{fmt.Errorf("%s takes %d operands, got %d %q", args[0], command.operands,
+			len(operands), operands)}
 	}
 	call.operands = operands
 	if call.cluster, err = cluster.New(call.options); err != nil {
@@ -96,7 +96,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return command.run(ctx, call)
 }
 
-// parse lets flags stand before and after operands, which the flag package alone does not.
+// parse allows flags before and after operands, which the flag package does not.
 func parse(set *flag.FlagSet, args []string) ([]string, error) {
 	var operands []string
 	for {
@@ -111,7 +111,6 @@ func parse(set *flag.FlagSet, args []string) ([]string, error) {
 	}
 }
 
-// flags declares the flags of a command.
 func (call *invocation) flags(name string, command command, stderr io.Writer) *flag.FlagSet {
 	set := flag.NewFlagSet(name, flag.ContinueOnError)
 	set.SetOutput(io.Discard)
@@ -122,7 +121,8 @@ func (call *invocation) flags(name string, command command, stderr io.Writer) *f
 		command.declare(set, call)
 	}
 	set.Usage = func() {
-		_, _ = fmt.Fprintf(stderr, "Usage: devcluster %s%s [flags]\n%s\n\nFlags:\n", name, command.operandHelp(), command.help)
+		_, _ = fmt.Fprintf(stderr, "Usage: devcluster %s%s [flags]\n%s\n\nFlags:\n", name,
+			command.operandHelp(), command.help)
 		set.SetOutput(stderr)
 		set.PrintDefaults()
 		set.SetOutput(io.Discard)

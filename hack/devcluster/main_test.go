@@ -23,23 +23,43 @@ func TestCommandLine(t *testing.T) {
 		wantStdout string
 		wantStderr string
 	}{
-		"no command":                           {wantCode: 2, wantStderr: "no command given"},
-		"an unknown command":                   {args: []string{"boot"}, wantCode: 2, wantStderr: `no command "boot"`},
-		"help":                                 {args: []string{"--help"}, wantStdout: "Commands:"},
-		"help of a command":                    {args: []string{"down", "--help"}, wantStderr: "-purge"},
-		"an unknown flag":                      {args: []string{"up", "--fast"}, wantCode: 2, wantStderr: "-fast"},
-		"stop without a component":             {args: []string{"stop"}, wantCode: 2, wantStderr: "stop takes 1 operands"},
-		"stop of an unknown component":         {args: []string{"stop", "kubelet"}, wantCode: 2, wantStderr: "kube-apiserver"},
-		"an operand too many":                  {args: []string{"down", "now"}, wantCode: 2, wantStderr: `"now"`},
-		"stop of a cluster that was never up":  {args: []string{"stop", "etcd", "--dir", dir}, wantStdout: "stopped"},
-		"start of a cluster that was never up": {args: []string{"start", "--dir", dir, "etcd"}, wantCode: 1, wantStderr: "never up"},
-		"up without binaries":                  {args: []string{"up", "--dir", dir, "--bin", empty}, wantCode: 1, wantStderr: "make tools"},
-		"down of a cluster that was never up":  {args: []string{"down", "--dir", dir}, wantStdout: "its data stays"},
-		"purge of one that was never up":       {args: []string{"down", "--purge", "--dir", dir}, wantStdout: "removed"},
-		"status of one that was never up":      {args: []string{"status", "--dir", dir}, wantCode: 1, wantStdout: "Stopped", wantStderr: "not every component runs"},
-		"kubeconfig without an account":        {args: []string{"kubeconfig", "--output", "f"}, wantCode: 2, wantStderr: "NAMESPACE/NAME"},
-		"kubeconfig without a namespace":       {args: []string{"kubeconfig", "--service-account", "operator", "--output", "f"}, wantCode: 2, wantStderr: "NAMESPACE/NAME"},
-		"kubeconfig without a file":            {args: []string{"kubeconfig", "--service-account", "a/b"}, wantCode: 2, wantStderr: "--output"},
+		"no command":         {wantCode: 2, wantStderr: "no command given"},
+		"an unknown command": {args: []string{"boot"}, wantCode: 2, wantStderr: `no command "boot"`},
+		"help":               {args: []string{"--help"}, wantStdout: "Commands:"},
+		"help of a command":  {args: []string{"down", "--help"}, wantStderr: "-purge"},
+		"an unknown flag":    {args: []string{"up", "--fast"}, wantCode: 2, wantStderr: "-fast"},
+		"stop without a component": {
+			args: []string{"stop"}, wantCode: 2, wantStderr: "stop takes 1 operands",
+		},
+		"stop of an unknown component": {
+			args: []string{"stop", "kubelet"}, wantCode: 2, wantStderr: "kube-apiserver",
+		},
+		"an operand too many":                 {args: []string{"down", "now"}, wantCode: 2, wantStderr: `"now"`},
+		"stop of a cluster that was never up": {args: []string{"stop", "etcd", "--dir", dir}, wantStdout: "stopped"},
+		"start of a cluster that was never up": {
+			args: []string{"start", "--dir", dir, "etcd"}, wantCode: 1, wantStderr: "never up",
+		},
+		"up without binaries": {
+			args: []string{"up", "--dir", dir, "--bin", empty}, wantCode: 1, wantStderr: "make tools",
+		},
+		"down of a cluster that was never up": {args: []string{"down", "--dir", dir}, wantStdout: "its data stays"},
+		"purge of one that was never up": {
+			args: []string{"down", "--purge", "--dir", dir}, wantStdout: "removed",
+		},
+		"status of one that was never up": {
+			args: []string{"status", "--dir", dir}, wantCode: 1, wantStdout: "Stopped",
+			wantStderr: "not every component runs",
+		},
+		"kubeconfig without an account": {
+			args: []string{"kubeconfig", "--output", "f"}, wantCode: 2, wantStderr: "NAMESPACE/NAME",
+		},
+		"kubeconfig without a namespace": {
+			args: []string{"kubeconfig", "--service-account", "operator", "--output", "f"}, wantCode: 2,
+			wantStderr: "NAMESPACE/NAME",
+		},
+		"kubeconfig without a file": {
+			args: []string{"kubeconfig", "--service-account", "a/b"}, wantCode: 2, wantStderr: "--output",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +69,8 @@ func TestCommandLine(t *testing.T) {
 				t.Errorf("exit status is %d, want %d", code, tc.wantCode)
 			}
 			if !strings.Contains(stdout.String(), tc.wantStdout) || !strings.Contains(stderr.String(), tc.wantStderr) {
-				t.Errorf("want %q on stdout and %q on stderr, got:\n%s\n%s", tc.wantStdout, tc.wantStderr, &stdout, &stderr)
+				t.Errorf("want %q on stdout and %q on stderr, got:\n%s\n%s", tc.wantStdout,
+					tc.wantStderr, &stdout, &stderr)
 			}
 		})
 	}

@@ -21,13 +21,13 @@ import (
 // blob is a compressed layer in a file.
 type blob struct {
 	path string
-	// digest is of the file, diffID of the archive in it.
+	// digest is the file's, diffID the uncompressed archive's.
 	digest, diffID v1.Hash
-	// size is of the file, unpacked of the archive.
+	// size is the file's, unpacked the archive's.
 	size, unpacked int64
 }
 
-// These make it a layer of an image.
+// These implement a layer of an image.
 
 func (b blob) Digest() (v1.Hash, error)            { return b.digest, nil }
 func (b blob) DiffID() (v1.Hash, error)            { return b.diffID, nil } //nolint:unparam // of an interface
@@ -35,7 +35,7 @@ func (b blob) Size() (int64, error)                { return b.size, nil }
 func (b blob) MediaType() (types.MediaType, error) { return types.OCILayer, nil }
 func (b blob) Compressed() (io.ReadCloser, error)  { return os.Open(b.path) }
 
-// compress writes a layer into a folder of blobs, which are called by their digests.
+// compress writes a layer into a folder of blobs named by digest.
 func compress(folder string, l layer, created time.Time) (blob, error) {
 	written, err := os.CreateTemp(folder, "layer-")
 	if err != nil {
@@ -53,7 +53,7 @@ func compress(folder string, l layer, created time.Time) (blob, error) {
 	return made, os.Rename(written.Name(), made.path)
 }
 
-// writeArchive writes a layer as a tar archive. The same files give the same bytes, whoever owns them here.
+// writeArchive writes a layer as a reproducible tar archive: local owners do not matter.
 func writeArchive(to io.Writer, l layer, created time.Time) error {
 	writer := tar.NewWriter(to)
 	for _, f := range l.files {
@@ -94,7 +94,7 @@ func (f file) archive(writer *tar.Writer, created time.Time) error {
 	return err
 }
 
-// counted keeps the hash and the size of what is written through it.
+// counted hashes and counts what is written through it.
 type counted struct {
 	to   io.Writer
 	hash hash.Hash

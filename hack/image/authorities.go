@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// authoritiesFile is where Go and other programs look for the authorities that they trust.
+	// authoritiesFile is where Go and other programs look for trusted authorities.
 	authoritiesFile = "etc/ssl/certs/ca-certificates.crt"
-	// authoritiesModule is the Go module that has them: Mozilla's list.
+	// authoritiesModule is the Go module with Mozilla's list.
 	authoritiesModule = "golang.org/x/crypto/x509roots/fallback"
 )
 
-// authorities returns the certificates in PEM. One that is trusted under a condition only is left out: a file has no place for conditions.
+// authorities returns the certificates in PEM. It omits conditionally trusted ones: the file format has no conditions.
 func authorities() string {
 	var out strings.Builder
 	for root := range bundle.Roots() {

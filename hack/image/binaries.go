@@ -5,7 +5,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -18,25 +22,25 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// elsewhere are programs of cmd that are not in the image, since people run them.
+// elsewhere are programs in cmd that users run, so that the image omits them.
 var elsewhere = []string{"kubectl-machine"}
 
 const (
 	share  = "usr/share/machine-iac"
 	mirror = "mirror/registry.opentofu.org/"
-	// terraformMirror has the same providers by the names that HashiCorp's terraform looks them up by.
+	// terraformMirror has the same providers under the names that HashiCorp's terraform looks up.
 	terraformMirror = "mirror/registry.terraform.io/"
 )
 
-// content is what the image for one platform consists of.
+// content is the content of the image for one platform.
 type content struct {
 	platform v1.Platform
 	layers   []layer
-	// sbom is the list of all that, as it is in the image, too.
+	// sbom is the software bill of materials, which the image contains too.
 	sbom []byte
 }
 
-// content builds the programs and tools for a platform, and returns the layers with them: what changes least comes first.
+// content builds the programs and tools for a platform, and returns their layers, the most stable first.
 func (s source) content(ctx context.Context, platform v1.Platform) (content, error) {
 	tools, err := s.tools(ctx, platform)
 	if err != nil {
@@ -47,6 +51,11 @@ func (s source) content(ctx context.Context, platform v1.Platform) (content, err
 		return content{}, err
 	}
 	engines, providers := toolFiles(tools)
+	listed, err := manifest(providers)
+	if err != nil {
+		return content{}, err
+	}
+	providers = append(providers, listed)
 	manifests, err := payload(filepath.Join("install", "openshift"))
 	if err != nil {
 		return content{}, err
@@ -60,10 +69,10 @@ func (s source) content(ctx context.Context, platform v1.Platform) (content, err
 	}
 	s.step(started, "%s: list of %d files and their Go modules", platform, list.files)
 	programs = append(programs, file{path: sbomFile, mode: 0o644, content: list.document})
-	return content{platform: platform, layers: append(layers, newLayer("programs", programs...)), sbom: list.document}, nil
+	return content{platform: platform, layers: append(layers, newLayer("programs", programs...)),
+		sbom: list.document}, nil
 }
 
-// programs builds this repository's own programs.
 func (s source) programs(ctx context.Context, platform v1.Platform) ([]file, error) {
 	names, err := programNames("cmd")
 	if err != nil {
@@ -71,7 +80,8 @@ func (s source) programs(ctx context.Context, platform v1.Platform) ([]file, err
 	}
 	started := time.Now()
 	folder := filepath.Join("dist", "programs", platform.OS+"_"+platform.Architecture)
-	arguments := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.version=" + s.version, "-o", folder + string(filepath.Separator)}
+	arguments := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.version=" + s.version,
+		"-o", folder + string(filepath.Separator)}
 	var files []file
 	for _, name := range names {
 		arguments = append(arguments, "./cmd/"+name)
@@ -86,7 +96,7 @@ func (s source) programs(ctx context.Context, platform v1.Platform) ([]file, err
 	return files, nil
 }
 
-// payload returns the manifests that a release payload of OpenShift takes from the images of its operators.
+// payload returns the manifests that an OpenShift release payload takes from its operators' images.
 func payload(folder string) ([]file, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -94,12 +104,12 @@ func payload(folder string) ([]file, error) {
 	}
 	var files []file
 	for _, entry := range entries {
-		files = append(files, file{path: "manifests/" + entry.Name(), mode: 0o644, from: filepath.Join(folder, entry.Name())})
+		files = append(files, file{path: "manifests/" + entry.Name(), mode: 0o644,
+			from: filepath.Join(folder, entry.Name())})
 	}
 	return files, nil
 }
 
-// programNames returns the programs of the image.
 func programNames(folder string) ([]string, error) {
 	found, err := filepath.Glob(filepath.Join(folder, "*", "main.go"))
 	if err != nil {
@@ -117,7 +127,7 @@ func programNames(folder string) ([]string, error) {
 	return names, nil
 }
 
-// tools builds the engines, their plugins and the providers, and returns the files of each below bin/, by their path there.
+// tools builds the engines, their plugins and the providers, and returns the files of each by their path below bin/.
 func (s source) tools(ctx context.Context, platform v1.Platform) (map[string]string, error) {
 	bin := "bin"
 	if platform.OS != runtime.GOOS || platform.Architecture != runtime.GOARCH {
@@ -143,54 +153,85 @@ func (s source) tools(ctx context.Context, platform v1.Platform) (map[string]str
 
 func (s source) toolScript(ctx context.Context, platform v1.Platform, bin string, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "hack/tools.sh", arguments...)
-	command.Env = append(environment(platform), "BIN_DIR="+absolute(bin), "TOOLS_FROM_PATH=no") // what is in the image is built
+	// the image contains no downloaded binaries
+	command.Env = append(environment(platform), "BIN_DIR="+absolute(bin), "TOOLS=build")
 	return command
 }
 
 func absolute(folder string) string {
 	out, err := filepath.Abs(folder)
-	if err != nil { // the working folder is gone; the script says so
+	if err != nil { // the working directory no longer exists; the script reports it
 		return folder
 	}
 	return out
 }
 
-// imageTools returns the tools that belong into the image, and their files: an engine of HCL and one of programs, and what these run. The rest
-// serves tests. lines are those of 'hack/tools.sh --files'.
+// imageTools returns the tools that belong in the image, and their files: the HCL and the Pulumi engine with their
+// plugins. The other tools serve tests. lines are the output of 'hack/tools.sh --files'.
 func imageTools(lines []byte) (names, files []string) {
 	for scanner := bufio.NewScanner(bytes.NewReader(lines)); scanner.Scan(); {
 		name, file, ok := strings.Cut(scanner.Text(), "|")
-		if ok && (name == "tofu" || strings.HasPrefix(name, "pulumi") || strings.HasPrefix(name, "provider-")) {
+		if ok && (name == "tofu-image" || strings.HasPrefix(name, "pulumi") || strings.HasPrefix(name, "provider-")) {
 			names, files = append(names, name), append(files, file)
 		}
 	}
 	return names, files
 }
 
-// toolFiles returns where tools are in the image, engines and what they are extended with apart. Pulumi starts the hosts of its programs'
-// languages from PATH, which in a run is the folder that it lies in itself.
+// toolFiles returns the paths of tools in the image, separately for engines and their extensions. Pulumi starts
+// language hosts from PATH, which in a run is its own folder.
 func toolFiles(tools map[string]string) (engines, providers []file) {
 	for name, from := range tools {
+		name = strings.TrimPrefix(name, "image/") // the engine with all its state backends
 		if !strings.Contains(name, "/") {
 			engines = append(engines, program("usr/bin/"+name, from))
 			continue
 		}
 		providers = append(providers, program(path.Join(share, name), from))
 		if provider, ok := strings.CutPrefix(path.Dir(name), mirror); ok {
-			providers = append(providers, link(path.Join(share, terraformMirror, provider), "../../../../registry.opentofu.org/"+provider))
+			providers = append(providers, link(path.Join(share, terraformMirror, provider),
+				"../../../../registry.opentofu.org/"+provider))
 		}
 	}
 	return engines, providers
 }
 
-// environment is that of this process, without what would change the binaries.
+// manifest lists the mirror's providers with their digests, in the format of sha256sum. The manager looks for it beside
+// the mirror.
+func manifest(providers []file) (file, error) {
+	folder := path.Join(share, path.Dir(path.Clean(mirror)))
+	var lines []string
+	for _, one := range providers {
+		name, ok := strings.CutPrefix(one.path, folder+"/")
+		if !ok || one.mode&fs.ModeSymlink != 0 {
+			continue
+		}
+		opened, _, err := one.open()
+		if err != nil {
+			return file{}, err
+		}
+		hash := sha256.New()
+		if _, err := io.Copy(hash, opened); err != nil {
+			return file{}, errors.Join(fmt.Errorf("reading what becomes /%s: %w", one.path, err), opened.Close())
+		}
+		if err := opened.Close(); err != nil {
+			return file{}, err
+		}
+		lines = append(lines, fmt.Sprintf("%x  %s\n", hash.Sum(nil), name))
+	}
+	slices.Sort(lines)
+	return text(folder+".sha256", strings.Join(lines, "")), nil
+}
+
+// environment returns this process's environment without variables that would change the binaries.
 func environment(platform v1.Platform) []string {
 	own := map[string]string{"GOOS": platform.OS, "GOARCH": platform.Architecture, "CGO_ENABLED": "0"}
 	var out []string
 	for _, variable := range os.Environ() {
 		name, _, _ := strings.Cut(variable, "=")
 		switch name {
-		case "GOFLAGS", "GOAMD64", "GOARM64", "GOEXPERIMENT", "GOOS", "GOARCH", "CGO_ENABLED", "TOFU", "KUBEBUILDER_ASSETS", "BIN_DIR":
+		case "GOFLAGS", "GOAMD64", "GOARM64", "GOEXPERIMENT", "GOOS", "GOARCH", "CGO_ENABLED", "TOFU",
+			"KUBEBUILDER_ASSETS", "BIN_DIR":
 			continue
 		}
 		out = append(out, variable)

@@ -14,16 +14,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
-// entry is what an image says of a file, beside its content.
+// entry is a file's metadata in an image.
 type entry struct {
 	Mode  fs.FileMode
 	Owner int
 	Link  string
 }
 
-// entries returns the files of an archive.
 func entries(t *testing.T, archive io.Reader) map[string]entry {
 	t.Helper()
 	out := map[string]entry{}
@@ -38,17 +39,21 @@ func entries(t *testing.T, archive io.Reader) map[string]entry {
 		if header.Uid != header.Gid || !header.ModTime.Equal(fixed.created) {
 			t.Errorf("%s belongs to %d:%d and is of %s", header.Name, header.Uid, header.Gid, header.ModTime)
 		}
-		out[strings.TrimSuffix(header.Name, "/")] = entry{Mode: header.FileInfo().Mode(), Owner: header.Uid, Link: header.Linkname}
+		out[strings.TrimSuffix(header.Name, "/")] = entry{
+			Mode: header.FileInfo().Mode(), Owner: header.Uid, Link: header.Linkname,
+		}
 	}
 }
 
 func TestTheDockerfileGivesTheSameImage(t *testing.T) {
+	long.Test(t)
 	made := small(t)
 	staged := filepath.Join(t.TempDir(), "layers")
 	if err := stage(staged, made.layers, fixed.created); err != nil {
 		t.Fatal(err)
 	}
-	if err := stage(staged, made.layers, fixed.created); err == nil || !strings.Contains(err.Error(), "name a new folder") {
+	if err := stage(staged, made.layers, fixed.created); err == nil ||
+		!strings.Contains(err.Error(), "name a new folder") {
 		t.Errorf("staging into a folder with files: %v", err)
 	}
 	folder := filepath.Join(t.TempDir(), "image")
@@ -82,13 +87,12 @@ func TestTheDockerfileGivesTheSameImage(t *testing.T) {
 	}
 }
 
-// dockerfile is what the last stage of a Dockerfile says.
+// dockerfile is the last stage of a Dockerfile.
 type dockerfile struct {
 	copies []copied
 	config v1.Config
 }
 
-// copied is an instruction COPY.
 type copied struct {
 	from, to string
 	owner    int
@@ -146,7 +150,7 @@ func readDockerfile(t *testing.T, path string) dockerfile {
 	return out
 }
 
-// entries returns what the instruction puts into the image. Folders above a destination are made as root's; one that is there stays.
+// entries returns what COPY adds to the image. It creates missing parent folders as root, and keeps existing ones.
 func (c copied) entries(t *testing.T, staged string) map[string]entry {
 	t.Helper()
 	source := filepath.Join(staged, filepath.FromSlash(c.from))

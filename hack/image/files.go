@@ -14,25 +14,25 @@ import (
 	"time"
 )
 
-// owner is the user that the image runs as, and its group: nobody in particular, but not root.
+// owner is the user and group that the image runs as.
 const owner = 65532
 
 // file is a file, folder or link of the image.
 type file struct {
-	// path is from the root of the image, without a slash at the start.
+	// path is relative to the image's root, without a leading slash.
 	path string
-	// mode has the type, too.
+	// mode includes the type.
 	mode fs.FileMode
-	// owned says that it belongs to owner, else to root.
+	// owned is true for a file of owner, false for root's.
 	owned bool
-	// from is the file on this machine that has the content; empty when content has it.
+	// from is the local file with the content, or empty if content has it.
 	from    string
 	content []byte
-	// target is what a link points to.
+	// target is a link's target.
 	target string
 }
 
-// layer is a part of the image that changes on its own.
+// layer is a part of the image that changes independently.
 type layer struct {
 	name  string
 	files []file
@@ -46,7 +46,6 @@ func link(path, target string) file {
 	return file{path: path, mode: fs.ModeSymlink | 0o777, target: target}
 }
 
-// open returns the content of a regular file.
 func (f file) open() (io.ReadCloser, int64, error) {
 	if f.from == "" {
 		return io.NopCloser(bytes.NewReader(f.content)), int64(len(f.content)), nil
@@ -62,7 +61,7 @@ func (f file) open() (io.ReadCloser, int64, error) {
 	return opened, info.Size(), nil
 }
 
-// newLayer returns a layer with its files in order, and with all folders that they are in.
+// newLayer returns a layer of sorted files with all their parent folders.
 func newLayer(name string, files ...file) layer {
 	known := map[string]bool{}
 	for _, f := range files {
@@ -79,27 +78,28 @@ func newLayer(name string, files ...file) layer {
 	return layer{name: name, files: all}
 }
 
-// system is what any program expects of the system below it.
+// system returns what every program expects of a system.
 func system() layer {
 	return newLayer(
 		"system",
 		file{path: "tmp", mode: fs.ModeDir | fs.ModeSticky | 0o777},
-		text("etc/passwd", fmt.Sprintf("root:x:0:0:root:/:/sbin/nologin\nnonroot:x:%d:%d:nonroot:/%s:/sbin/nologin\n", owner, owner, workFolder)),
+		text("etc/passwd", fmt.Sprintf("root:x:0:0:root:/:/sbin/nologin\nnonroot:x:%d:%d:nonroot:/%s:/sbin/nologin\n",
+			owner, owner, workFolder)),
 		text("etc/group", fmt.Sprintf("root:x:0:\nnonroot:x:%d:\n", owner)),
 		text("etc/nsswitch.conf", "hosts: files dns\n"),
 		text(authoritiesFile, authorities()),
 	)
 }
 
-// workFolder is where the manager keeps what it works on, and the home of the user.
+// workFolder is the manager's work folder and the user's home.
 const workFolder = "var/lib/machine-iac"
 
-// home is the folder that the user may write to. The Dockerfile copies it by itself, since it has another owner than all else.
+// home returns the folder that the user may write to. The Dockerfile copies it separately because its owner differs.
 func home() layer {
 	return newLayer("home", file{path: workFolder, mode: fs.ModeDir | 0o755, owned: true})
 }
 
-// stage writes layers into folders that are called like them. Owners are not set, which only root could.
+// stage writes each layer into a folder of its name. It does not set owners, which only root could.
 func stage(folder string, layers []layer, created time.Time) error {
 	if entries, err := os.ReadDir(folder); err == nil && len(entries) > 0 {
 		return fmt.Errorf("%s is not empty; name a new folder", folder)
@@ -114,7 +114,7 @@ func stage(folder string, layers []layer, created time.Time) error {
 				return fmt.Errorf("writing layer %s: %w", l.name, err)
 			}
 		}
-		for _, f := range slices.Backward(l.files) { // a folder's time changes with what is put into it
+		for _, f := range slices.Backward(l.files) { // writing a file changes its folder's time
 			if f.mode&fs.ModeSymlink != 0 {
 				continue
 			}

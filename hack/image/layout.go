@@ -21,10 +21,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// refName is the annotation of a layout's index by which programs find an image in it.
+// refName annotates an image's tag in a layout's index.
 const refName = "org.opencontainers.image.ref.name"
 
-// config is how the image runs. The Dockerfile says the same.
+// config returns the image's configuration. Keep it in sync with the Dockerfile.
 func (s source) config() v1.Config {
 	return v1.Config{
 		User:       fmt.Sprintf("%d:%d", owner, owner),
@@ -44,7 +44,7 @@ func (s source) labels() map[string]string {
 	}
 }
 
-// annotations are the labels, and what the Dockerfile does not know.
+// annotations returns the labels and what the Dockerfile does not know.
 func (s source) annotations() map[string]string {
 	out := s.labels()
 	out["org.opencontainers.image.created"] = s.created.Format(time.RFC3339)
@@ -54,7 +54,7 @@ func (s source) annotations() map[string]string {
 	return out
 }
 
-// write writes a layout, in place of one that is there. That one stays until the new one is complete.
+// write writes a layout. An existing one stays until the new one is complete.
 func (s source) write(ctx context.Context, folder string, contents []content) error {
 	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (s source) write(ctx context.Context, folder string, contents []content) er
 	return nil
 }
 
-// fill writes a layout into an empty folder, and returns the digest of the index and the size of the layers.
+// fill writes a layout into an empty folder, and returns the index's digest and the size of all layers.
 func (s source) fill(ctx context.Context, folder string, contents []content) (v1.Hash, int64, error) {
 	blobs := filepath.Join(folder, "blobs", "sha256")
 	if err := os.MkdirAll(blobs, 0o755); err != nil {
@@ -130,7 +130,7 @@ func (s source) fill(ctx context.Context, folder string, contents []content) (v1
 	return digest, size, err
 }
 
-// compressAll compresses the layers of an image side by side.
+// compressAll compresses the layers of an image in parallel.
 func (s source) compressAll(ctx context.Context, blobs string, one content) ([]blob, error) {
 	made := make([]blob, len(one.layers))
 	group, ctx := errgroup.WithContext(ctx)
@@ -146,20 +146,21 @@ func (s source) compressAll(ctx context.Context, blobs string, one content) ([]b
 				return err
 			}
 			made[at] = done
-			s.step(started, "%s: layer %s, %d MB, %d MB unpacked", one.platform, l.name, done.size>>20, done.unpacked>>20)
+			s.step(started, "%s: layer %s, %d MB, %d MB unpacked", one.platform, l.name,
+				done.size>>20, done.unpacked>>20)
 			return nil
 		})
 	}
 	return made, group.Wait()
 }
 
-// image returns an image of compressed layers.
 func (s source) image(platform v1.Platform, layers []blob) (v1.Image, error) {
 	created := v1.Time{Time: s.created}
 	image, err := mutate.ConfigFile(
 		mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON),
 		&v1.ConfigFile{
-			OS: platform.OS, Architecture: platform.Architecture, Created: created, Config: s.config(), RootFS: v1.RootFS{Type: "layers"},
+			OS: platform.OS, Architecture: platform.Architecture, Created: created, Config: s.config(),
+			RootFS: v1.RootFS{Type: "layers"},
 		},
 	)
 	if err != nil {
@@ -170,7 +171,8 @@ func (s source) image(platform v1.Platform, layers []blob) (v1.Image, error) {
 		if err != nil {
 			return nil, err
 		}
-		image, err = mutate.Append(image, mutate.Addendum{Layer: whole, History: v1.History{Created: created, CreatedBy: "hack/image"}})
+		image, err = mutate.Append(image,
+			mutate.Addendum{Layer: whole, History: v1.History{Created: created, CreatedBy: "hack/image"}})
 		if err != nil {
 			return nil, err
 		}
@@ -178,7 +180,7 @@ func (s source) image(platform v1.Platform, layers []blob) (v1.Image, error) {
 	return image, nil
 }
 
-// artifact returns the list of software as a manifest of its own, which refers to its image.
+// artifact returns the SBOM as a manifest that refers to its image.
 func (s source) artifact(one content, subject v1.Descriptor) (v1.Image, error) {
 	subject.Platform = nil
 	list := static.NewLayer(one.sbom, sbomType)
@@ -204,12 +206,12 @@ func (s source) artifact(one content, subject v1.Descriptor) (v1.Image, error) {
 	return partial.CompressedToImage(referrer{manifest: manifest, list: list})
 }
 
-// emptyConfig is that of a manifest that nothing runs, by the specification.
+// emptyConfig is the configuration that the OCI specification prescribes for an artifact.
 var emptyConfig = []byte("{}")
 
 const emptyConfigType = "application/vnd.oci.empty.v1+json"
 
-// referrer is the least that an image is made from.
+// referrer is a minimal image.
 type referrer struct {
 	manifest []byte
 	list     v1.Layer
@@ -219,7 +221,7 @@ func (r referrer) MediaType() (types.MediaType, error) { return types.OCIManifes
 func (r referrer) RawManifest() ([]byte, error)        { return r.manifest, nil }
 func (r referrer) RawConfigFile() ([]byte, error)      { return emptyConfig, nil }
 
-// LayerByDigest returns the list, or the configuration, which is uploaded as a layer is.
+// LayerByDigest returns the SBOM or the configuration, which is uploaded like a layer.
 func (r referrer) LayerByDigest(digest v1.Hash) (partial.CompressedLayer, error) {
 	if own, err := r.list.Digest(); err != nil || own == digest {
 		return r.list, err

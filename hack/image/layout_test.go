@@ -15,9 +15,10 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
-// imageOf returns the one image of a layout.
 func imageOf(t *testing.T, folder string) v1.Image {
 	t.Helper()
 	root, err := layout.ImageIndexFromPath(folder)
@@ -43,8 +44,9 @@ func imageOf(t *testing.T, folder string) v1.Image {
 }
 
 func TestTheSameFilesGiveTheSameImage(t *testing.T) {
+	long.Test(t)
 	one, two := filepath.Join(t.TempDir(), "image"), filepath.Join(t.TempDir(), "image")
-	for _, folder := range []string{one, two, two} { // the last replaces the one before
+	for _, folder := range []string{one, two, two} { // the last one replaces its predecessor
 		if err := fixed.write(t.Context(), folder, []content{small(t)}); err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +62,7 @@ func TestTheSameFilesGiveTheSameImage(t *testing.T) {
 	}
 }
 
-// tree returns the names and sizes of all files; those of blobs are their digests.
+// tree returns the names and sizes of all files. Blobs are named by digest.
 func tree(t *testing.T, folder string) map[string]int64 {
 	t.Helper()
 	out := map[string]int64{}
@@ -104,6 +106,7 @@ system -rw-r--r-- 0 etc/ssl/certs/ca-certificates.crt
 system dtrwxrwxrwx 0 tmp
 home drwxr-xr-x 65532 var/lib/machine-iac
 engines -rwxr-xr-x 0 usr/bin/tofu
+providers -rw-r--r-- 0 usr/share/machine-iac/mirror.sha256
 providers -rwxr-xr-x 0 usr/share/machine-iac/mirror/registry.opentofu.org/acme/cloud/1.0.0/linux_amd64/terraform-provider-cloud_v1.0.0
 providers Lrwxrwxrwx 0 usr/share/machine-iac/mirror/registry.terraform.io/acme/cloud/1.0.0/linux_amd64 ../../../../registry.opentofu.org/acme/cloud/1.0.0/linux_amd64
 providers -rwxr-xr-x 0 usr/share/machine-iac/pulumi-plugins/resource-acme-v1.0.0/pulumi-resource-acme

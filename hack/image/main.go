@@ -4,9 +4,9 @@
 //	image stage [-version V] [-platform OS/ARCH] FOLDER
 //	image push [-layout dist/image] REFERENCE
 //
-// build writes an OCI layout with an image for each platform, and beside each image its list of what it consists of (SBOM). stage writes the
-// same files into a folder for each layer, from which the Dockerfile copies them. push uploads a layout to a registry. docs/image.md is the
-// manual.
+// build writes an OCI layout with an image for each platform and the SBOM of each image. stage writes the same files
+// into a folder for each layer, from which the Dockerfile copies them. push uploads a layout to a registry. See
+// docs/image.md.
 package main
 
 import (
@@ -103,27 +103,27 @@ func stageFiles(ctx context.Context, version, name, folder string, out io.Writer
 	return stage(folder, staged.layers, s.created)
 }
 
-// platformOf reads a platform; "" is linux on this machine's architecture.
+// platformOf parses a platform; "" is linux on this machine's architecture.
 func platformOf(name string) (v1.Platform, error) {
 	if name == "" {
 		name = "linux/" + runtime.GOARCH
 	}
 	system, architecture, ok := strings.Cut(name, "/")
 	if !ok || system != "linux" || architecture == "" || strings.Contains(architecture, "/") {
-		return v1.Platform{}, fmt.Errorf("%q is no platform that the image can be built for: write linux/ARCH, for example linux/arm64", name)
+		return v1.Platform{}, fmt.Errorf(
+			"%q is no platform that the image can be built for: write linux/ARCH, for example linux/arm64", name)
 	}
 	return v1.Platform{OS: system, Architecture: architecture}, nil
 }
 
-// source is what images are built from: this repository.
+// source is the repository that images are built from.
 type source struct {
 	version string
-	// revision is the commit, empty outside of a git repository.
+	// revision is the commit, or empty outside a git repository.
 	revision string
-	// created is the time that everything in the image has, so that the same source gives the same image.
+	// created is the timestamp of everything in the image, for reproducible builds.
 	created time.Time
-	// out is where progress is printed.
-	out io.Writer
+	out     io.Writer
 }
 
 func newSource(ctx context.Context, version string, out io.Writer) (source, error) {
@@ -150,7 +150,7 @@ func newSource(ctx context.Context, version string, out io.Writer) (source, erro
 	return s, nil
 }
 
-// step prints what was done and how long it took.
+// step prints a finished step and its duration.
 func (s source) step(started time.Time, format string, arguments ...any) {
 	fmt.Fprintf(s.out, "%-64s %6.1f s\n", fmt.Sprintf(format, arguments...), time.Since(started).Seconds())
 }

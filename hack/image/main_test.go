@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"crypto/x509"
 	"fmt"
 	"io"
@@ -22,7 +23,7 @@ var (
 	host  = v1.Platform{OS: "linux", Architecture: runtime.GOARCH}
 )
 
-// tiny is a program that is quick to build and to pack.
+// tiny is a program that is quick to build and pack.
 var tiny string
 
 func TestMain(m *testing.M) {
@@ -41,7 +42,9 @@ func TestMain(m *testing.M) {
 }
 
 func buildTiny(folder string) (string, error) {
-	for name, content := range map[string]string{"go.mod": "module example.com/tiny\n", "main.go": "package main\n\nfunc main() { println() }\n"} {
+	for name, content := range map[string]string{
+		"go.mod": "module example.com/tiny\n", "main.go": "package main\n\nfunc main() { println() }\n",
+	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
 			return "", err
 		}
@@ -55,14 +58,19 @@ func buildTiny(folder string) (string, error) {
 	return filepath.Join(folder, "tiny"), nil
 }
 
-// small is the content of an image with all its layers, in which every program is tiny.
+// small returns the content of an image with all its layers, in which every program is tiny.
 func small(t *testing.T) content {
 	t.Helper()
 	engines, providers := toolFiles(map[string]string{
-		"tofu": tiny,
+		"image/tofu": tiny,
 		"mirror/registry.opentofu.org/acme/cloud/1.0.0/linux_amd64/terraform-provider-cloud_v1.0.0": tiny,
 		"pulumi-plugins/resource-acme-v1.0.0/pulumi-resource-acme":                                  tiny,
 	})
+	listed, err := manifest(providers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	providers = append(providers, listed)
 	programs := []file{program("usr/bin/machine-controllers", tiny)}
 	layers := []layer{system(), home(), newLayer("engines", engines...), newLayer("providers", providers...)}
 	made, err := fixed.list(host, append(layers, newLayer("programs", programs...)))
@@ -88,9 +96,30 @@ func TestProgramsAndToolsOfTheImage(t *testing.T) {
 	if _, err := programNames(t.TempDir()); err == nil {
 		t.Error("a folder without programs is no error")
 	}
-	got, files := imageTools([]byte("etcd|etcd\ntofu|tofu\nprovider-acme|mirror/a\nschema-aws|schemas/a\npulumi-language-go|pulumi-language-go\n"))
-	if diff := cmp.Diff([]string{"tofu", "provider-acme", "pulumi-language-go"}, got); diff != "" || len(files) != 3 {
+	got, files := imageTools([]byte(
+		"etcd|etcd\ntofu|tofu\ntofu-image|image/tofu\nprovider-acme|mirror/a\nschema-aws|schemas/a\n" +
+			"pulumi-language-go|pulumi-language-go\n"))
+	if diff := cmp.Diff([]string{"tofu-image", "provider-acme", "pulumi-language-go"}, got); diff != "" ||
+		len(files) != 3 {
 		t.Errorf("(-want +got):\n%s\nfiles %v", diff, files)
+	}
+}
+
+func TestTheManifestListsTheProvidersOfTheMirror(t *testing.T) {
+	staged := t.TempDir()
+	if err := stage(staged, small(t).layers, fixed.created); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(tiny)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The manager looks beside the folder that it is given.
+	got, err := os.ReadFile(filepath.Join(staged, "providers", share, "mirror.sha256"))
+	want := fmt.Sprintf("%x  registry.opentofu.org/acme/cloud/1.0.0/linux_amd64/terraform-provider-cloud_v1.0.0\n",
+		sha256.Sum256(content))
+	if err != nil || string(got) != want {
+		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 }
 
@@ -117,7 +146,10 @@ func TestArgumentsAndEnvironmentAreRead(t *testing.T) {
 			t.Errorf("%q: %v; want the usage", arguments, err)
 		}
 	}
-	for name, want := range map[string]string{"": "linux/" + runtime.GOARCH, "linux/arm64": "linux/arm64", "darwin/arm64": "", "linux": "", "linux/arm/v7": ""} {
+	for name, want := range map[string]string{
+		"": "linux/" + runtime.GOARCH, "linux/arm64": "linux/arm64", "darwin/arm64": "",
+		"linux": "", "linux/arm/v7": "",
+	} {
 		platform, err := platformOf(name)
 		if (err != nil) != (want == "") || err == nil && platform.String() != want {
 			t.Errorf("%q: %s, %v; want %q", name, platform, err, want)
@@ -129,7 +161,8 @@ func TestArgumentsAndEnvironmentAreRead(t *testing.T) {
 		t.Errorf("created at %s, %v", s.created, err)
 	}
 	t.Setenv("SOURCE_DATE_EPOCH", "soon")
-	if _, err := newSource(t.Context(), "v1", io.Discard); err == nil || !strings.Contains(err.Error(), "SOURCE_DATE_EPOCH") {
+	if _, err := newSource(t.Context(), "v1", io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "SOURCE_DATE_EPOCH") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// push uploads the image of a layout, for all its platforms, and then what refers to it. Credentials are those of 'docker login'.
+// push uploads a layout's images for all platforms, then their referrers, with the credentials of 'docker login'.
 func push(ctx context.Context, folder, to string, out io.Writer) error {
 	reference, err := name.ParseReference(to)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 )
 
 func TestPushUploadsImageAndList(t *testing.T) {
-	server := httptest.NewServer(registry.New(registry.WithReferrersSupport(true), registry.Logger(log.New(io.Discard, "", 0))))
+	server := httptest.NewServer(registry.New(registry.WithReferrersSupport(true),
+		registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	folder := filepath.Join(t.TempDir(), "image")
 	if err := fixed.write(t.Context(), folder, []content{small(t)}); err != nil {
@@ -38,7 +39,7 @@ func TestPushUploadsImageAndList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Without a filter by type: this registry takes that of the configuration for the type of an artifact.
+	// Do not filter by type: this registry compares the type of the artifact's configuration.
 	referrers, err := remote.Referrers(reference.Digest(digest.String()))
 	if err != nil {
 		t.Fatal(err)
@@ -51,14 +52,16 @@ func TestPushUploadsImageAndList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if manifest, err := artifact.Manifest(); err != nil || manifest.ArtifactType != sbomType || manifest.Layers[0].MediaType != sbomType {
+	if manifest, err := artifact.Manifest(); err != nil || manifest.ArtifactType != sbomType ||
+		manifest.Layers[0].MediaType != sbomType {
 		t.Errorf("the list is %v, %v", manifest, err)
 	}
 	for _, tc := range []struct{ folder, to, want string }{
 		{folder, "UPPER/case", "write REGISTRY/REPOSITORY:TAG"},
 		{t.TempDir(), to, "run 'make image'"},
 	} {
-		if err := push(t.Context(), tc.folder, tc.to, io.Discard); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if err := push(t.Context(), tc.folder, tc.to, io.Discard); err == nil ||
+			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("push %s: %v; want %q", tc.to, err, tc.want)
 		}
 	}

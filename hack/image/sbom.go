@@ -1,7 +1,7 @@
 package main
 
 import (
-	"crypto/sha1" // SPDX demands it beside SHA-256
+	"crypto/sha1" // SPDX requires it in addition to SHA-256
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
@@ -20,17 +20,17 @@ import (
 )
 
 const (
-	// sbomFile is where the list is in the image, sbomType the media type of its copy beside the image.
+	// sbomFile is the path of the SBOM in the image, sbomType the media type of its copy beside the image.
 	sbomFile = share + "/sbom.spdx.json"
 	sbomType = "application/spdx+json"
-	// self is the module of the programs, which has the version of the image.
+	// self is the programs' module; its version is the image's.
 	self        = "github.com/machine-iac/machine-iac-operator"
 	imageID     = "SPDXRef-Image"
 	noAssertion = "NOASSERTION"
 )
 
-// document is a list of software in SPDX 2.3: the files of the image, and the Go modules that each program was linked from, as the linker
-// has noted them.
+// document is an SPDX 2.3 document that lists the image's files, and the Go modules that the linker recorded in each
+// program.
 type document struct {
 	Version       string         `json:"spdxVersion"`
 	Licence       string         `json:"dataLicense"`
@@ -87,17 +87,18 @@ type relationship struct {
 	To   string `json:"relatedSpdxElement"`
 }
 
-// list is what list returns.
+// list is the result of source.list.
 type list struct {
 	document []byte
 	files    int
 }
 
-// list makes the list for layers.
+// list creates the SBOM of layers.
 func (s source) list(platform v1.Platform, layers []layer) (list, error) {
 	d := &document{
 		Version: "SPDX-2.3", Licence: "CC0-1.0", ID: "SPDXRef-DOCUMENT", Name: "machine-iac-operator",
-		Creation: creation{Created: s.created.Format(time.RFC3339), Creators: []string{"Tool: " + self + "/hack/image"}},
+		Creation: creation{Created: s.created.Format(time.RFC3339),
+			Creators: []string{"Tool: " + self + "/hack/image"}},
 		Packages: []spdxPackage{newPackage(imageID, "machine-iac-operator", s.version)},
 	}
 	d.Packages[0].Purpose = "CONTAINER"
@@ -115,8 +116,10 @@ func (s source) list(platform v1.Platform, layers []layer) (list, error) {
 			fmt.Fprintln(content, f.path, sums)
 		}
 	}
-	d.Namespace = fmt.Sprintf("https://machine-iac.io/sbom/%s/%s-%s/%x", url.PathEscape(s.version), platform.OS, platform.Architecture, content.Sum(nil)[:16])
-	slices.SortFunc(d.Packages[1:], func(a, b spdxPackage) int { return strings.Compare(a.Name+"@"+a.Version, b.Name+"@"+b.Version) })
+	d.Namespace = fmt.Sprintf("https://machine-iac.io/sbom/%s/%s-%s/%x", url.PathEscape(s.version), platform.OS,
+		platform.Architecture, content.Sum(nil)[:16])
+	slices.SortFunc(d.Packages[1:],
+		func(a, b spdxPackage) int { return strings.Compare(a.Name+"@"+a.Version, b.Name+"@"+b.Version) })
 	out, err := json.MarshalIndent(d, "", " ")
 	if err != nil {
 		return list{}, fmt.Errorf("writing the list of software: %w", err)
@@ -124,7 +127,7 @@ func (s source) list(platform v1.Platform, layers []layer) (list, error) {
 	return list{document: append(out, '\n'), files: len(d.Files)}, nil
 }
 
-// add adds a file with the modules in it, and returns its SHA-256.
+// add adds a file and its modules, and returns its SHA-256.
 func (d *document) add(f file, version string) (string, error) {
 	opened, _, err := f.open()
 	if err != nil {
@@ -137,13 +140,15 @@ func (d *document) add(f file, version string) (string, error) {
 	}
 	added := spdxFile{
 		ID: "SPDXRef-File-" + identifier(f.path), Name: "./" + f.path, Licence: noAssertion, Copyright: noAssertion,
-		Checksums: []checksum{{"SHA1", hex.EncodeToString(weak.Sum(nil))}, {"SHA256", hex.EncodeToString(strong.Sum(nil))}},
+		Checksums: []checksum{{"SHA1", hex.EncodeToString(weak.Sum(nil))},
+			{"SHA256", hex.EncodeToString(strong.Sum(nil))}},
 	}
 	d.Files = append(d.Files, added)
 	d.relate(imageID, "CONTAINS", added.ID)
 	switch {
 	case f.path == authoritiesFile:
-		d.relate(added.ID, "GENERATED_FROM", d.module(debug.Module{Path: authoritiesModule, Version: authoritiesVersion()}))
+		d.relate(added.ID, "GENERATED_FROM",
+			d.module(debug.Module{Path: authoritiesModule, Version: authoritiesVersion()}))
 	case f.mode&0o111 != 0:
 		info, err := buildinfo.ReadFile(f.from)
 		if err != nil {
@@ -154,14 +159,15 @@ func (d *document) add(f file, version string) (string, error) {
 	return added.Checksums[1].Value, nil
 }
 
-// addModules adds what a program was linked from.
+// addModules adds the modules of a program.
 func (d *document) addModules(program string, info *buildinfo.BuildInfo, version string) {
 	main := info.Main
 	if main.Path == self {
 		main.Version = version
 	}
 	d.relate(program, "GENERATED_FROM", d.module(main))
-	d.relate(program, "STATIC_LINK", d.module(debug.Module{Path: "stdlib", Version: strings.TrimPrefix(info.GoVersion, "go")}))
+	d.relate(program, "STATIC_LINK",
+		d.module(debug.Module{Path: "stdlib", Version: strings.TrimPrefix(info.GoVersion, "go")}))
 	for _, module := range info.Deps {
 		for module.Replace != nil {
 			module = module.Replace
@@ -170,9 +176,9 @@ func (d *document) addModules(program string, info *buildinfo.BuildInfo, version
 	}
 }
 
-// module returns the ID of a module, which it adds unless the document has it.
+// module returns the ID of a module, and adds it if missing.
 func (d *document) module(m debug.Module) string {
-	if m.Version == "(devel)" { // of this repository, whose tools have no versions of their own
+	if m.Version == "(devel)" { // of this repository, whose tools have no versions
 		m.Version = ""
 	}
 	id := "SPDXRef-Module-" + identifier(m.Path+"@"+m.Version)
@@ -192,7 +198,6 @@ func (d *document) module(m debug.Module) string {
 	return id
 }
 
-// authoritiesVersion returns the version of the module.
 func authoritiesVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -212,11 +217,12 @@ func (d *document) relate(from, what, to string) {
 
 func newPackage(id, name, version string) spdxPackage {
 	return spdxPackage{
-		ID: id, Name: name, Version: version, Download: noAssertion, Licence: noAssertion, Declared: noAssertion, Copyright: noAssertion,
+		ID: id, Name: name, Version: version, Download: noAssertion, Licence: noAssertion,
+		Declared: noAssertion, Copyright: noAssertion,
 	}
 }
 
-// identifier returns a name that SPDX allows, which says what it is of and is of nothing else.
+// identifier returns a unique name that SPDX allows.
 func identifier(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	readable := strings.Map(func(r rune) rune {

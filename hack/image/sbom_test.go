@@ -47,11 +47,12 @@ func TestTheListNamesEveryFileAndItsModules(t *testing.T) {
 			linked[r.From]++
 		}
 	}
-	if len(linked) != 4 { // as many as small has programs
+	if len(linked) != 4 { // the number of programs in small
 		t.Errorf("modules were found in %v", linked)
 	}
 	at := slices.IndexFunc(d.Packages, func(p spdxPackage) bool { return p.Name == "stdlib" })
-	if want := "pkg:golang/stdlib@" + strings.TrimPrefix(runtime.Version(), "go"); at < 0 || d.Packages[at].References[0].Locator != want {
+	if want := "pkg:golang/stdlib@" + strings.TrimPrefix(runtime.Version(), "go"); at < 0 ||
+		d.Packages[at].References[0].Locator != want {
 		t.Errorf("the standard library is %v; want %s", d.Packages, want)
 	}
 	for _, id := range slices.Collect(maps.Keys(known)) {

@@ -1,6 +1,6 @@
-// Package lab sets the operator up on a development cluster as an administrator would: the install tree applied as it is, the
-// credentials of the kubemark module, and the manager as a process, in place of its Pods, that has nothing but its service account's
-// token. The demo, the end-to-end tests and the benchmarks stand on it.
+// Package lab installs the operator on a development cluster as an administrator would: it applies the unchanged
+// install tree and the kubemark module's credentials, and runs the manager as a process that has only its service
+// account's token. The demo, the end-to-end tests and the benchmarks use it.
 package lab
 
 import (
@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -19,84 +20,70 @@ import (
 )
 
 const (
-	// Namespace is where the install tree puts the operator, and where Machines live.
-	Namespace = "openshift-machine-api"
-	// serviceAccount is the operator's own.
+	// Namespace is the namespace of the operator and of Machines.
+	Namespace      = "openshift-machine-api"
 	serviceAccount = "machine-api-controllers"
-	// deployment is the operator's own.
-	deployment = "machine-api-controllers"
-	// credentials is the kubemark module's example.
-	credentials = "modules/kubemark/examples/credentials.yaml"
+	deployment     = "machine-api-controllers"
+	credentials    = "modules/kubemark/examples/credentials.yaml"
 	// exampleServer is the address in it, which an administrator replaces.
 	exampleServer = "https://kubernetes.default.svc"
 
 	pollInterval = 200 * time.Millisecond
 )
 
-// Options say where things are. Zero values take the defaults named.
+// Options configure a lab.
 type Options struct {
-	// Root is the repository; the working folder when empty.
+	// Root is the repository, by default the working directory.
 	Root string
-	// Dir is the cluster's data folder; .dev in Root when empty.
+	// Dir is the cluster's data folder, by default .dev in Root.
 	Dir string
-	// Progress gets a line per step; nothing when nil.
+	// Progress receives a line per step, unless nil.
 	Progress io.Writer
-	// Operator has machine-api-operator install the controllers and keep them. Without it install/controllers is applied as it is, which is what
-	// `kubectl apply -k` does, and nothing runs beside the manager.
+	// Operator installs the controllers with machine-api-operator, which keeps running. Otherwise Open applies
+	// install/controllers like `kubectl apply -k`.
 	Operator bool
-	// Release is what runs as the operator.
+	// Release is the operator's binary and version.
 	Release OperatorInstance
-	// NodeLease is how long the leases of Nodes last; as those of kubelets when zero. See [cluster.Options].
+	// NodeLease is the duration of Nodes' leases. See [cluster.Options].
 	NodeLease time.Duration
-	// Audit has the requests of the operator and of the manager written to the cluster's audit log.
+	// Audit logs the requests of the operator and the manager to the cluster's audit log.
 	Audit bool
 }
 
 // Lab is a development cluster with the operator installed.
 type Lab struct {
+	// Cluster is nil if the lab does not run the cluster.
 	Cluster *cluster.Cluster
-	// Operator is the machine-api-operator that runs, nil without.
-	Operator *Operator
-	root     string
-	dir      string
-	out      io.Writer
-	// webhookPort is where managers serve webhooks, one manager at a time.
+	// Operator is the running machine-api-operator, or nil.
+	Operator   *Operator
+	root       string
+	dir        string
+	kubeconfig string
+	out        io.Writer
+	// webhookPort is the port of the one manager that serves webhooks.
 	webhookPort string
 	unroute     func() error
 }
 
-// Open brings the cluster up and installs the operator. It may be called again for the same folder.
+// Open starts the cluster and installs the operator. It is idempotent for a folder.
 func Open(ctx context.Context, o Options) (*Lab, error) {
-	if o.Root == "" {
-		o.Root = "."
-	}
-	root, err := filepath.Abs(o.Root)
+	l, err := newLab(o, ".dev")
 	if err != nil {
-		return nil, fmt.Errorf("finding the repository: %w", err)
+		return nil, err
 	}
-	if o.Dir == "" {
-		o.Dir = filepath.Join(root, ".dev")
-	}
-	if o.Progress == nil {
-		o.Progress = io.Discard
-	}
-	settings := cluster.Options{Dir: o.Dir, Bin: filepath.Join(root, "bin"), NodeLease: o.NodeLease}
+	settings := cluster.Options{Dir: l.dir, Bin: l.Path("bin"), NodeLease: o.NodeLease}
 	if o.Audit {
 		settings.Audit = []string{UserOf(operatorAccount), UserOf(serviceAccount)}
 	}
-	made, err := cluster.New(settings)
-	if err != nil {
+	if l.Cluster, err = cluster.New(settings); err != nil {
 		return nil, err
 	}
-	if err := made.Up(ctx, o.Progress); err != nil {
+	l.kubeconfig = l.Cluster.AdminKubeconfig()
+	if err := l.Cluster.Up(ctx, l.out); err != nil {
 		return nil, err
 	}
-	l := &Lab{Cluster: made, root: root, dir: made.Dir(), out: o.Progress}
-	if l.webhookPort, err = freePort(); err != nil {
-		return nil, err
-	}
-	// Webhooks are called through their Service, as everywhere.
-	if l.unroute, err = made.RouteServices(l.WebhookAddress()); err != nil {
+	// Webhooks are called through their Service, as in production.
+	if l.unroute, err = l.Cluster.RouteServices(l.WebhookAddress()); err != nil {
 		return nil, err
 	}
 	if err := l.install(ctx, o); err != nil {
@@ -105,7 +92,43 @@ func Open(ctx context.Context, o Options) (*Lab, error) {
 	return l, nil
 }
 
-// UserOf returns the user that a ServiceAccount of the namespace is.
+// Attach returns a lab for the current context of a kubeconfig. It installs nothing, and uses only the options Dir,
+// Root and Progress.
+func Attach(o Options, kubeconfig string) (*Lab, error) {
+	l, err := newLab(o, ".dev-current")
+	if err != nil {
+		return nil, err
+	}
+	l.kubeconfig = kubeconfig
+	if err := os.MkdirAll(filepath.Join(l.dir, "logs"), 0o700); err != nil {
+		return nil, fmt.Errorf("making the data folder: %w", err)
+	}
+	return l, nil
+}
+
+func newLab(o Options, dir string) (*Lab, error) {
+	if o.Root == "" {
+		o.Root = "."
+	}
+	root, err := filepath.Abs(o.Root)
+	if err != nil {
+		return nil, fmt.Errorf("finding the repository: %w", err)
+	}
+	if o.Dir == "" {
+		o.Dir = filepath.Join(root, dir)
+	}
+	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
+		return nil, fmt.Errorf("finding the data folder: %w", err)
+	}
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	l := &Lab{root: root, dir: o.Dir, out: o.Progress, unroute: func() error { return nil }}
+	l.webhookPort, err = freePort()
+	return l, err
+}
+
+// UserOf returns the user name of a ServiceAccount in the namespace.
 func UserOf(account string) string { return "system:serviceaccount:" + Namespace + ":" + account }
 
 // Dir returns the data folder.
@@ -131,7 +154,6 @@ func (l *Lab) install(ctx context.Context, o Options) error {
 	return l.applyCredentials(ctx)
 }
 
-// applyTrees installs the controllers without the operator.
 func (l *Lab) applyTrees(ctx context.Context) error {
 	fmt.Fprintln(l.out, "applying install/kubernetes/crds and install/controllers")
 	for _, tree := range []string{"kubernetes/crds", "controllers"} {
@@ -139,14 +161,14 @@ func (l *Lab) applyTrees(ctx context.Context) error {
 			return err
 		}
 	}
-	// The manager runs as a process here. Its Pods would be played on the first Node that there is, and be drained from it.
+	// The manager runs as a process. Its Pods would run on the first simulated Node, and be drained from it.
 	if _, err := l.Kubectl(ctx, "scale", "deployment", deployment, "--replicas=0"); err != nil {
 		return err
 	}
 	return l.established(ctx)
 }
 
-// ApplyTree makes objects what a kustomize tree says, whoever has changed them.
+// ApplyTree applies a kustomize tree and takes over fields that others own.
 func (l *Lab) ApplyTree(ctx context.Context, folder string) error {
 	_, err := l.kubectl(ctx, nil, "apply", "--server-side", "--force-conflicts", "-k", folder)
 	return err
@@ -167,13 +189,14 @@ func (l *Lab) applyCredentials(ctx context.Context) error {
 	if _, err := l.kubectl(ctx, bytes.NewReader(manifest), "apply", "-f", "-"); err != nil {
 		return err
 	}
-	return l.Until(ctx, time.Minute, "the token controller fills the credentials in", func(ctx context.Context) (bool, error) {
-		token, err := l.Kubectl(ctx, "get", "secret", "kubemark-credentials", "-o", "jsonpath={.data.token}")
-		return token != "", err
-	})
+	return l.Until(ctx, time.Minute, "the token controller fills the credentials in",
+		func(ctx context.Context) (bool, error) {
+			token, err := l.Kubectl(ctx, "get", "secret", "kubemark-credentials", "-o", "jsonpath={.data.token}")
+			return token != "", err
+		})
 }
 
-// createNamespace creates the namespace, unless it exists.
+// createNamespace creates the namespace if it is missing.
 func (l *Lab) createNamespace(ctx context.Context) error {
 	found, err := l.kubectl(ctx, nil, "get", "namespace", Namespace, "--ignore-not-found", "--output=name")
 	if err != nil || found != "" {
@@ -181,6 +204,11 @@ func (l *Lab) createNamespace(ctx context.Context) error {
 	}
 	_, err = l.kubectl(ctx, nil, "create", "-f", l.Path("install", "kubernetes", "namespace.yaml"))
 	return err
+}
+
+// Run runs kubectl as the administrator with stdin input, and returns its output.
+func (l *Lab) Run(ctx context.Context, input string, arguments ...string) (string, error) {
+	return l.kubectl(ctx, strings.NewReader(input), arguments...)
 }
 
 // Kubectl runs kubectl as the administrator in the operator's namespace, and returns its output.
@@ -195,17 +223,23 @@ func (l *Lab) Apply(ctx context.Context, manifest string) error {
 }
 
 func (l *Lab) kubectl(ctx context.Context, input io.Reader, arguments ...string) (string, error) {
-	command := exec.CommandContext(ctx, l.Path("bin", "kubectl"), append([]string{"--kubeconfig", l.Cluster.AdminKubeconfig()}, arguments...)...)
+	command := exec.CommandContext(ctx, l.Path("bin", "kubectl"),
+		append([]string{"--kubeconfig", l.kubeconfig}, arguments...)...)
 	var out, problems bytes.Buffer
 	command.Stdin, command.Stdout, command.Stderr = input, &out, &problems
+	command.SysProcAttr = childAttributes()
+	runtime.LockOSThread() // see Spawn
+	defer runtime.UnlockOSThread()
 	if err := command.Run(); err != nil {
-		return out.String(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(arguments, " "), err, strings.TrimSpace(problems.String()))
+		return out.String(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(arguments, " "), err,
+			strings.TrimSpace(problems.String()))
 	}
 	return out.String(), nil
 }
 
-// Until polls until done returns true. An error of done is kept and reported when the time is over.
-func (l *Lab) Until(ctx context.Context, limit time.Duration, what string, done func(context.Context) (bool, error)) error {
+// Until polls until done returns true. When the limit expires, it reports the last error of done.
+func (l *Lab) Until(ctx context.Context, limit time.Duration, what string,
+	done func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var last error
@@ -225,10 +259,10 @@ func (l *Lab) Until(ctx context.Context, limit time.Duration, what string, done 
 	}
 }
 
-// Close stops the operator and the cluster; its data stays.
+// Close stops the operator and the cluster. The data stays.
 func (l *Lab) Close(ctx context.Context) error { return errors.Join(l.end(), l.Cluster.Down(ctx)) }
 
-// end stops what the lab runs beside the cluster.
+// end stops the processes beside the cluster.
 func (l *Lab) end() error {
 	var failed error
 	if l.Operator != nil {
@@ -237,5 +271,5 @@ func (l *Lab) end() error {
 	return errors.Join(failed, l.unroute())
 }
 
-// WebhookAddress is where a manager serves webhooks.
+// WebhookAddress is the address of the manager's webhooks.
 func (l *Lab) WebhookAddress() string { return "127.0.0.1:" + l.webhookPort }

@@ -6,44 +6,47 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
 )
 
 // Manager is a manager process.
 type Manager struct {
-	// Metrics is the address of its metrics, without a scheme.
+	// Metrics is the host and port of its metrics.
 	Metrics string
-	// Log is the file that it logs to, behind what those before it have logged.
-	Log string
-	// WorkDir is its work folder.
+	// Log is its log file, to which each instance appends.
+	Log     string
 	WorkDir string
 
 	process
 	lab *Lab
 	as  Instance
-	// flags are all that it was started with but for addresses.
+	// flags are its flags except addresses.
 	flags []string
 }
 
-// Instance distinguishes managers that run side by side. The zero value is the one manager that there is.
+// Instance distinguishes managers that run side by side. The zero value is the default manager.
 type Instance struct {
-	// Name is part of the names of its log and its work folder.
+	// Name is part of the names of its log and work folder.
 	Name string
-	// Kubeconfig is the file that it reaches the API server by; the operator's own when empty.
+	// Kubeconfig is its kubeconfig, by default the operator's.
 	Kubeconfig string
-	// Binary is the program; bin/machine-controllers when empty.
+	// Binary is the program, by default bin/machine-controllers.
 	Binary string
+	// PodNamespace makes it believe that it runs in a Pod of this namespace, unless empty.
+	PodNamespace string
 }
 
-// OperatorKubeconfig returns the file with the operator's own kubeconfig. It is there once a manager was started.
+// OperatorKubeconfig returns the path of the operator's kubeconfig. The file exists once a manager was started.
 func (l *Lab) OperatorKubeconfig() string { return filepath.Join(l.dir, "operator.kubeconfig") }
 
-// StartManager starts bin/machine-controllers with the kubeconfig of the operator's service account and waits until it is ready,
-// which is before it leads. Flags are added to those that the lab needs.
+// StartManager starts bin/machine-controllers as the operator's service account and waits until it is ready, which is
+// before it leads. It adds flags to the lab's own.
 func (l *Lab) StartManager(ctx context.Context, flags ...string) (*Manager, error) {
 	return l.StartInstance(ctx, Instance{}, flags...)
 }
 
-// StartInstance is StartManager for one of several. Only one of them can serve webhooks.
+// StartInstance is StartManager for one of several instances. Only one of them can serve webhooks.
 func (l *Lab) StartInstance(ctx context.Context, as Instance, flags ...string) (*Manager, error) {
 	if as.Kubeconfig == "" {
 		if err := l.WriteOperatorKubeconfig(ctx); err != nil {
@@ -56,17 +59,18 @@ func (l *Lab) StartInstance(ctx context.Context, as Instance, flags ...string) (
 		return nil, err
 	}
 	arguments := slices.Concat(deployed, []string{
-		"--namespace", Namespace, "--engine-path", l.Path("bin", "tofu"), "--provider-mirror", l.Path("bin", "mirror"), "--webhook-port", l.webhookPort,
+		"--namespace", Namespace, "--engine-path", l.Path("bin", "tofu"), "--provider-mirror", l.Path("bin", "mirror"),
+		"--webhook-port", l.webhookPort,
 	}, l.pulumi(), flags)
 	return l.launch(ctx, as, arguments)
 }
 
-// WriteOperatorKubeconfig writes the operator's own kubeconfig, with a token that is good for a day.
+// WriteOperatorKubeconfig writes the operator's kubeconfig, with a token valid for a day.
 func (l *Lab) WriteOperatorKubeconfig(ctx context.Context) error {
-	return l.Cluster.ServiceAccountKubeconfig(ctx, Namespace, serviceAccount, l.OperatorKubeconfig())
+	return cluster.ServiceAccountKubeconfig(ctx, l.kubeconfig, Namespace, serviceAccount, l.OperatorKubeconfig())
 }
 
-// Restart starts an ended manager again, with its flags, some more, and the token that it had, as a kubelet restarts a container. It
+// Restart restarts an ended manager with its flags, more flags and its old token, as a kubelet restarts a container. It
 // needs no API server.
 func (m *Manager) Restart(ctx context.Context, more ...string) (*Manager, error) {
 	if m.Running() {
@@ -85,7 +89,8 @@ func (l *Lab) launch(ctx context.Context, as Instance, flags []string) (*Manager
 		return nil, err
 	}
 	m := &Manager{
-		Metrics: metrics, Log: filepath.Join(l.dir, "logs", as.file("manager")+".log"), WorkDir: filepath.Join(l.dir, as.file("work")),
+		Metrics: metrics, Log: filepath.Join(l.dir, "logs", as.file("manager")+".log"),
+		WorkDir: filepath.Join(l.dir, as.file("work")),
 		process: process{what: "the manager"}, lab: l, as: as, flags: flags,
 	}
 	m.log = m.Log
@@ -93,9 +98,13 @@ func (l *Lab) launch(ctx context.Context, as Instance, flags []string) (*Manager
 	if binary == "" {
 		binary = l.Path("bin", "machine-controllers")
 	}
-	// Flags may name another kubeconfig, since the last one counts.
-	arguments := slices.Concat([]string{"--kubeconfig", as.Kubeconfig}, flags, []string{"--work-dir", m.WorkDir, "--health-addr", health, "--metrics-bind-address", metrics})
+	// The last flag wins, so flags may name another kubeconfig.
+	arguments := slices.Concat([]string{"--kubeconfig", as.Kubeconfig}, flags,
+		[]string{"--work-dir", m.WorkDir, "--health-addr", health, "--metrics-bind-address", metrics})
 	environment := []string{"HOME=" + l.dir, "PATH=" + l.searchPath()}
+	if as.PodNamespace != "" {
+		environment = append(environment, "POD_NAMESPACE="+as.PodNamespace)
+	}
 	if err := m.start(binary, arguments, environment); err != nil {
 		return nil, err
 	}
@@ -105,7 +114,7 @@ func (l *Lab) launch(ctx context.Context, as Instance, flags []string) (*Manager
 	return m, nil
 }
 
-// pulumi returns the flags for Pulumi, none where it is not built: the demo has no Machine that runs on it.
+// pulumi returns the flags for Pulumi, or none if it is not built: the demo has no Machines that need it.
 func (l *Lab) pulumi() []string {
 	program := l.Path("bin", "pulumi")
 	if _, err := os.Stat(program); err != nil {
@@ -114,7 +123,8 @@ func (l *Lab) pulumi() []string {
 	return []string{"--pulumi", program, "--pulumi-plugins", l.Path("bin", "pulumi-plugins")}
 }
 
-// searchPath returns PATH for the manager. Without a Pulumi of the repository it is bin alone, so that the manager takes no other.
+// searchPath returns the manager's PATH. If the repository has not built Pulumi, PATH is bin alone, so that the manager
+// finds no other.
 func (l *Lab) searchPath() string {
 	if l.pulumi() == nil {
 		return l.Path("bin")
@@ -122,7 +132,6 @@ func (l *Lab) searchPath() string {
 	return os.Getenv("PATH")
 }
 
-// file names what is this instance's.
 func (i Instance) file(what string) string {
 	if i.Name == "" {
 		return what

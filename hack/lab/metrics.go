@@ -11,10 +11,9 @@ import (
 	"strings"
 )
 
-// MetricsReader is the name of the service account that MetricsToken makes.
+// MetricsReader is the service account that MetricsToken creates.
 const MetricsReader = "metrics-reader"
 
-// metricsReaderManifests let that account read the manager's metrics.
 const metricsReaderManifests = `
 apiVersion: v1
 kind: ServiceAccount
@@ -27,7 +26,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: machine-
 subjects: [{kind: ServiceAccount, name: metrics-reader, namespace: openshift-machine-api}]
 `
 
-// MetricsToken makes a service account that may read the metrics, and returns its token, which is good for an hour.
+// MetricsToken creates a service account that may read the metrics, and returns its token, valid for an hour.
 func (l *Lab) MetricsToken(ctx context.Context) (string, error) {
 	if err := l.Apply(ctx, metricsReaderManifests); err != nil {
 		return "", err
@@ -36,12 +35,12 @@ func (l *Lab) MetricsToken(ctx context.Context) (string, error) {
 	return strings.TrimSpace(token), err
 }
 
-// Scrape asks the manager for its metrics; an empty token asks as nobody. It returns the status code and the body.
+// Scrape returns the status code and body of the manager's metrics. An empty token makes an anonymous request.
 func (m *Manager) Scrape(ctx context.Context, token string) (int, string, error) {
 	return scrape(ctx, m.Metrics, token)
 }
 
-// Scrape asks the operator for its metrics.
+// Scrape returns the status code and body of the operator's metrics.
 func (o *Operator) Scrape(ctx context.Context, token string) (int, string, error) {
 	return scrape(ctx, o.metricsAddress(), token)
 }
@@ -54,8 +53,10 @@ func scrape(ctx context.Context, address, token string) (int, string, error) {
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	// The certificate is made anew at each start and known to nobody; the port is on loopback.
-	asking := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+	// The certificate is self-signed at each start; the port is on loopback.
+	asking := &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,
+	}}
 	response, err := asking.Do(request)
 	if err != nil {
 		return 0, "", fmt.Errorf("asking for metrics: %w", err)
@@ -68,7 +69,7 @@ func scrape(ctx context.Context, address, token string) (int, string, error) {
 	return response.StatusCode, string(text), nil
 }
 
-// Sum adds the samples of one series up, over all its labels.
+// Sum adds up the samples of a series over all labels.
 func Sum(metrics, series string) float64 {
 	var sum float64
 	lines := bufio.NewScanner(strings.NewReader(metrics))

@@ -10,24 +10,26 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
 )
 
 const (
-	// operatorAccount is the ServiceAccount of machine-api-operator, and the component that its Pods are labelled with.
+	// operatorAccount is the ServiceAccount of machine-api-operator, and the component label of its Pods.
 	operatorAccount = "machine-api-operator"
-	// settings is the ConfigMap with what an administrator chooses.
+	// settings is the ConfigMap with the administrator's settings.
 	settings = "machine-api-operator-config"
-	// ControlPlane is the Node that the Pods of the operator and of the controllers are on. It has no Machine.
+	// ControlPlane is the Node of the operator's and controllers' Pods. It has no Machine.
 	ControlPlane = "control-plane"
-	// ControlPlaneLabel is on it.
+	// ControlPlaneLabel is the label of ControlPlane.
 	ControlPlaneLabel = "node-role.kubernetes.io/control-plane"
-	// operatorStop is how long machine-api-operator may take to end.
+	// operatorStop bounds the shutdown of machine-api-operator.
 	operatorStop = time.Minute
-	// again is how long a kubelet of the lab waits before it starts a program again that has ended.
+	// again is the delay before the lab restarts an ended program.
 	again = time.Second
 )
 
-// controlPlane is a simulated Node that runs Pods of one namespace, so that Deployments there roll out without a Machine.
+// controlPlane is a simulated Node for the Pods of one namespace, so that Deployments roll out there without a Machine.
 const controlPlane = `
 apiVersion: v1
 kind: Node
@@ -47,9 +49,9 @@ metadata:
     scheduler.alpha.kubernetes.io/defaultTolerations: '[{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"}]'
 `
 
-// Operator is a process of machine-api-operator, which the lab starts again when it ends, as a kubelet does.
+// Operator is a machine-api-operator process that the lab restarts when it ends, as a kubelet does.
 type Operator struct {
-	// Log is the file that it logs to.
+	// Log is its log file.
 	Log string
 
 	lab        *Lab
@@ -63,18 +65,18 @@ type Operator struct {
 	kept    sync.WaitGroup
 }
 
-// OperatorInstance says what is run as machine-api-operator. The zero value is bin/machine-api-operator.
+// OperatorInstance selects the machine-api-operator to run. The zero value is bin/machine-api-operator.
 type OperatorInstance struct {
-	// Binary is the program.
 	Binary string
-	// Version is that of the release; what was built in when empty.
+	// Version is the release's version, by default the built-in one.
 	Version string
 }
 
 // startOperator applies install/kubernetes and runs the operator, which installs the controllers.
 func (l *Lab) startOperator(ctx context.Context, as OperatorInstance) error {
 	fmt.Fprintln(l.out, "applying install/kubernetes, and starting machine-api-operator")
-	if _, err := l.kubectl(ctx, strings.NewReader(controlPlane), "apply", "--server-side", "--field-manager=lab", "-f", "-"); err != nil {
+	if _, err := l.kubectl(ctx, strings.NewReader(controlPlane), "apply",
+		"--server-side", "--field-manager=lab", "-f", "-"); err != nil {
 		return err
 	}
 	if err := l.ApplyTree(ctx, l.Path("install", "kubernetes")); err != nil {
@@ -88,17 +90,21 @@ func (l *Lab) startOperator(ctx context.Context, as OperatorInstance) error {
 		return err
 	}
 	l.Operator = started
-	return l.Until(ctx, time.Minute, "machine-api-operator has applied the controllers", func(ctx context.Context) (bool, error) {
-		// The webhooks are applied last.
-		_, err := l.Kubectl(ctx, "get", "validatingwebhookconfiguration/machine-api", "deployment/"+deployment)
-		return err == nil, err
-	})
+	return l.Until(ctx, time.Minute, "machine-api-operator has applied the controllers",
+		func(ctx context.Context) (bool, error) {
+			// The operator applies the webhooks last.
+			_, err := l.Kubectl(ctx, "get", "validatingwebhookconfiguration/machine-api", "deployment/"+deployment)
+			return err == nil, err
+		})
 }
 
-// RunOperator starts a machine-api-operator with nothing but the token of its ServiceAccount, and waits until it is ready, which is before it leads.
+// RunOperator starts a machine-api-operator that has only its ServiceAccount's token, and waits until it is ready,
+// which is before it leads.
 func (l *Lab) RunOperator(ctx context.Context, as OperatorInstance) (*Operator, error) {
-	o := &Operator{Log: filepath.Join(l.dir, "logs", operatorAccount+".log"), lab: l, as: as, kubeconfig: filepath.Join(l.dir, operatorAccount+".kubeconfig"), wanted: true}
-	if err := l.Cluster.ServiceAccountKubeconfig(ctx, Namespace, operatorAccount, o.kubeconfig); err != nil {
+	o := &Operator{Log: filepath.Join(l.dir, "logs", operatorAccount+".log"), lab: l, as: as,
+		kubeconfig: filepath.Join(l.dir, operatorAccount+".kubeconfig"), wanted: true}
+	if err := cluster.ServiceAccountKubeconfig(ctx, l.kubeconfig, Namespace, operatorAccount,
+		o.kubeconfig); err != nil {
 		return nil, err
 	}
 	if err := o.launch(ctx); err != nil {
@@ -110,16 +116,18 @@ func (l *Lab) RunOperator(ctx context.Context, as OperatorInstance) (*Operator, 
 }
 
 func (o *Operator) launch(ctx context.Context) error {
-	// Its own Pod says which image the controllers run.
+	// The operator takes the controllers' image from its own Pod.
 	var pod string
-	err := o.lab.Until(ctx, time.Minute, "the Pod of machine-api-operator is there", func(ctx context.Context) (bool, error) {
-		out, err := o.lab.Kubectl(ctx, "get", "pods", "--selector=app.kubernetes.io/component="+operatorAccount, "--output=name")
-		names := strings.Fields(out)
-		if len(names) > 0 {
-			pod = strings.TrimPrefix(names[0], "pod/")
-		}
-		return len(names) > 0, err
-	})
+	err := o.lab.Until(ctx, time.Minute, "the Pod of machine-api-operator is there",
+		func(ctx context.Context) (bool, error) {
+			out, err := o.lab.Kubectl(ctx, "get", "pods",
+				"--selector=app.kubernetes.io/component="+operatorAccount, "--output=name")
+			names := strings.Fields(out)
+			if len(names) > 0 {
+				pod = strings.TrimPrefix(names[0], "pod/")
+			}
+			return len(names) > 0, err
+		})
 	if err != nil {
 		return err
 	}
@@ -136,8 +144,11 @@ func (o *Operator) launch(ctx context.Context) error {
 		binary = o.lab.Path("bin", "machine-api-operator")
 	}
 	p := &process{what: operatorAccount, log: o.Log}
-	environment := []string{"HOME=" + o.lab.dir, "POD_NAMESPACE=" + Namespace, "POD_NAME=" + pod, "RELEASE_VERSION=" + o.as.Version}
-	if err := p.start(binary, []string{"--kubeconfig", o.kubeconfig, "--health-addr", health, "--metrics-bind-address", metrics}, environment); err != nil {
+	environment := []string{"HOME=" + o.lab.dir, "POD_NAMESPACE=" + Namespace, "POD_NAME=" + pod,
+		"RELEASE_VERSION=" + o.as.Version}
+	if err := p.start(binary, []string{
+		"--kubeconfig", o.kubeconfig, "--health-addr", health, "--metrics-bind-address", metrics,
+	}, environment); err != nil {
 		return err
 	}
 	if err := o.lab.ready(ctx, p, health); err != nil {
@@ -149,7 +160,7 @@ func (o *Operator) launch(ctx context.Context) error {
 	return nil
 }
 
-// keep starts it again whenever it ends while it is wanted.
+// keep restarts it until it is stopped.
 func (o *Operator) keep(ctx context.Context) {
 	for {
 		<-o.running().Ended()
@@ -158,7 +169,7 @@ func (o *Operator) keep(ctx context.Context) {
 			if !o.isWanted() {
 				return
 			}
-			failed = o.launch(ctx) != nil // its log says why
+			failed = o.launch(ctx) != nil // see its log
 		}
 	}
 }
@@ -181,7 +192,7 @@ func (o *Operator) isWanted() bool {
 	return o.wanted
 }
 
-// PID returns the process id of the operator as it runs now.
+// PID returns the operator's current process ID.
 func (o *Operator) PID() int { return o.running().PID() }
 
 // Stop ends the operator for good.
@@ -191,10 +202,10 @@ func (o *Operator) Stop() error {
 	o.mu.Unlock()
 	err := o.running().Stop(operatorStop)
 	o.kept.Wait()
-	return errors.Join(err, o.running().Stop(operatorStop)) // it may have been started again meanwhile
+	return errors.Join(err, o.running().Stop(operatorStop)) // it may have been restarted
 }
 
-// Set changes settings of the operator; none of them leaves it with its defaults.
+// Set replaces the operator's settings; without values it uses its defaults.
 func (l *Lab) Set(ctx context.Context, values map[string]string) error {
 	if len(values) == 0 {
 		_, err := l.Kubectl(ctx, "delete", "configmap", settings, "--ignore-not-found")
@@ -211,12 +222,13 @@ func (l *Lab) Set(ctx context.Context, values map[string]string) error {
 	return l.Apply(ctx, manifest)
 }
 
-// deployedArguments returns the arguments of the Deployment that the operator has made, but for those that name files of the image.
+// deployedArguments returns the arguments of the operator's Deployment, except those that name files of the image.
 func (l *Lab) deployedArguments(ctx context.Context) ([]string, error) {
 	if l.Operator == nil {
 		return nil, nil
 	}
-	out, err := l.Kubectl(ctx, "get", "deployment", deployment, "--output", `jsonpath={range .spec.template.spec.containers[0].args[*]}{@}{"\n"}{end}`)
+	out, err := l.Kubectl(ctx, "get", "deployment", deployment,
+		"--output", `jsonpath={range .spec.template.spec.containers[0].args[*]}{@}{"\n"}{end}`)
 	if err != nil {
 		return nil, err
 	}

@@ -8,24 +8,24 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 	"time"
 )
 
 const readyTimeout = 2 * time.Minute
 
-// process is a program of the operator's that runs in place of its Pod.
+// process is a program that runs in place of its Pod.
 type process struct {
-	// what it is called in errors.
+	// what names it in errors.
 	what string
-	// log is the file that it logs to, behind what those before it have logged.
+	// log is its log file, to which each start appends.
 	log     string
-	process *os.Process
-	ended   chan struct{}
-	state   *os.ProcessState
+	command *exec.Cmd
+	ended   <-chan struct{}
 }
 
-// start starts a program with nothing of this program's environment.
+// start starts a program with only the given environment.
 func (p *process) start(binary string, arguments, environment []string) error {
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -35,21 +35,35 @@ func (p *process) start(binary string, arguments, environment []string) error {
 	command := exec.Command(binary, arguments...)
 	command.Stdout, command.Stderr = log, log
 	command.Env = environment
-	// A terminal's interrupt is for whoever started the lab; that one then stops the process.
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := command.Start(); err != nil {
+	if p.ended, err = Spawn(command); err != nil {
 		return fmt.Errorf("starting %s: %w; run 'make build'", p.what, err)
 	}
-	p.process, p.ended = command.Process, make(chan struct{})
-	go func() {
-		_ = command.Wait() // the state has the result
-		p.state = command.ProcessState
-		close(p.ended)
-	}()
+	p.command = command
 	return nil
 }
 
-// ready waits until a process that was started is ready, and kills one that is not in time.
+// Spawn starts a command and returns a channel that is closed when it ends. The command has its own process group, so
+// that only this program gets a terminal's interrupt, and then stops it. On Linux the command is killed when this
+// program dies; SIGTERM would reach it repeatedly, as this program's threads die one by one.
+func Spawn(command *exec.Cmd) (<-chan struct{}, error) {
+	command.SysProcAttr = childAttributes()
+	command.SysProcAttr.Setpgid = true
+	started, ended := make(chan error), make(chan struct{})
+	go func() {
+		// The kernel sends the signal when the thread that started the command ends.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := command.Start()
+		started <- err
+		if err == nil {
+			_ = command.Wait() // ProcessState has the result
+			close(ended)
+		}
+	}()
+	return ended, <-started
+}
+
+// ready waits until a started process is ready, and kills it if it is late.
 func (l *Lab) ready(ctx context.Context, p *process, health string) error {
 	err := l.Until(ctx, readyTimeout, p.what+" is ready", func(ctx context.Context) (bool, error) {
 		if !p.Running() {
@@ -58,7 +72,7 @@ func (l *Lab) ready(ctx context.Context, p *process, health string) error {
 		return probe(ctx, "http://"+health+"/readyz")
 	})
 	if err == nil && !p.Running() {
-		err = fmt.Errorf("%s has ended: %s; its log is %s", p.what, p.state, p.log)
+		err = fmt.Errorf("%s has ended: %s; its log is %s", p.what, p.State(), p.log)
 	}
 	if err != nil {
 		return errors.Join(err, p.Kill())
@@ -67,9 +81,8 @@ func (l *Lab) ready(ctx context.Context, p *process, health string) error {
 }
 
 // PID returns the process id.
-func (p *process) PID() int { return p.process.Pid }
+func (p *process) PID() int { return p.command.Process.Pid }
 
-// Running reports whether the process runs.
 func (p *process) Running() bool {
 	select {
 	case <-p.ended:
@@ -82,25 +95,25 @@ func (p *process) Running() bool {
 // Ended is closed when the process has ended.
 func (p *process) Ended() <-chan struct{} { return p.ended }
 
-// State returns what is known of the ended process, nil while it runs.
+// State returns the state of the ended process, or nil while it runs.
 func (p *process) State() *os.ProcessState {
 	if p.Running() {
 		return nil
 	}
-	return p.state
+	return p.command.ProcessState
 }
 
-// Kill ends the process at once, as a crash would.
+// Kill kills the process, like a crash.
 func (p *process) Kill() error { return p.signal(syscall.SIGKILL, time.Minute) }
 
-// Stop asks the process to end and waits for it.
+// Stop sends SIGTERM and waits for the process to end.
 func (p *process) Stop(limit time.Duration) error { return p.signal(syscall.SIGTERM, limit) }
 
 func (p *process) signal(signal syscall.Signal, limit time.Duration) error {
 	if !p.Running() {
 		return nil
 	}
-	if err := p.process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := p.command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("sending %s to %s: %w", signal, p.what, err)
 	}
 	select {
@@ -123,7 +136,6 @@ func probe(ctx context.Context, address string) (bool, error) {
 	return response.StatusCode == http.StatusOK, response.Body.Close()
 }
 
-// freePort returns a port of loopback that nothing listens on.
 func freePort() (string, error) {
 	address, err := freeAddress()
 	if err != nil {
@@ -136,7 +148,6 @@ func freePort() (string, error) {
 	return port, nil
 }
 
-// freeAddress returns an address of loopback that nothing listens on.
 func freeAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -2,10 +2,11 @@ package lab
 
 import "context"
 
-// Both are called machine-api.
+// Both are named machine-api.
 const webhookConfigurations = "mutatingwebhookconfigurations,validatingwebhookconfigurations"
 
-// InstallWebhooks registers the webhooks of the install tree: the operator does, where there is one.
+// InstallWebhooks registers the webhooks of the install tree. With an operator, it is a no-op: the operator registers
+// them.
 func (l *Lab) InstallWebhooks(ctx context.Context) error {
 	if l.Operator != nil {
 		return l.Set(ctx, nil)
@@ -13,11 +14,12 @@ func (l *Lab) InstallWebhooks(ctx context.Context) error {
 	return l.ApplyTree(ctx, l.Path("install", "controllers", "webhooks"))
 }
 
-// RemoveWebhooks takes them off the API server, which goes on asking for a moment.
+// RemoveWebhooks unregisters the webhooks. The API server may still call them for a moment.
 func (l *Lab) RemoveWebhooks(ctx context.Context) error {
 	if l.Operator != nil {
 		return l.Set(ctx, map[string]string{"webhooks": "Disabled"})
 	}
-	_, err := l.kubectl(ctx, nil, "delete", "--ignore-not-found", webhookConfigurations, "--selector=app.kubernetes.io/name=machine-iac-operator")
+	_, err := l.kubectl(ctx, nil, "delete", "--ignore-not-found", webhookConfigurations,
+		"--selector=app.kubernetes.io/name=machine-iac-operator")
 	return err
 }

@@ -1,6 +1,6 @@
-// Package landscape sets Gardener's machine-controller-manager (MCM) up with this project's driver: a control cluster, which is a lab with
-// the operator, and a target cluster, where the Nodes are. MCM and driver run as processes with the rights of install/gardener. The demo and
-// the end-to-end tests of Gardener stand on it.
+// Package landscape runs Gardener's machine-controller-manager (MCM) with this project's driver: a control cluster,
+// which is a lab with the operator, and a target cluster with the Nodes. MCM and driver run as processes with the
+// rights of install/gardener. Gardener's demo and end-to-end tests use it.
 package landscape
 
 import (
@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// Namespace is where the Machines of both kinds are.
+	// Namespace is the namespace of both kinds of Machines.
 	Namespace = lab.Namespace
-	// Secret is the Secret of the classes: user data, and what the module kubemark signs in to the target cluster with.
+	// Secret is the classes' Secret: user data, and the kubemark module's credentials for the target cluster.
 	Secret = "worker"
-	// Controllers is the manager's flag for what runs beside MCM, as in install/gardener.
+	// Controllers is the manager's flag for use with MCM, as in install/gardener.
 	Controllers = "--controllers=machine,drain,machineclass"
 
 	account  = "machine-controller-manager"
@@ -39,23 +39,24 @@ type Landscape struct {
 	dir    string
 }
 
-// Open brings both clusters up below a folder and installs what runs in them. It may be called again for the same folder.
+// Open starts both clusters below a folder and installs their components. It is idempotent for a folder.
 func Open(ctx context.Context, root, dir string, progress io.Writer) (*Landscape, error) {
 	control, err := lab.Open(ctx, lab.Options{Root: root, Dir: filepath.Join(dir, "control"), Progress: progress})
 	if err != nil {
 		return nil, err
 	}
 	l := &Landscape{Lab: control, dir: filepath.Dir(control.Dir())}
-	if l.Target, err = cluster.New(cluster.Options{Dir: filepath.Join(l.dir, "target"), Bin: control.Path("bin")}); err != nil {
-		return nil, errors.Join(err, control.Close(ctx))
+	if l.Target, err = cluster.New(
+		cluster.Options{Dir: filepath.Join(l.dir, "target"), Bin: control.Path("bin")}); err != nil {
+		return nil, errors.Join(err, control.Close(context.WithoutCancel(ctx)))
 	}
 	if err := l.install(ctx, progress); err != nil {
-		return nil, errors.Join(err, l.Close(ctx))
+		return nil, errors.Join(err, l.Close(context.WithoutCancel(ctx)))
 	}
 	return l, nil
 }
 
-// Close stops both clusters; their data stays.
+// Close stops both clusters. Their data stays.
 func (l *Landscape) Close(ctx context.Context) error {
 	return errors.Join(l.Target.Down(ctx), l.Lab.Close(ctx))
 }
@@ -66,7 +67,8 @@ func (l *Landscape) install(ctx context.Context, progress io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(progress, "applying install/gardener")
-	if _, err := l.Lab.Kubectl(ctx, "apply", "--server-side", "-k", l.Lab.Path("install", "gardener", "crds")); err != nil {
+	if _, err := l.Lab.Kubectl(ctx, "apply",
+		"--server-side", "-k", l.Lab.Path("install", "gardener", "crds")); err != nil {
 		return err
 	}
 	for _, file := range []string{"service-account.yaml", "role.yaml"} {
@@ -74,7 +76,8 @@ func (l *Landscape) install(ctx context.Context, progress io.Writer) error {
 			return err
 		}
 	}
-	if _, err := l.Lab.Kubectl(ctx, "wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"); err != nil {
+	if _, err := l.Lab.Kubectl(ctx, "wait", "--for=condition=Established", "--timeout=60s",
+		"crd", "--all"); err != nil {
 		return err
 	}
 	if _, err := l.KubectlTarget(ctx, "", "apply", "-k", l.Lab.Path("install", "gardener", "target")); err != nil {
@@ -89,10 +92,11 @@ func (l *Landscape) install(ctx context.Context, progress io.Writer) error {
 	return l.installCredentials(ctx)
 }
 
-// kubeconfig returns the file with MCM's own kubeconfig of a cluster.
+// kubeconfig returns the path of MCM's kubeconfig for a cluster.
 func (l *Landscape) kubeconfig(of string) string { return filepath.Join(l.dir, of+"-mcm.kubeconfig") }
 
-// installCredentials makes the account of the module kubemark in the target cluster, and gives its token to the control cluster.
+// installCredentials creates the kubemark module's account in the target cluster, and stores its token in the control
+// cluster.
 func (l *Landscape) installCredentials(ctx context.Context) error {
 	_, err := l.KubectlTarget(ctx, "", "create", "namespace", Namespace)
 	if err != nil && !strings.Contains(err.Error(), "AlreadyExists") {
@@ -108,13 +112,15 @@ func (l *Landscape) installCredentials(ctx context.Context) error {
 	var made struct {
 		Data map[string]string `json:"data"`
 	}
-	err = l.Lab.Until(ctx, time.Minute, "the target's token controller fills the credentials in", func(ctx context.Context) (bool, error) {
-		out, err := l.KubectlTarget(ctx, "", "get", "secret", "kubemark-credentials", "--namespace", Namespace, "-o", "json")
-		if err != nil {
-			return false, err
-		}
-		return made.Data["token"] != "", json.Unmarshal([]byte(out), &made)
-	})
+	err = l.Lab.Until(ctx, time.Minute, "the target's token controller fills the credentials in",
+		func(ctx context.Context) (bool, error) {
+			out, err := l.KubectlTarget(ctx, "", "get", "secret", "kubemark-credentials",
+				"--namespace", Namespace, "-o", "json")
+			if err != nil {
+				return false, err
+			}
+			return made.Data["token"] != "", json.Unmarshal([]byte(out), &made)
+		})
 	if err != nil {
 		return err
 	}
@@ -132,18 +138,20 @@ func (l *Landscape) installCredentials(ctx context.Context) error {
 	return l.Lab.Apply(ctx, string(secret))
 }
 
-// KubectlTarget runs kubectl as the administrator of the target cluster, and returns its output.
+// KubectlTarget runs kubectl as the target cluster's administrator, and returns its output.
 func (l *Landscape) KubectlTarget(ctx context.Context, input string, arguments ...string) (string, error) {
-	command := exec.CommandContext(ctx, l.Lab.Path("bin", "kubectl"), append([]string{"--kubeconfig", l.Target.AdminKubeconfig()}, arguments...)...)
+	command := exec.CommandContext(ctx, l.Lab.Path("bin", "kubectl"),
+		append([]string{"--kubeconfig", l.Target.AdminKubeconfig()}, arguments...)...)
 	command.Stdin = strings.NewReader(input)
 	out, err := command.Output()
 	if failed := new(exec.ExitError); errors.As(err, &failed) {
-		return string(out), fmt.Errorf("kubectl %s: %w: %s", strings.Join(arguments, " "), err, strings.TrimSpace(string(failed.Stderr)))
+		return string(out), fmt.Errorf("kubectl %s: %w: %s", strings.Join(arguments, " "), err,
+			strings.TrimSpace(string(failed.Stderr)))
 	}
 	return string(out), err
 }
 
-// Class returns the manifest of a MachineClass with simulated Nodes of so many processors.
+// Class returns the manifest of a MachineClass for simulated Nodes with this many CPUs.
 func Class(name string, cpu int) string {
 	return fmt.Sprintf(`
 apiVersion: machine.sapcloud.io/v1alpha1

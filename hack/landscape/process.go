@@ -13,38 +13,41 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/machine-iac/machine-iac-operator/hack/lab"
 )
 
-// The programs, in bin/.
+// Programs in bin/.
 const (
-	// MCM has the controllers of MachineDeployments and MachineSets.
+	// MCM runs the controllers of MachineDeployments and MachineSets.
 	MCM = "machine-controller-manager"
-	// Driver has those of Machines, and this project's driver.
+	// Driver runs the controller of Machines with this project's driver.
 	Driver = "machine-controller-manager-provider-iac"
 )
 
-// Process is a program that runs.
+// Process is a running program.
 type Process struct {
-	// Log is the file that it logs to, behind what those before it have logged.
+	// Log is its log file, to which each start appends.
 	Log string
 
 	name    string
 	port    string
 	process *os.Process
-	ended   chan struct{}
+	ended   <-chan struct{}
 }
 
-// Start starts one of the programs with MCM's own rights. Flags are added to those that it needs.
+// Start starts a program with MCM's rights. It adds flags to the required ones.
 func (l *Landscape) Start(program string, flags ...string) (*Process, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
 	}
 	arguments := append([]string{
-		"--control-kubeconfig", l.kubeconfig("control"), "--target-kubeconfig", l.kubeconfig("target"), "--namespace", Namespace,
+		"--control-kubeconfig", l.kubeconfig("control"), "--target-kubeconfig", l.kubeconfig("target"),
+		"--namespace", Namespace,
 		"--port", port, "--leader-elect=false", "--v=3",
 	}, flags...)
-	p := &Process{Log: filepath.Join(l.dir, program+".log"), name: program, port: port, ended: make(chan struct{})}
+	p := &Process{Log: filepath.Join(l.dir, program+".log"), name: program, port: port}
 	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the log of %s: %w", program, err)
@@ -53,20 +56,14 @@ func (l *Landscape) Start(program string, flags ...string) (*Process, error) {
 	command := exec.Command(l.Lab.Path("bin", program), arguments...)
 	command.Stdout, command.Stderr = log, log
 	command.Env = []string{"HOME=" + l.dir}
-	// A terminal's interrupt is for whoever started the landscape.
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := command.Start(); err != nil {
+	if p.ended, err = lab.Spawn(command); err != nil {
 		return nil, fmt.Errorf("starting %s: %w; run 'make build'", program, err)
 	}
 	p.process = command.Process
-	go func() {
-		_ = command.Wait() // its log says more
-		close(p.ended)
-	}()
 	return p, nil
 }
 
-// Running reports whether it runs.
+// Running reports whether the process runs.
 func (p *Process) Running() bool {
 	select {
 	case <-p.ended:
@@ -76,10 +73,10 @@ func (p *Process) Running() bool {
 	}
 }
 
-// PID returns its process ID.
+// PID returns the process ID.
 func (p *Process) PID() int { return p.process.Pid }
 
-// Metric returns the value of one of its metrics, which must have no labels.
+// Metric returns the value of a metric without labels.
 func (p *Process) Metric(ctx context.Context, name string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:"+p.port+"/metrics", nil)
 	if err != nil {
@@ -99,10 +96,10 @@ func (p *Process) Metric(ctx context.Context, name string) (string, error) {
 	return "", errors.Join(fmt.Errorf("%s has no metric %s", p.name, name), lines.Err())
 }
 
-// Kill ends it at once, as a crash would.
+// Kill kills the process, like a crash.
 func (p *Process) Kill() error { return p.signal(syscall.SIGKILL) }
 
-// Stop ends it.
+// Stop sends SIGTERM and waits for the process to end.
 func (p *Process) Stop() error { return p.signal(syscall.SIGTERM) }
 
 func (p *Process) signal(signal syscall.Signal) error {
@@ -120,7 +117,6 @@ func (p *Process) signal(signal syscall.Signal) error {
 	}
 }
 
-// freePort returns a port of loopback that nothing listens on.
 func freePort() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

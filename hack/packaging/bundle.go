@@ -17,11 +17,12 @@ import (
 const (
 	bundleFolder = "install/olm"
 	bundleName   = "machine-iac-operator"
-	// treeVersion is that of what is generated into the repository, which is no release. 0.0.0 counts as none.
+	// treeVersion is the version of the generated files in the repository, which are no release. OLM treats 0.0.0 as no
+	// version.
 	treeVersion = "0.0.1"
 )
 
-// description is the part of the ClusterServiceVersion that people read.
+// description is the ClusterServiceVersion's text for people.
 //
 //go:embed description.yaml
 var description []byte
@@ -29,8 +30,9 @@ var description []byte
 //go:embed icon.svg
 var icon []byte
 
-// examples are shown as what users may create.
-var examples = []string{"modules/kubemark/examples/machineset.yaml", "install/termination-handler/machinehealthcheck.yaml"}
+// examples are the ClusterServiceVersion's sample objects.
+var examples = []string{"modules/kubemark/examples/machineset.yaml",
+	"install/termination-handler/machinehealthcheck.yaml"}
 
 // bundle adds the bundle for the Operator Lifecycle Manager.
 func bundle(from source, all files) error {
@@ -49,7 +51,7 @@ func bundle(from source, all files) error {
 		if plural, _, ok := strings.Cut(one.GetName(), "."); ok {
 			name = plural + ".crd.yaml"
 		}
-		// The namespace is the one that the operator is installed into.
+		// The bundle goes into the namespace that the operator is installed in.
 		unstructured.RemoveNestedField(one.Object, "metadata", "namespace")
 		if all[path.Join(manifests, name)], err = documents(single, one); err != nil {
 			return err
@@ -58,7 +60,6 @@ func bundle(from source, all files) error {
 	return nil
 }
 
-// serviceVersion returns the ClusterServiceVersion.
 func (s source) serviceVersion() (object, error) {
 	fields := map[string]any{}
 	if err := yaml.Unmarshal(description, &fields); err != nil {
@@ -83,7 +84,8 @@ func (s source) serviceVersion() (object, error) {
 		"strategy": "deployment",
 		"spec": map[string]any{
 			"deployments": []any{map[string]any{
-				"name": deployment.GetName(), "label": at(deployment.Object, "metadata")["labels"], "spec": deployment.Object["spec"],
+				"name": deployment.GetName(), "label": at(deployment.Object, "metadata")["labels"],
+				"spec": deployment.Object["spec"],
 			}},
 			"permissions":        []any{map[string]any{"serviceAccountName": operator, "rules": own}},
 			"clusterPermissions": []any{map[string]any{"serviceAccountName": operator, "rules": cluster}},
@@ -94,8 +96,8 @@ func (s source) serviceVersion() (object, error) {
 	return made, nil
 }
 
-// rules returns what the operator may do in its own namespace, and in the cluster. A bundle knows no other namespace: what the operator may do in the
-// namespace default it may do, by the same names, everywhere.
+// rules returns the operator's rights in its own namespace and in the cluster. A bundle can name no other namespace, so
+// rights in the namespace default become cluster-wide, limited to the same names.
 func (s source) rules() (own, cluster []any) {
 	for _, one := range s.kinds("ClusterRole", "Role") {
 		rules, ok := one.Object["rules"].([]any)
@@ -109,7 +111,7 @@ func (s source) rules() (own, cluster []any) {
 	return own, cluster
 }
 
-// examples returns the examples as a list in JSON.
+// examples returns the examples as a JSON list.
 func (s source) examples() (string, error) {
 	var shown []any
 	for _, name := range examples {

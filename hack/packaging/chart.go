@@ -13,11 +13,11 @@ const (
 	single      = "install/kubernetes"
 )
 
-// Words in the fields of an object that are replaced by what a template does there, since a template is no YAML.
+// Placeholders in an object's fields that become template actions, since a template is not valid YAML.
 const (
-	with  = "@with "  // a field that is there when a value is set, and has that value
-	items = "@items " // the elements of a list, after others
-	merge = "@merge " // the fields of a value, besides others
+	with  = "@with "  // a field that exists if a value is set, and contains it
+	items = "@items " // elements that are appended to a list
+	merge = "@merge " // fields of a value that are added to others
 )
 
 var (
@@ -26,10 +26,11 @@ var (
 	mergeLine = regexp.MustCompile(`(?m)^( *)'@merge (\S+)': ""$`)
 )
 
-// chart adds the chart's templates: install/kubernetes, with values where users change something.
+// chart adds the chart's templates: install/kubernetes, with values for what users change.
 func chart(from source, all files) error {
 	made := map[string][]object{}
-	for _, one := range from.kinds("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "Service") {
+	for _, one := range from.kinds("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role",
+		"RoleBinding", "Service") {
 		replace(one.Object, namespace, "{{ .Release.Namespace }}")
 		name := strings.ToLower(one.GetKind()) + ".yaml"
 		made[name] = append(made[name], one)
@@ -56,14 +57,16 @@ func chart(from source, all files) error {
 			return err
 		}
 		if bytes.Contains(content, []byte("{{")) {
-			return fmt.Errorf("the CRD %s has {{ in a text, which Helm takes for a template; quote it in hack/packaging", one.GetName())
+			return fmt.Errorf("the CRD %s has {{ in a text, which Helm takes for a template; quote it in "+
+				"hack/packaging", one.GetName())
 		}
 		plural, _, _ := strings.Cut(one.GetName(), ".")
 		text := fmt.Sprintf(header, single) + "{{- if .Values.crds.install }}\n" + string(content) + "{{- end }}\n"
 		all[path.Join(chartFolder, "templates", "crds", plural+".yaml")] = []byte(text)
 	}
 	if count--; count+len(crds) != len(from.objects) {
-		return fmt.Errorf("install/kubernetes has %d objects, and the chart %d; add the missing kinds to hack/packaging/chart.go", len(from.objects), count+len(crds))
+		return fmt.Errorf("install/kubernetes has %d objects, and the chart %d; add the missing kinds to "+
+			"hack/packaging/chart.go", len(from.objects), count+len(crds))
 	}
 	return nil
 }
@@ -97,18 +100,20 @@ func chartDeployment(from source) (object, error) {
 	return made, nil
 }
 
-// template replaces the words above by what they stand for.
+// template replaces the placeholders by template actions.
 func template(content []byte) []byte {
 	content = withLine.ReplaceAllFunc(content, func(line []byte) []byte {
 		parts := withLine.FindSubmatch(line)
 		indent := string(parts[1])
-		return fmt.Appendf(nil, "%[1]s{{- with %[3]s }}\n%[1]s%[2]s:\n%[1]s  {{- toYaml . | nindent %[4]d }}\n%[1]s{{- end }}", indent, parts[2], parts[3], len(indent)+2)
+		return fmt.Appendf(nil, "%[1]s{{- with %[3]s }}\n%[1]s%[2]s:\n%[1]s  {{- toYaml . | nindent %[4]d "+
+			"}}\n%[1]s{{- end }}", indent, parts[2], parts[3], len(indent)+2)
 	})
 	for _, line := range []*regexp.Regexp{itemsLine, mergeLine} {
 		content = line.ReplaceAllFunc(content, func(text []byte) []byte {
 			parts := line.FindSubmatch(text)
 			indent := string(parts[1])
-			return fmt.Appendf(nil, "%[1]s{{- with %[2]s }}\n%[1]s{{- toYaml . | nindent %[3]d }}\n%[1]s{{- end }}", indent, parts[2], len(indent))
+			return fmt.Appendf(nil, "%[1]s{{- with %[2]s }}\n%[1]s{{- toYaml . | nindent %[3]d }}\n%[1]s{{- end }}",
+				indent, parts[2], len(indent))
 		})
 	}
 	return content

@@ -10,15 +10,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// request is what a CredentialsRequest asks for besides what a module says in spec.rights.
+// request is a CredentialsRequest; a module's spec.rights supplies the rest.
 type request struct{ module, secret, provider string }
 
-// permissions are what only some providerSpecs need, by module.
+// permissions are permissions that only some providerSpecs need, by module.
 //
 //go:embed permissions.yaml
 var permissions []byte
 
-// requests are in the order of their file. Names of Secrets are those that OpenShift's installer writes into providerSpecs.
+// requests are in file order. The Secret names are those that OpenShift's installer writes into providerSpecs.
 var requests = []request{
 	{module: "aws", secret: "aws-cloud-credentials", provider: "AWS"},
 	{module: "azure", secret: "azure-cloud-credentials", provider: "Azure"},
@@ -53,15 +53,18 @@ func (r request) make(root string, besides []string) (object, error) {
 	needed := slices.Compact(slices.Sorted(slices.Values(slices.Concat(rights, besides))))
 	switch {
 	case r.provider == "AWS":
-		// The module's own example says which of them are for what.
+		// The module's example assigns permissions to resources.
 		if provider["statementEntries"], err = exampleStatements(root); err != nil {
 			return nil, err
 		}
 	case len(needed) > 0:
 		provider["permissions"] = anys(needed)
 	}
-	made := newObject("cloudcredential.openshift.io/v1", "CredentialsRequest", "openshift-cloud-credential-operator", "openshift-machine-api-"+r.module)
-	at(made.Object, "metadata")["annotations"] = map[string]any{"capability.openshift.io/name": "MachineAPI+CloudCredential"}
+	made := newObject("cloudcredential.openshift.io/v1", "CredentialsRequest", "openshift-cloud-credential-operator",
+		"openshift-machine-api-"+r.module)
+	at(made.Object, "metadata")["annotations"] = map[string]any{
+		"capability.openshift.io/name": "MachineAPI+CloudCredential",
+	}
 	made.Object["spec"] = map[string]any{
 		"serviceAccountNames": []any{"machine-api-controllers"},
 		"secretRef":           map[string]any{"namespace": namespace, "name": r.secret},
@@ -70,7 +73,7 @@ func (r request) make(root string, besides []string) (object, error) {
 	return made, nil
 }
 
-// rightsOf returns what a module says that it needs of a provider.
+// rightsOf returns the rights that a module declares for a provider.
 func rightsOf(root, module, provider string) ([]string, error) {
 	content, err := os.ReadFile(filepath.Join(root, "modules", module, "module.yaml"))
 	if err != nil {
@@ -96,7 +99,7 @@ func rightsOf(root, module, provider string) ([]string, error) {
 	return actions, nil
 }
 
-// exampleStatements returns what the CredentialsRequest of the module for AWS asks for.
+// exampleStatements returns the statements of the AWS module's CredentialsRequest.
 func exampleStatements(root string) (any, error) {
 	file := filepath.Join(root, "modules", "aws", "examples", "credentialsrequest.yaml")
 	content, err := os.ReadFile(file)

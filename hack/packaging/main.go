@@ -1,12 +1,13 @@
-// Command packaging makes what people install from: the Helm chart, the manifests for OpenShift's cluster-version operator, the bundle for the
-// Operator Lifecycle Manager, and what a release has. install/kubernetes is what all of them are made from.
+// Command packaging generates what people install from, out of install/kubernetes: the Helm chart, the manifests for
+// OpenShift's cluster-version operator, the bundle for the Operator Lifecycle Manager, and a release's files.
 //
 //	packaging generate [-check] [ROOT]
 //	packaging release [-check] -version v1.2.3 [-image REFERENCE] [-o dist] [ROOT]
 //
-// generate writes the generated files of install/helm, install/openshift and install/olm. release writes install.yaml, openshift.yaml, the chart and
-// the bundle with a version and an image, and the checksums of every file of the folder. With -check nothing is written, and what is out of date or
-// cannot be released is an error. ROOT is the repository, the current folder if left out.
+// generate writes the generated files of install/helm, install/openshift and install/olm. release writes install.yaml,
+// openshift.yaml, the chart and the bundle for a version and an image, and the checksums of all files in the folder.
+// With -check they write nothing, and fail if anything is out of date or cannot be released. ROOT is the repository, by
+// default the current folder.
 package main
 
 import (
@@ -32,9 +33,11 @@ func run(arguments []string, out io.Writer) error {
 		return errors.New(usage)
 	}
 	flags := flag.NewFlagSet("packaging "+arguments[0], flag.ContinueOnError)
-	check := flags.Bool("check", false, "Write nothing; fail when a generated file is out of date, or a version or an image cannot be released.")
+	check := flags.Bool("check", false,
+		"Write nothing; fail when a generated file is out of date, or a version or an image cannot be released.")
 	version := flags.String("version", "", "Version of the release, such as v1.2.3.")
-	image := flags.String("image", "", "Image of the release, by its tag or digest. Default: that of the version in "+registry+".")
+	image := flags.String("image", "",
+		"Image of the release, by its tag or digest. Default: that of the version in "+registry+".")
 	folder := flags.String("o", "dist", "Folder that the release is written to.")
 	if err := flags.Parse(arguments[1:]); err != nil {
 		return err
@@ -63,7 +66,6 @@ func run(arguments []string, out io.Writer) error {
 	return errors.New(usage)
 }
 
-// generate returns every generated file.
 func generate(root string) (files, error) {
 	all := files{}
 	from, err := read(root)

@@ -34,13 +34,17 @@ func TestChangedAndStaleFilesAreFound(t *testing.T) {
 	if err := made.compare(folder); err != nil {
 		t.Error(err)
 	}
-	for name, content := range map[string]string{"a.yaml": "b\n", "old.yaml": fmt.Sprintf(header, single), "own.yaml": "c\n"} {
+	for name, content := range map[string]string{
+		"a.yaml": "b\n", "old.yaml": fmt.Sprintf(header, single), "own.yaml": "c\n",
+	} {
 		if err := os.WriteFile(filepath.Join(folder, "install", "helm", name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	err := made.compare(folder)
-	if err == nil || !strings.Contains(err.Error(), "a.yaml is out of date") || !strings.Contains(err.Error(), "old.yaml is not generated any more") || strings.Contains(err.Error(), "own.yaml") {
+	if err == nil || !strings.Contains(err.Error(), "a.yaml is out of date") ||
+		!strings.Contains(err.Error(), "old.yaml is not generated any more") ||
+		strings.Contains(err.Error(), "own.yaml") {
 		t.Errorf("comparing: %v", err)
 	}
 	if err := errors.Join(made.write(folder), made.compare(folder)); err != nil {
@@ -54,7 +58,8 @@ func TestChangedAndStaleFilesAreFound(t *testing.T) {
 func TestAReleaseNeedsAVersionAndAnImageOfIt(t *testing.T) {
 	for _, bad := range [][2]string{
 		{"", ""}, {"1.2.3", ""}, {"v1.2", ""}, {"v1.2.3-4-gabc-dirty+x", ""}, {"v01.2.3", ""}, {"latest", ""},
-		{"v1.2.3", "registry.example/op"}, {"v1.2.3", "registry.example:5000/op"}, {"v1.2.3", "Registry/OP:v1"}, {"v1.2.3", "op@sha256:12"}, {"v1.2.3", "a b"},
+		{"v1.2.3", "registry.example/op"}, {"v1.2.3", "registry.example:5000/op"}, {"v1.2.3", "Registry/OP:v1"},
+		{"v1.2.3", "op@sha256:12"}, {"v1.2.3", "a b"},
 	} {
 		if r, err := newRelease(bad[0], bad[1]); err == nil {
 			t.Errorf("version %q, image %q: %+v", bad[0], bad[1], r)
@@ -98,7 +103,8 @@ func TestARelease(t *testing.T) {
 		t.Errorf("install.yaml does not have the image of the release once")
 	}
 	payload := content(t, folder, "openshift.yaml")
-	if strings.Count(payload, image) != 2 || strings.Contains(payload, payloadImage) || strings.Contains(payload, payloadVersion) || strings.Count(payload, "kind: CustomResourceDefinition\n") != 3 {
+	if strings.Count(payload, image) != 2 || strings.Contains(payload, payloadImage) ||
+		strings.Contains(payload, payloadVersion) || strings.Count(payload, "kind: CustomResourceDefinition\n") != 3 {
 		t.Errorf("openshift.yaml does not have the image and the version of the release, and a CRD for each kind")
 	}
 	chart := unpacked(t, folder, "machine-iac-operator-1.2.3.tgz")
@@ -112,11 +118,15 @@ func TestARelease(t *testing.T) {
 			t.Errorf("%s of the chart does not have %q:\n%.1000s", file, want, chart[file])
 		}
 	}
-	if values := chart["machine-iac-operator/values.yaml"]; !strings.Contains(values, `digest: "sha256:0a0a`) || !strings.Contains(values, `tag: ""`) {
+	if values := chart["machine-iac-operator/values.yaml"]; !strings.Contains(values, `digest: "sha256:0a0a`) ||
+		!strings.Contains(values, `tag: ""`) {
 		t.Errorf("the chart has the values\n%.600s", values)
 	}
-	version := unpacked(t, folder, "machine-iac-operator-olm-1.2.3.tgz")["bundle/manifests/machine-iac-operator.clusterserviceversion.yaml"]
-	for _, want := range []string{"name: machine-iac-operator.v1.2.3\n", "\n  version: 1.2.3\n", "containerImage: " + image, "image: " + image} {
+	version := unpacked(t, folder,
+		"machine-iac-operator-olm-1.2.3.tgz")["bundle/manifests/machine-iac-operator.clusterserviceversion.yaml"]
+	for _, want := range []string{
+		"name: machine-iac-operator.v1.2.3\n", "\n  version: 1.2.3\n", "containerImage: " + image, "image: " + image,
+	} {
 		if !strings.Contains(version, want) {
 			t.Errorf("the bundle does not have %q", want)
 		}
@@ -129,14 +139,16 @@ func TestARelease(t *testing.T) {
 		}
 	}
 	if len(lines) != 5 {
-		t.Errorf("there are checksums of %d files, want those of the plugin's archive, install.yaml, openshift.yaml, the chart and the bundle:\n%s", len(lines), lines)
+		t.Errorf("there are checksums of %d files, want those of the plugin's archive, install.yaml, openshift.yaml, "+
+			"the chart and the bundle:\n%s", len(lines), lines)
 	}
 	again := t.TempDir()
 	arguments[6] = again
 	if err := run(arguments, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	if a, b := content(t, folder, "machine-iac-operator-1.2.3.tgz"), content(t, again, "machine-iac-operator-1.2.3.tgz"); a != b {
+	if a, b := content(t, folder, "machine-iac-operator-1.2.3.tgz"),
+		content(t, again, "machine-iac-operator-1.2.3.tgz"); a != b {
 		t.Error("the same sources give another archive")
 	}
 }
@@ -150,7 +162,6 @@ func content(t *testing.T, folder, name string) string {
 	return string(content)
 }
 
-// unpacked returns the files of an archive.
 func unpacked(t *testing.T, folder, name string) map[string]string {
 	t.Helper()
 	zipped, err := gzip.NewReader(bytes.NewReader([]byte(content(t, folder, name))))

@@ -12,14 +12,14 @@ const (
 	openshiftFolder = "install/openshift"
 	payloadPrefix   = "0000_30_machine-api-operator_"
 	apiModule       = "github.com/openshift/api"
-	// payloadImage and payloadVersion are what a release payload replaces, by install/openshift/image-references. The image has the name that
-	// machine-api-operator's has there.
+	// payloadImage and payloadVersion are placeholders that a release payload replaces, see
+	// install/openshift/image-references. The image is named like machine-api-operator's.
 	payloadImage   = "quay.io/openshift/origin-machine-api-operator"
 	payloadVersion = "0.0.1-snapshot"
 	control        = "node-role.kubernetes.io/master"
 )
 
-// payloadAnnotations say in which clusters the cluster-version operator applies an object.
+// payloadAnnotations select the clusters in which the cluster-version operator applies an object.
 var payloadAnnotations = map[string]any{
 	"capability.openshift.io/name":                                "MachineAPI",
 	"exclude.release.openshift.io/internal-openshift-hosted":      "true",
@@ -27,7 +27,7 @@ var payloadAnnotations = map[string]any{
 	"include.release.openshift.io/single-node-developer":          "true",
 }
 
-// openshift adds the manifests for the cluster-version operator that are made from others.
+// openshift adds the generated manifests for the cluster-version operator.
 func openshift(from source, all files) error {
 	rbac := from.kinds("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 	deployment, err := payloadDeployment(from)
@@ -65,7 +65,7 @@ func openshift(from source, all files) error {
 	return payloadCRDs(from, all)
 }
 
-// payloadDeployment returns the operator's Deployment as OpenShift runs it.
+// payloadDeployment returns the operator's Deployment for OpenShift.
 func payloadDeployment(from source) (object, error) {
 	made, container, err := from.deployment()
 	if err != nil {
@@ -79,7 +79,7 @@ func payloadDeployment(from source) (object, error) {
 	container["env"] = append(environment, map[string]any{"name": "RELEASE_VERSION", "value": payloadVersion})
 	known := map[string]any{"k8s-app": operator}
 	maps.Copy(at(made.Object, "metadata", "labels"), known)
-	// The selector of machine-api-operator's Deployment, which this one takes the place of: it cannot be changed.
+	// This Deployment replaces machine-api-operator's, so it must have the same, immutable selector.
 	at(made.Object, "spec", "selector")["matchLabels"] = known
 	pod := at(made.Object, "spec", "template")
 	maps.Copy(at(pod, "metadata", "annotations"), map[string]any{
@@ -90,16 +90,18 @@ func payloadDeployment(from source) (object, error) {
 	spec["nodeSelector"] = map[string]any{control: ""}
 	spec["tolerations"] = []any{
 		map[string]any{"key": control, "operator": "Exists", "effect": "NoSchedule"},
+		map[string]any{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"},
 		map[string]any{"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 120},
 		map[string]any{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 120},
 	}
 	return made, nil
 }
 
-// featureSets are those that OpenShift has a CRD each for.
+// featureSets are OpenShift's feature sets with a CRD each.
 var featureSets = []string{"Default", "CustomNoUpgrade", "DevPreviewNoUpgrade", "OKD", "TechPreviewNoUpgrade"}
 
-// payloadCRDs adds the CRDs of the Machine API, one for each feature set. That of MachineAPIOperator is not among them: OpenShift has ClusterOperators.
+// payloadCRDs adds the CRDs of the Machine API for each feature set, except MachineAPIOperator's: OpenShift has
+// ClusterOperators.
 func payloadCRDs(from source, all files) error {
 	module, err := from.moduleFolder(apiModule)
 	if err != nil {
@@ -111,7 +113,8 @@ func payloadCRDs(from source, all files) error {
 		wanted["03_machineset."+set] = "machinesets-" + set
 	}
 	for name, file := range wanted {
-		content, err := os.ReadFile(filepath.Join(module, "machine", "v1beta1", "zz_generated.crd-manifests", "0000_10_machine-api_01_"+file+".crd.yaml"))
+		content, err := os.ReadFile(filepath.Join(module, "machine", "v1beta1", "zz_generated.crd-manifests",
+			"0000_10_machine-api_01_"+file+".crd.yaml"))
 		if err != nil {
 			return err
 		}

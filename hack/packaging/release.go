@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// registry has the images of releases.
+	// registry is the repository of released images.
 	registry = "ghcr.io/machine-iac/machine-iac-operator"
-	// treeImage and treeTag are what install/kubernetes has.
+	// treeImage and treeTag are the image in install/kubernetes.
 	treeImage = "machine-iac-operator"
 	treeTag   = "latest"
 
@@ -32,25 +32,27 @@ const (
 	mode = 0o644
 )
 
-// released is the form of a version, by Semantic Versioning with a v. Helm takes no other, and image tags have no +.
+// released matches a version: Semantic Versioning with a v. Helm accepts no other, and image tags allow no +.
 var released = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?$`)
 
-// release is what is packed.
 type release struct {
 	version string
-	// image is complete; repository, tag and digest are its parts.
+	// image is the full reference; repository, tag and digest are its parts.
 	image, repository, tag, digest string
 }
 
 func newRelease(version, image string) (*release, error) {
 	if !released.MatchString(version) {
-		return nil, fmt.Errorf("the version is %q: write it as v1.2.3 or v1.2.3-rc.1 (make release VERSION=v1.2.3)", version)
+		return nil, fmt.Errorf("the version is %q: write it as v1.2.3 or v1.2.3-rc.1 (make release VERSION=v1.2.3)",
+			version)
 	}
 	if image == "" {
 		image = registry + ":" + version
 	}
 	if _, err := name.ParseReference(image); err != nil {
-		return nil, fmt.Errorf("the image is %q: write it as registry.example/machine-iac-operator:%s, or with @sha256:...: %w", image, version, err)
+		return nil,
+			fmt.Errorf("the image is %q: write it as registry.example/machine-iac-operator:%s, or with @sha256:...: %w",
+				image, version, err)
 	}
 	r := &release{version: version, image: image}
 	r.repository, r.digest, _ = strings.Cut(image, "@")
@@ -58,15 +60,16 @@ func newRelease(version, image string) (*release, error) {
 		r.repository, r.tag = r.repository[:colon], r.repository[colon+1:]
 	}
 	if r.tag == "" && r.digest == "" {
-		return nil, fmt.Errorf("the image is %q, without a version: write %s:%s, or add its digest", image, image, version)
+		return nil, fmt.Errorf("the image is %q, without a version: write %s:%s, or add its digest", image, image,
+			version)
 	}
 	return r, nil
 }
 
-// number is the version without the v, which Helm and the Operator Lifecycle Manager want.
+// number returns the version without the v, for Helm and the Operator Lifecycle Manager.
 func (r *release) number() string { return strings.TrimPrefix(r.version, "v") }
 
-// write writes the release into a folder, beside what is there.
+// write writes the release into a folder and keeps other files there.
 func (r *release) write(root, folder string, out io.Writer) error {
 	from, err := read(root)
 	if err != nil {
@@ -105,14 +108,14 @@ func (r *release) write(root, folder string, out io.Writer) error {
 	return checksums(folder)
 }
 
-// manifest adds install.yaml.
 func (r *release) manifest(from source, made files) error {
 	content, err := documents("", from.objects...)
 	if err != nil {
 		return err
 	}
 	if !bytes.Contains(content, []byte(r.image)) {
-		return errors.New("install.yaml does not have the image of the release; see images of install/kubernetes/kustomization.yaml")
+		return errors.New("install.yaml does not have the image of the release; see images of " +
+			"install/kubernetes/kustomization.yaml")
 	}
 	text := fmt.Appendf(nil, "# machine-iac-operator %s: the CRDs, and the operator, which installs the rest.\n"+
 		"# kubectl create namespace %s && kubectl apply -f install.yaml\n", r.version, namespace)
@@ -120,13 +123,14 @@ func (r *release) manifest(from source, made files) error {
 	return nil
 }
 
-// payload adds openshift.yaml: what the cluster-version operator would apply to a cluster without features that are not in every cluster.
+// payload adds openshift.yaml: what the cluster-version operator applies to a cluster with the default feature set.
 func (r *release) payload(from source, made files) error {
 	packed := files{}
 	if err := readFolder(filepath.Join(from.root, openshiftFolder), packed); err != nil {
 		return err
 	}
-	out := fmt.Appendf(nil, "# machine-iac-operator %s for an OpenShift cluster without the capability MachineAPI: kubectl apply -f openshift.yaml\n", r.version)
+	out := fmt.Appendf(nil, "# machine-iac-operator %s for an OpenShift cluster without the capability MachineAPI: "+
+		"kubectl apply -f openshift.yaml\n", r.version)
 	for _, file := range slices.Sorted(maps.Keys(packed)) {
 		_, set, gated := strings.Cut(strings.TrimSuffix(file, ".crd.yaml"), ".")
 		if path.Ext(file) != ".yaml" || strings.HasSuffix(file, ".crd.yaml") && gated && set != featureSets[0] {
@@ -139,7 +143,7 @@ func (r *release) payload(from source, made files) error {
 	return nil
 }
 
-// chart adds the chart as helm package packs it.
+// chart adds the chart as packed by helm package.
 func (r *release) chart(from source, made files) error {
 	packed := files{}
 	if err := readFolder(filepath.Join(from.root, chartFolder), packed); err != nil {
@@ -161,7 +165,7 @@ func (r *release) chart(from source, made files) error {
 	return err
 }
 
-// set changes the one field of a name in a file that keeps its comments.
+// set changes the only field of this name in a file, and keeps comments.
 func set(content []byte, key, value string) ([]byte, error) {
 	line := regexp.MustCompile(`(?m)^( *` + key + `:) *("[^"]*"|[^\s#]*)`)
 	if found := len(line.FindAll(content, -1)); found != 1 {
@@ -170,7 +174,6 @@ func set(content []byte, key, value string) ([]byte, error) {
 	return line.ReplaceAll(content, []byte(`${1} "`+value+`"`)), nil
 }
 
-// bundle adds the bundle for the Operator Lifecycle Manager.
 func (r *release) bundle(from source, made files) error {
 	generated, packed := files{}, files{}
 	if err := bundle(from, generated); err != nil {
@@ -199,7 +202,7 @@ func (r *release) bundle(from source, made files) error {
 	return err
 }
 
-// readFolder reads the files of a folder by their paths in it.
+// readFolder reads a folder's files by their paths in it.
 func readFolder(folder string, into files) error {
 	return filepath.WalkDir(folder, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -214,13 +217,14 @@ func readFolder(folder string, into files) error {
 	})
 }
 
-// pack returns an archive of files in a folder. The same files give the same archive.
+// pack returns a reproducible archive of files in a folder.
 func pack(folder string, packed files) ([]byte, error) {
 	var out bytes.Buffer
 	zipped := gzip.NewWriter(&out)
 	archive := tar.NewWriter(zipped)
 	for _, one := range slices.Sorted(maps.Keys(packed)) {
-		header := &tar.Header{Name: path.Join(folder, one), Mode: mode, Size: int64(len(packed[one])), Format: tar.FormatUSTAR}
+		header := &tar.Header{Name: path.Join(folder, one), Mode: mode,
+			Size: int64(len(packed[one])), Format: tar.FormatUSTAR}
 		if err := archive.WriteHeader(header); err != nil {
 			return nil, err
 		}
@@ -234,7 +238,7 @@ func pack(folder string, packed files) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// removeOld removes charts and bundles of another version.
+// removeOld removes charts and bundles of other versions.
 func removeOld(folder string) error {
 	old, err := filepath.Glob(filepath.Join(folder, bundleName+"-*.tgz"))
 	for _, one := range old {
@@ -243,7 +247,7 @@ func removeOld(folder string) error {
 	return err
 }
 
-// checksums writes the checksums of a folder's files, as sha256sum --check reads them.
+// checksums writes the checksums of a folder's files in the format of sha256sum --check.
 func checksums(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

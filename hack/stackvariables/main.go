@@ -1,9 +1,10 @@
-// Command stackvariables writes the variables.tf of each stack that stands beside a provider module of the same name, and its checks.tf:
+// Command stackvariables writes variables.tf, and checks.tf, of each stack with a provider module of the same name:
 //
 //	stackvariables [-check] [ROOT]
 //
-// ROOT is the repository, the current folder if left out. For each hack/stackvariables/NAME.hcl it writes stacks/NAME/variables.tf:
-// modules/NAME/variables.tf, changed as NAME.hcl says. Where that says checks = true, stacks/NAME/checks.tf is the module's. With -check it writes nothing, and fails when a file is out of date.
+// For each hack/stackvariables/NAME.hcl it writes stacks/NAME/variables.tf: modules/NAME/variables.tf, changed as
+// NAME.hcl says. With checks = true it also copies the module's checks.tf. With -check it writes nothing, and fails if
+// a file is out of date. ROOT is the repository, by default the current folder.
 package main
 
 import (
@@ -16,7 +17,7 @@ import (
 	"strings"
 )
 
-// overlays is the folder of the files that say how a stack's variables differ from its module's.
+// overlays is the folder of files that define how a stack's variables differ from its module's.
 const overlays = "hack/stackvariables"
 
 func main() {
@@ -36,7 +37,7 @@ func main() {
 	}
 }
 
-// run generates every file and hands it to process, with its path from root.
+// run generates each file and passes it to process with its path relative to root.
 func run(root string, process func(root, path string, content []byte) error) error {
 	found, err := filepath.Glob(filepath.Join(root, overlays, "*.hcl"))
 	if err != nil {
@@ -57,7 +58,6 @@ func run(root string, process func(root, path string, content []byte) error) err
 	return errors.Join(problems...)
 }
 
-// stackFiles returns a stack's variables.tf, and its checks.tf if it has one.
 func stackFiles(root, name string) ([]source, error) {
 	module, err := read(root, "modules/"+name+"/variables.tf")
 	if err != nil {
@@ -77,12 +77,12 @@ func stackFiles(root, name string) ([]source, error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, source{path: "stacks/" + name + "/checks.tf", content: append(fmt.Appendf(nil, checksHeader, from.path), from.content...)})
+		files = append(files, source{path: "stacks/" + name + "/checks.tf",
+			content: append(fmt.Appendf(nil, checksHeader, from.path), from.content...)})
 	}
 	return files, nil
 }
 
-// source is a file of the repository.
 type source struct {
 	path    string
 	content []byte
@@ -97,7 +97,7 @@ func write(root, path string, content []byte) error {
 	return os.WriteFile(filepath.Join(root, path), content, 0o644)
 }
 
-// compare fails when a file has other content.
+// compare returns an error if a file's content differs.
 func compare(root, path string, content []byte) error {
 	present, err := read(root, path)
 	if err != nil {

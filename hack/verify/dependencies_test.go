@@ -19,9 +19,11 @@ func TestEveryDependencyIsArguedFor(t *testing.T) {
 	}
 	direct, indirect := required(t)
 	tools := toolModules(t)
-	missing, stale := compare(firstCells(string(page)), slices.Concat(direct, tools), slices.Concat(direct, tools, indirect))
+	missing, stale := compare(firstCells(string(page)), slices.Concat(direct, tools),
+		slices.Concat(direct, tools, indirect))
 	for _, name := range missing {
-		t.Errorf("docs/dependencies.md has no row for %s; say what it is for, why it and not another, and its licence", name)
+		t.Errorf("docs/dependencies.md has no row for %s; say what it is for, why it and not another, and its "+
+			"licence", name)
 	}
 	for _, name := range stale {
 		t.Errorf("docs/dependencies.md has a row for %s, which nothing depends on any more; remove it", name)
@@ -39,7 +41,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// compare returns what must be named in cells and is not, and what is named and not known.
+// compare returns required names that are missing in cells, and unknown names in cells.
 func compare(cells string, must, known []string) (missing, stale []string) {
 	named := map[string]bool{}
 	for at, part := range strings.Split(cells, "`") {
@@ -61,10 +63,10 @@ func compare(cells string, must, known []string) (missing, stale []string) {
 	return missing, stale
 }
 
-// required returns the modules that go.mod names.
+// required returns the modules in go.mod.
 func required(t *testing.T) (direct, indirect []string) {
 	t.Helper()
-	if _, err := os.ReadFile(filepath.Join(root, "go.mod")); err != nil { // for go test's cache, as in foldersOf
+	if _, err := os.ReadFile(filepath.Join(root, "go.mod")); err != nil { // invalidates go test's cache when it changes
 		t.Fatal(err)
 	}
 	command := exec.Command("go", "mod", "edit", "-json")
@@ -94,13 +96,15 @@ func required(t *testing.T) (direct, indirect []string) {
 
 func toolModules(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, "hack", "tools", "*", "go.mod"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("finding the tools' modules: %d found, error %v", len(files), err)
-	}
 	var out []string
-	for _, file := range files {
-		out = append(out, "hack/tools/"+filepath.Base(filepath.Dir(file)))
+	for _, parent := range []string{"hack/tools", "providers", "test/vcenter"} {
+		files, err := filepath.Glob(filepath.Join(root, parent, "*", "go.mod"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("finding the modules of %s: %d found, error %v", parent, len(files), err)
+		}
+		for _, file := range files {
+			out = append(out, parent+"/"+filepath.Base(filepath.Dir(file)))
+		}
 	}
 	return out
 }

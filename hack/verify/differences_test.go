@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// testLink is a cell with the name of a test, and the file that has it, relative to docs.
+// testLink is a cell with a test's name, and its file relative to docs.
 var testLink = regexp.MustCompile("^\\[`([^`]+)`\\]\\(([^ )]+)\\)$")
 
 // TestEveryDifferenceHasAReasonAndATest looks up the test of each row in docs/differences.md.
@@ -34,7 +34,7 @@ func TestEveryDifferenceHasAReasonAndATest(t *testing.T) {
 	}
 }
 
-// problemsOf returns what is wrong with a row: what, MAO, here, why, test.
+// problemsOf returns the defects of a row with the columns what, MAO, here, why, test.
 func problemsOf(line string) []string {
 	cells := strings.Split(strings.Trim(line, "|"), "|")
 	for i := range cells {
@@ -63,9 +63,11 @@ func problemsOf(line string) []string {
 	return problems
 }
 
-// hasTest reports whether a Go file has a function, a spec or a table of specs of a name.
+// hasTest reports whether a Go file contains a function, spec or table of specs with a name.
 func hasTest(content, name string) bool {
-	for _, begin := range []string{"func " + name + "(t *testing.T)", `It("` + name + `"`, `DescribeTable("` + name + `"`} {
+	for _, begin := range []string{
+		"func " + name + "(t *testing.T)", `It("` + name + `"`, `DescribeTable("` + name + `"`,
+	} {
 		if strings.Contains(content, begin) {
 			return true
 		}

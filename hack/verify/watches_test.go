@@ -13,15 +13,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// changesOnly are the predicates of which a watch must have one whose objects are not the controller's own: without, each resync and each beginning of a watch
-// reconcile the controller's own object once more for every one of them.
+// changesOnly are predicates that each watch of other objects needs one of. Without it, each resync and restart of a
+// watch reconciles the controller's object once for every watched object.
 var changesOnly = []string{"Changes", "deletions"}
 
-// watchesOfOthers returns how many watches of objects that are not the controller's own a file has, and those that lack such a predicate, as positions.
+// watchesOfOthers counts a file's watches of objects other than the controller's own, and returns the positions of
+// those without such a predicate.
 func watchesOfOthers(fileset *token.FileSet, file *ast.File) (found int, lacking []string) {
 	ast.Inspect(file, func(node ast.Node) bool {
 		call, ok := node.(*ast.CallExpr)
-		if !ok || !slices.Contains([]string{"Watches", "Owns", "WatchNodes"}, calledName(call)) || mentions(call.Args, "EnqueueRequestForObject") {
+		if !ok || !slices.Contains([]string{"Watches", "Owns", "WatchNodes"}, calledName(call)) ||
+			mentions(call.Args, "EnqueueRequestForObject") {
 			return true
 		}
 		found++
@@ -33,7 +35,7 @@ func watchesOfOthers(fileset *token.FileSet, file *ast.File) (found int, lacking
 	return found, lacking
 }
 
-// calledName returns the name of a function or method without what it belongs to.
+// calledName returns the unqualified name of a function or method.
 func calledName(call *ast.CallExpr) string {
 	if selector, ok := call.Fun.(*ast.SelectorExpr); ok {
 		return selector.Sel.Name
@@ -41,7 +43,7 @@ func calledName(call *ast.CallExpr) string {
 	return ""
 }
 
-// mentions reports whether an identifier is among expressions.
+// mentions reports whether expressions contain an identifier.
 func mentions(expressions []ast.Expr, name string) (found bool) {
 	for _, expression := range expressions {
 		ast.Inspect(expression, func(node ast.Node) bool {
@@ -72,7 +74,8 @@ func TestWatchesOfOtherObjectsReportChangesOnly(t *testing.T) {
 		found, lacking := watchesOfOthers(fileset, file)
 		all += found
 		for _, where := range lacking {
-			t.Errorf("%s: the watch reports resyncs and what was there when it began; add pipeline.Changes() to its predicates", where)
+			t.Errorf("%s: the watch reports resyncs and what was there when it began; add pipeline.Changes() to its "+
+				"predicates", where)
 		}
 	}
 	const least = 7

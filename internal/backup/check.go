@@ -36,7 +36,7 @@ const (
 	Failed Result = "Failed"
 )
 
-// Item is a state of a backup, and what becomes of it.
+// Item is a state of a backup, and what happens to it.
 type Item struct {
 	*State
 	Result Result
@@ -44,17 +44,18 @@ type Item struct {
 	Reason string
 	// Notes say what else is to be known.
 	Notes []string
-	// Stored is the serial that is stored; zero for none.
+	// Stored is the serial of the stored state, or zero.
 	Stored uint64
 
 	machine *machinev1beta1.Machine
-	// replaces is the state under the UID that the Machine had, which is removed once this one is stored; nil for none.
+	// replaces is the state under the Machine's former UID, which is removed once this one is stored;
+	// nil if there is none.
 	replaces *state.Key
-	// identity is the UID that the instance was made with.
+	// identity is the UID that the instance was created with.
 	identity types.UID
 }
 
-// Machine returns the Machine that the state is for; nil for none.
+// Machine returns the Machine that the state is for, or nil.
 func (i *Item) Machine() *machinev1beta1.Machine { return i.machine }
 
 // refuse makes an item refused.
@@ -62,17 +63,18 @@ func (i *Item) refuse(format string, arguments ...any) {
 	i.Result, i.Reason = Refused, fmt.Sprintf(format, arguments...)
 }
 
-// Target is a cluster that states are imported into. Its clients must read the API server itself.
+// Target is a cluster that states are imported into. Its clients must read the API server directly.
 type Target struct {
 	Source
 	Client client.Client
-	// Namespace is the only one to import into; empty for all.
+	// Namespace is the only one to import into; empty means all.
 	Namespace string
-	// Map names the Machines that get states of Machines with other UIDs, by those.
+	// Map names the Machines that get states of Machines with other UIDs, by those UIDs.
 	Map map[types.UID]string
 }
 
-// Check says for each state of a backup what would become of it. It writes nothing; an error means that the cluster cannot be read.
+// Check determines for each state of a backup what an import would do. It writes nothing. An error
+// means that the cluster is unreadable.
 func (t *Target) Check(ctx context.Context, b *Backup) ([]Item, error) {
 	machines, heads := &machinev1beta1.MachineList{}, []state.Head(nil)
 	if err := t.Client.List(ctx, machines, client.InNamespace(t.Namespace)); err != nil {
@@ -122,7 +124,8 @@ func (t *Target) find(item *Item, machines []machinev1beta1.Machine) {
 		item.refuse("--map names the Machine %s, and the state is of one called %s: the name is an input of its module, so the instance would be replaced; "+
 			"make the Machine with the name %s", mapped, item.State.Machine, item.State.Machine)
 	case mapped != "" && found.named == nil:
-		item.refuse("--map names the Machine %s, and there is none in namespace %s: restore the Machine first", mapped, item.Namespace)
+		item.refuse("--map names the Machine %s, and there is none in namespace %s: restore the Machine first", mapped,
+			item.Namespace)
 	case mapped != "":
 		item.machine = found.named
 	case found.named != nil && record.RestoredFrom(found.named) == item.UID:
@@ -131,7 +134,8 @@ func (t *Target) find(item *Item, machines []machinev1beta1.Machine) {
 		item.refuse("the Machine %s has another UID, %s; where it was made anew for the same instance, import with --map %s=%s",
 			found.named.Name, found.named.UID, item.UID, found.named.Name)
 	default:
-		item.refuse("no Machine in namespace %s has its UID, and none is called %s: restore the Machine first", item.Namespace, item.State.Machine)
+		item.refuse("no Machine in namespace %s has its UID, and none is called %s: restore the Machine first",
+			item.Namespace, item.State.Machine)
 	}
 	if item.Result == Importable {
 		item.checkMachine()
@@ -140,7 +144,8 @@ func (t *Target) find(item *Item, machines []machinev1beta1.Machine) {
 
 // candidates are the Machines that a state may be for.
 type candidates struct {
-	// same has the UID that the state was exported with, named the name and another UID; nil for none.
+	// same has the UID that the state was exported with; named has the name and another UID. Either
+	// may be nil.
 	same, named *machinev1beta1.Machine
 }
 
@@ -167,18 +172,20 @@ func (i *Item) checkMachine() {
 	adoption, _ := lifecycle.AdoptionOf(i.machine)
 	switch {
 	case adoption == lifecycle.AdoptionRelease:
-		i.refuse("the Machine %s is released: the manager would forget the state again; remove its annotation %s first", i.machine.Name, lifecycle.AdoptionAnnotation)
+		i.refuse("the Machine %s is released: the manager would forget the state again; remove its annotation %s first",
+			i.machine.Name, lifecycle.AdoptionAnnotation)
 	case i.machine.UID != i.UID && record.HasInstanceOfItsOwn(i.machine):
 		i.refuse("the Machine %s has an instance of its own, which was made with its UID %s", i.machine.Name, i.machine.UID)
 	case i.machine.UID != i.UID:
-		i.Notes = append(i.Notes, fmt.Sprintf("the Machine has the UID %s now; its instance keeps %s", i.machine.UID, i.identity))
+		i.Notes = append(i.Notes, fmt.Sprintf("the Machine has the UID %s now; its instance keeps %s", i.machine.UID,
+			i.identity))
 	}
 	if i.Result == Importable && !i.machine.DeletionTimestamp.IsZero() {
 		i.Notes = append(i.Notes, "the Machine is being deleted: with its state, its instance is destroyed")
 	}
 }
 
-// checkOthers refuses a state of infrastructure that another state has as well.
+// checkOthers rejects a state with infrastructure that another state contains as well.
 func (i *Item) checkOthers(before []Item, heads []state.Head) {
 	if i.Result != Importable {
 		return
@@ -187,7 +194,8 @@ func (i *Item) checkOthers(before []Item, heads []state.Head) {
 	for at := range before {
 		other := &before[at]
 		if other.Result == Importable && (other.Lineage == i.Lineage || other.key() == key) {
-			i.refuse("the backup has a state of Machine %s with UID %s too, of the same infrastructure or for the same Machine", other.State.Machine, other.UID)
+			i.refuse("the backup has a state of Machine %s with UID %s too, of the same infrastructure or for the same Machine",
+				other.State.Machine, other.UID)
 			return
 		}
 	}
@@ -210,7 +218,7 @@ func (i *Item) checkOthers(before []Item, heads []state.Head) {
 	}
 }
 
-// mayMove returns why the state under the UID that the Machine had may not be removed for this one.
+// mayMove returns why the state under the Machine's former UID must not be removed, or nil.
 func (i *Item) mayMove(serial uint64, lock *state.Lock, meta map[string]string) error {
 	recorded, err := record.Read(meta)
 	orphan, unread := record.ReadOrphan(meta)
@@ -233,7 +241,7 @@ func (i *Item) mayMove(serial uint64, lock *state.Lock, meta map[string]string) 
 // key returns where the state is stored.
 func (i *Item) key() state.Key { return state.KeyFor(i.machine.Namespace, i.machine.UID) }
 
-// checkNeeded checks that what the state is of use with can be had.
+// checkNeeded checks that everything that the state needs is available.
 func (t *Target) checkNeeded(ctx context.Context, item *Item, b *Backup) error {
 	if item.Result != Importable {
 		return nil
@@ -258,13 +266,15 @@ func (t *Target) checkNeeded(ctx context.Context, item *Item, b *Backup) error {
 		return nil
 	}
 	if store.IsMissing(err) {
-		item.Notes = append(item.Notes, fmt.Sprintf("module %s is neither in the backup nor in the cluster; the manager must have it loaded", item.Module))
+		item.Notes = append(item.Notes,
+			fmt.Sprintf("module %s is neither in the backup nor in the cluster; the manager must have it loaded", item.Module))
 		return nil
 	}
 	return err
 }
 
-// checkKey refuses a checkpoint that nothing opens. The cluster's keys are read only where the backup lacks one.
+// checkKey rejects a checkpoint that no key decrypts. It reads the cluster's keys only if the
+// backup lacks the key.
 func (t *Target) checkKey(ctx context.Context, item *Item, b *Backup) error {
 	salt, err := pulumikeys.SaltOf(item.State.State)
 	if err != nil {
@@ -309,7 +319,7 @@ func (t *Target) checkStored(ctx context.Context, item *Item) error {
 	return nil
 }
 
-// mayReplace returns why a state may not replace the one that is stored.
+// mayReplace returns why a state must not replace the stored one, or nil.
 func (i *Item) mayReplace(stored *state.Snapshot) error {
 	held := stored.Lock
 	if held != nil && held.Owner == lockOwner {
@@ -318,17 +328,20 @@ func (i *Item) mayReplace(stored *state.Snapshot) error {
 	recorded, err := record.Read(stored.Meta)
 	switch {
 	case held != nil:
-		return fmt.Errorf("a run is in progress (%s since %s): wait until it has ended", held.Operation, held.Since.UTC().Format("2006-01-02T15:04:05Z"))
+		return fmt.Errorf("a run is in progress (%s since %s): wait until it has ended", held.Operation,
+			held.Since.UTC().Format("2006-01-02T15:04:05Z"))
 	case err != nil:
 		return err
 	case stored.Deleting:
 		return errors.New("its Secret is being deleted: wait until it is gone")
-	case stored.Raw == nil && recorded.Intent == nil, recorded.Intent != nil && strings.HasPrefix(recorded.Intent.Run, runPrefix):
+	case stored.Raw == nil && recorded.Intent == nil, recorded.Intent != nil &&
+		strings.HasPrefix(recorded.Intent.Run, runPrefix):
 		return nil
 	case recorded.Intent != nil:
 		return fmt.Errorf("run %s (%s) has not settled: wait until the manager has found out what it did; 'kubectl machine runs' shows it", recorded.Intent.Run, recorded.Intent.Operation)
 	case stored.Lineage != i.Lineage:
-		return fmt.Errorf("its lineage is %q, and that of the stored state %q: they describe different infrastructure", i.Lineage, stored.Lineage)
+		return fmt.Errorf("its lineage is %q, and that of the stored state %q: they describe different infrastructure",
+			i.Lineage, stored.Lineage)
 	case stored.Serial > i.Serial:
 		return fmt.Errorf("its serial %d is lower than the stored one, %d: the stored state is newer, and what was made since would be forgotten", i.Serial, stored.Serial)
 	case stored.Serial == i.Serial && Checksum(stored.Raw) != i.SHA256:
@@ -337,7 +350,7 @@ func (i *Item) mayReplace(stored *state.Snapshot) error {
 	return nil
 }
 
-// refusal returns what an error of package state says to people where it refuses a state.
+// refusal returns the message for people if package state rejects a state.
 func refusal(err error) (string, bool) {
 	if refused, ok := errors.AsType[*statefile.RefusedError](err); ok {
 		return refused.Detail, true

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
-	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
@@ -24,7 +24,7 @@ import (
 // metaMachine is the key of the Machine's name in the record.
 const metaMachine = "machine"
 
-// Backup is what was read of a cluster or of a folder.
+// Backup is the content of a backup, read from a cluster or a folder.
 type Backup struct {
 	Made   time.Time
 	States []State
@@ -33,18 +33,18 @@ type Backup struct {
 	Names   map[string]string
 	// Keys are those of Pulumi's checkpoints; nil for none.
 	Keys map[string][]byte
-	// Notes say for people what is not as it should be.
+	// Notes are warnings for people.
 	Notes []string
 }
 
-// Source is what a backup is made of. Its clients must read the API server itself.
+// Source is the cluster that a backup is made of. Its clients must read the API server directly.
 type Source struct {
 	States  *state.Store
 	Modules *store.Store
 	Keys    *pulumikeys.Keys
 }
 
-// Collect reads states, and what they are of use with.
+// Collect reads states and everything that they need.
 func (s *Source) Collect(ctx context.Context, keys []state.Key, now time.Time) (*Backup, error) {
 	b := &Backup{Made: now.UTC(), Modules: map[string][]byte{}, Names: map[string]string{}}
 	for _, key := range keys {
@@ -71,15 +71,20 @@ func (s *Source) collect(ctx context.Context, b *Backup, key state.Key) error {
 	}
 	name, uid := stored.Meta[metaMachine], types.UID(stored.Labels[state.LabelMachineUID])
 	if stored.Raw == nil {
-		b.Notes = append(b.Notes, fmt.Sprintf("Machine %s/%s has no state yet: a run has begun, and the engine has written nothing", key.Namespace, name))
+		b.Notes = append(b.Notes,
+			fmt.Sprintf("Machine %s/%s has no state yet: a run has begun, and the engine has written nothing",
+				key.Namespace, name))
 		return nil
 	}
 	if stored.Lock != nil {
-		b.Notes = append(b.Notes, fmt.Sprintf("Machine %s/%s: a run is in progress (%s); its state is from the middle of it", key.Namespace, name, stored.Lock.Operation))
+		b.Notes = append(b.Notes, fmt.Sprintf("Machine %s/%s: a run is in progress (%s); its state is from the middle of it",
+			key.Namespace, name, stored.Lock.Operation))
 	}
 	b.States = append(b.States, State{
-		Format: stateFormat, Version: version, Namespace: key.Namespace, Machine: name, UID: uid, Serial: stored.Serial, Lineage: stored.Lineage,
-		SHA256: Checksum(stored.Raw), Module: record.ModuleIn(stored.Meta), Record: stored.Meta, Attachments: stored.Attachments, State: stored.Raw,
+		Format: stateFormat, Version: version, Namespace: key.Namespace, Machine: name, UID: uid, Serial: stored.Serial,
+		Lineage: stored.Lineage,
+		SHA256:  Checksum(stored.Raw), Module: record.ModuleIn(stored.Meta), Record: stored.Meta,
+		Attachments: stored.Attachments, State: stored.Raw,
 	})
 	return nil
 }
@@ -92,27 +97,29 @@ func (s *Source) collectModule(ctx context.Context, b *Backup, one *State) error
 	b.Names[digest] = one.Module
 	loaded, err := s.Modules.Load(ctx, one.Namespace, digest)
 	if store.IsMissing(err) {
-		b.Notes = append(b.Notes, fmt.Sprintf("the module %s of Machine %s/%s is not in the backup: %s", one.Module, one.Namespace, one.Machine, err))
+		b.Notes = append(b.Notes, fmt.Sprintf("the module %s of Machine %s/%s is not in the backup: %s", one.Module,
+			one.Namespace, one.Machine, err))
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	var packed bytes.Buffer
-	if err := snapshot.WriteArchive(&packed, loaded.Files()); err != nil {
+	if err := module.WriteArchive(&packed, loaded.Files()); err != nil {
 		return fmt.Errorf("packing module %s: %w", one.Module, err)
 	}
 	b.Modules[digest] = packed.Bytes()
 	return nil
 }
 
-// collectKeys reads the keys where a state is encrypted with one.
+// collectKeys reads the keys if a state is encrypted with one.
 func (s *Source) collectKeys(ctx context.Context, b *Backup) error {
 	needed := map[string]string{}
 	for i := range b.States {
 		salt, err := pulumikeys.SaltOf(b.States[i].State)
 		if err != nil {
-			return fmt.Errorf("finding out which key the state of Machine %s/%s is encrypted with: %w", b.States[i].Namespace, b.States[i].Machine, err)
+			return fmt.Errorf("finding out which key the state of Machine %s/%s is encrypted with: %w", b.States[i].Namespace,
+				b.States[i].Machine, err)
 		}
 		if salt != "" {
 			needed[salt] = b.States[i].Namespace + "/" + b.States[i].Machine
@@ -134,7 +141,7 @@ func (s *Source) collectKeys(ctx context.Context, b *Backup) error {
 	return nil
 }
 
-// hasKey reports whether keys have the one with a salt.
+// hasKey reports whether keys contain the one with a salt.
 func hasKey(keys map[string][]byte, salt string) bool {
 	entries, err := pulumikeys.InBackup(keys)
 	return err == nil && slices.ContainsFunc(entries, func(e pulumikeys.Entry) bool { return e.Salt == salt })
@@ -146,8 +153,8 @@ type content struct {
 	raw []byte
 }
 
-// Write writes a backup into a folder. What is there and differs is replaced with force only, and nothing is written then. The index goes on listing
-// what it lists, unless the backup is the whole one and replaces another.
+// Write writes a backup into a folder. Without force, it writes nothing if an existing file
+// differs. The index keeps its other entries, unless a complete backup replaces another.
 func (b *Backup) Write(folder *Folder, to Recipients, whole, force bool) error {
 	files, err := b.files(to)
 	if err != nil {
@@ -183,8 +190,8 @@ func (b *Backup) Write(folder *Folder, to Recipients, whole, force bool) error {
 	return folder.write(indexName, listing)
 }
 
-// compare reports whether a file is there as it is. One that is there and differs, or that is there in the clear and is to be encrypted, or the
-// other way round, is an error unless it is to be replaced.
+// compare reports whether a file exists with the same content. An existing file that differs, or
+// whose encryption does, is an error unless it may be replaced.
 func (f *Folder) compare(file content, force bool) (same bool, err error) {
 	if same, err = f.same(file.Path, file.raw); err == nil {
 		_, err = f.same(otherForm(file.Path), nil)
@@ -195,7 +202,7 @@ func (f *Folder) compare(file content, force bool) (same bool, err error) {
 	return same, err
 }
 
-// otherForm is the path of the same file encrypted, or in the clear.
+// otherForm returns the path of the same file encrypted, or unencrypted.
 func otherForm(name string) string {
 	if clear, ok := strings.CutSuffix(name, encrypted); ok {
 		return clear
@@ -203,7 +210,7 @@ func otherForm(name string) string {
 	return name + encrypted
 }
 
-// files returns the files of a backup, encrypted where there are recipients.
+// files returns the files of a backup, encrypted if there are recipients.
 func (b *Backup) files(to Recipients) ([]content, error) {
 	var files []content
 	add := func(file File, raw []byte) error {
@@ -228,13 +235,15 @@ func (b *Backup) files(to Recipients) ([]content, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = add(File{Path: name, Kind: KindState, Namespace: one.Namespace, Machine: one.Machine, UID: one.UID, Serial: one.Serial, Module: one.Module}, raw)
+		err = add(File{Path: name, Kind: KindState, Namespace: one.Namespace, Machine: one.Machine, UID: one.UID,
+			Serial: one.Serial, Module: one.Module}, raw)
 		if err != nil {
 			return nil, err
 		}
 	}
 	for _, digest := range slices.Sorted(maps.Keys(b.Modules)) {
-		if err := add(File{Path: modulePath(digest), Kind: KindModule, Module: b.Names[digest]}, b.Modules[digest]); err != nil {
+		if err := add(File{Path: modulePath(digest), Kind: KindModule, Module: b.Names[digest]},
+			b.Modules[digest]); err != nil {
 			return nil, err
 		}
 	}

@@ -20,13 +20,14 @@ const (
 	maxFile = 256 << 20
 )
 
-// Folder is the folder of a backup. Nothing in it is written or read through a symbolic link.
+// Folder is the folder of a backup. It never follows symbolic links.
 type Folder struct {
 	root *os.Root
 	name string
 }
 
-// CreateFolder opens a folder to write to, and makes it where it is not there. One that others may enter is refused.
+// CreateFolder opens a folder for writing, and creates it if missing. It rejects a folder that
+// others can access.
 func CreateFolder(name string) (*Folder, error) {
 	if err := os.MkdirAll(name, folderMode); err != nil {
 		return nil, fmt.Errorf("making the folder of the backup: %w", err)
@@ -38,7 +39,8 @@ func CreateFolder(name string) (*Folder, error) {
 	case seen.Mode()&fs.ModeSymlink != 0:
 		return nil, fmt.Errorf("%s is a symbolic link: name the folder itself", name)
 	case seen.Mode().Perm()&^folderMode != 0:
-		return nil, fmt.Errorf("others may enter the folder %s, and a backup holds secrets: chmod 700 it, or name one that is not there yet", name)
+		return nil,
+			fmt.Errorf("others may enter the folder %s, and a backup holds secrets: chmod 700 it, or name one that is not there yet", name)
 	}
 	folder, err := OpenFolder(name)
 	if err != nil {
@@ -62,7 +64,7 @@ func OpenFolder(name string) (*Folder, error) {
 // Close closes the folder.
 func (f *Folder) Close() error { return f.root.Close() }
 
-// differsError says that a file is there and is another.
+// differsError means that a file exists with other content.
 type differsError struct{ name string }
 
 // Error implements error.
@@ -70,7 +72,7 @@ func (e *differsError) Error() string {
 	return fmt.Sprintf("%s is there already and differs; name another folder, or replace it with --force", e.name)
 }
 
-// same reports whether a file is there with the content; one with another content is a *differsError.
+// same reports whether a file exists with the content. Other content is a *differsError.
 func (f *Folder) same(name string, content []byte) (bool, error) {
 	have, err := f.read(name)
 	switch {
@@ -84,13 +86,13 @@ func (f *Folder) same(name string, content []byte) (bool, error) {
 	return false, &differsError{name: path.Join(f.name, name)}
 }
 
-// write writes a file whole or not at all, and replaces the one that is there.
+// write writes a file atomically, replacing an existing one.
 func (f *Folder) write(name string, content []byte) error {
 	if err := f.makeFolders(path.Dir(name)); err != nil {
 		return err
 	}
 	unique := make([]byte, 8)
-	_, _ = rand.Read(unique) // never fails: it ends the process instead
+	_, _ = rand.Read(unique) // never fails: it crashes the process instead
 	temporary := path.Join(path.Dir(name), ".writing-"+hex.EncodeToString(unique))
 	err := f.fill(temporary, content)
 	if err == nil {
@@ -130,7 +132,7 @@ func (f *Folder) sync(name string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// makeFolders makes the folders of a path. What is there must be a folder itself, no link to one.
+// makeFolders creates the folders of a path. Existing ones must be folders, not links.
 func (f *Folder) makeFolders(name string) error {
 	at := "."
 	for part := range strings.SplitSeq(name, "/") {
@@ -140,13 +142,14 @@ func (f *Folder) makeFolders(name string) error {
 		}
 		seen, err := f.root.Lstat(at)
 		if err != nil || !seen.IsDir() {
-			return errors.Join(fmt.Errorf("%s is there and is no folder; remove it, or name another folder for the backup", path.Join(f.name, at)), err)
+			return errors.Join(fmt.Errorf("%s is there and is no folder; remove it, or name another folder for the backup",
+				path.Join(f.name, at)), err)
 		}
 	}
 	return nil
 }
 
-// read reads a file that is one itself, no link to one.
+// read reads a regular file, not a link.
 func (f *Folder) read(name string) ([]byte, error) {
 	seen, err := f.root.Lstat(name)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
-// version is that of the files that are written, and the newest that is read.
+// version is the format that is written, and the newest that is read.
 const version = 1
 
 const (
@@ -38,7 +38,7 @@ const (
 	KindKeys   Kind = "PulumiKeys"
 )
 
-// Index lists the files of a backup. It holds no secrets.
+// Index lists the files of a backup. It contains no secrets.
 type Index struct {
 	Format  string    `json:"format"`
 	Version int       `json:"version"`
@@ -62,7 +62,7 @@ type File struct {
 	Module string `json:"module,omitempty"`
 }
 
-// State is the state of a Machine with all that is kept beside it.
+// State is the state of a Machine with everything that is stored with it.
 type State struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
@@ -76,7 +76,7 @@ type State struct {
 	SHA256  string `json:"sha256"`
 	// Module is the reference of the module that the instance was made with; empty for none.
 	Module string `json:"module,omitempty"`
-	// Record is what the operator keeps beside the state, and Attachments are what is as secret as the state.
+	// Record is the operator's metadata of the state, and Attachments are as secret as the state.
 	Record      map[string]string `json:"record,omitempty"`
 	Attachments map[string][]byte `json:"attachments,omitempty"`
 	// State is as the engine wrote it.
@@ -101,7 +101,8 @@ func (s *State) path() (string, error) {
 	}
 	for _, part := range []string{s.Namespace, string(s.UID), name} {
 		if !plain.MatchString(part) {
-			return "", fmt.Errorf("the state of Machine %q with UID %q in namespace %q: %q is no name of a file", s.Machine, s.UID, s.Namespace, part)
+			return "", fmt.Errorf("the state of Machine %q with UID %q in namespace %q: %q is no name of a file", s.Machine,
+				s.UID, s.Namespace, part)
 		}
 	}
 	return path.Join("states", s.Namespace, name), nil
@@ -125,7 +126,8 @@ func (s *State) check() error {
 		return err
 	}
 	if parsed.Serial != s.Serial || parsed.Lineage != s.Lineage {
-		return fmt.Errorf("its state has serial %d and lineage %q, and the file says %d and %q: the file is damaged", parsed.Serial, parsed.Lineage, s.Serial, s.Lineage)
+		return fmt.Errorf("its state has serial %d and lineage %q, and the file says %d and %q: the file is damaged",
+			parsed.Serial, parsed.Lineage, s.Serial, s.Lineage)
 	}
 	return nil
 }
@@ -154,7 +156,7 @@ func encode(value any) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// decode reads JSON whose content may be secret: the decoder's own words would repeat it.
+// decode decodes JSON that may be secret: the decoder's own errors could quote it.
 func decode(raw []byte, into any) error {
 	if err := json.Unmarshal(raw, into); err != nil {
 		return fmt.Errorf("it is no JSON of a backup: %T", err)

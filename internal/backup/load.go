@@ -13,11 +13,11 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
-	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 )
 
-// Load reads a backup: a folder with an index, or the file of one state in it. Every file is compared with its checksum.
+// Load reads a backup: a folder with an index, or one state's file in it. It verifies every file's
+// checksum.
 func Load(name string, with Identities) (*Backup, error) {
 	folder, only, err := find(name)
 	if err != nil {
@@ -29,7 +29,8 @@ func Load(name string, with Identities) (*Backup, error) {
 		return nil, err
 	}
 	if index == nil {
-		return nil, fmt.Errorf("%s is no backup: it has no %s; name the folder that 'kubectl machine state export' wrote, or the file of a state in it", name, indexName)
+		return nil,
+			fmt.Errorf("%s is no backup: it has no %s; name the folder that 'kubectl machine state export' wrote, or the file of a state in it", name, indexName)
 	}
 	b := &Backup{Made: index.Made, Modules: map[string][]byte{}, Names: map[string]string{}}
 	for _, file := range index.Files {
@@ -46,7 +47,8 @@ func Load(name string, with Identities) (*Backup, error) {
 	return b, nil
 }
 
-// find opens the folder of a backup, and returns which of its files is named; none where the folder is.
+// find opens the folder of a backup, and returns the file that is named in it, or "" for the folder
+// itself.
 func find(name string) (folder *Folder, only string, err error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -93,14 +95,16 @@ func (f *Folder) index() (*Index, error) {
 func (f *Folder) load(b *Backup, file File, with Identities) error {
 	where := path.Join(f.name, file.Path)
 	if !filepath.IsLocal(filepath.FromSlash(file.Path)) {
-		return fmt.Errorf("reading %s: the index names a file outside of the folder, %q", path.Join(f.name, indexName), file.Path)
+		return fmt.Errorf("reading %s: the index names a file outside of the folder, %q",
+			path.Join(f.name, indexName), file.Path)
 	}
 	raw, err := f.read(file.Path)
 	if err != nil {
 		return err
 	}
 	if sum := Checksum(raw); sum != file.SHA256 {
-		return fmt.Errorf("reading %s: its checksum is %s and should be %s: the file is damaged, or of another backup", where, sum, file.SHA256)
+		return fmt.Errorf("reading %s: its checksum is %s and should be %s: the file is damaged, or of another backup", where,
+			sum, file.SHA256)
 	}
 	if strings.HasSuffix(file.Path, encrypted) {
 		if raw, err = with.open(raw, where); err != nil {
@@ -125,7 +129,8 @@ func (b *Backup) add(file File, raw []byte) error {
 			return err
 		}
 		if one.Namespace != file.Namespace || one.UID != file.UID {
-			return fmt.Errorf("it is of Machine %s/%s with UID %s, and the index says another", one.Namespace, one.Machine, one.UID)
+			return fmt.Errorf("it is of Machine %s/%s with UID %s, and the index says another", one.Namespace,
+				one.Machine, one.UID)
 		}
 		b.States = append(b.States, one)
 	case KindModule:
@@ -149,13 +154,13 @@ func (b *Backup) add(file File, raw []byte) error {
 	return nil
 }
 
-// module returns a module of the backup; nil where it has none of the digest.
+// module returns a module of the backup by digest, or nil.
 func (b *Backup) module(digest string) (*module.Module, error) {
 	archive := b.Modules[digest]
 	if archive == nil {
 		return nil, nil
 	}
-	files, err := snapshot.ReadArchive(bytes.NewReader(archive))
+	files, err := module.ReadArchive(bytes.NewReader(archive))
 	if err != nil {
 		return nil, fmt.Errorf("reading module %s in the backup: %w", b.Names[digest], err)
 	}
@@ -164,12 +169,13 @@ func (b *Backup) module(digest string) (*module.Module, error) {
 		return nil, fmt.Errorf("reading module %s in the backup: %w", b.Names[digest], err)
 	}
 	if restored.Digest() != digest {
-		return nil, fmt.Errorf("reading module %s in the backup: its content has the digest %s", b.Names[digest], restored.Digest())
+		return nil, fmt.Errorf("reading module %s in the backup: its content has the digest %s", b.Names[digest],
+			restored.Digest())
 	}
 	return restored, nil
 }
 
-// Only leaves the states of Machines that are named, and returns the names that no state has.
+// Only keeps the states of named Machines, and returns the names without a state.
 func (b *Backup) Only(names []string) (missing []string) {
 	if len(names) == 0 {
 		return nil

@@ -2,7 +2,6 @@ package backup
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -20,17 +19,18 @@ import (
 )
 
 const (
-	// lockOwner is the owner of locks that are held during an import.
+	// lockOwner is the owner of locks that imports hold.
 	lockOwner = "kubectl machine state import"
-	// runPrefix begins the names of imports, where a run's name is written.
+	// runPrefix starts the run names of imports.
 	runPrefix = "import-"
 )
 
-// refusedError says why a state may not replace the stored one, found out by the write.
+// refusedError means that the write found that a state must not replace the stored one.
 type refusedError struct{ error }
 
-// Import imports the items that Check has found importable, and says of each what became of it. Each is checked again by the write. An error means
-// that nothing was written, since the keys could not be.
+// Import imports the items that Check found importable and records the result of each. The write
+// checks each of them again. An error means that nothing was written, because the keys could not
+// be.
 func (t *Target) Import(ctx context.Context, b *Backup, items []Item, now time.Time) error {
 	if err := t.restoreKeys(ctx, b, items); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (t *Target) Import(ctx context.Context, b *Backup, items []Item, now time.T
 	return nil
 }
 
-// restoreKeys adds the backup's keys where a state is encrypted with one.
+// restoreKeys adds the backup's keys if a state is encrypted with one.
 func (t *Target) restoreKeys(ctx context.Context, b *Backup, items []Item) error {
 	for i := range items {
 		salt, err := pulumikeys.SaltOf(items[i].State.State)
@@ -62,7 +62,8 @@ func (t *Target) restoreKeys(ctx context.Context, b *Backup, items []Item) error
 	return nil
 }
 
-// moveOrImport imports one state. One that is stored under the UID that the Machine had is locked meanwhile, and removed then.
+// moveOrImport imports one state. It locks a state that is stored under the Machine's former UID,
+// and removes it afterwards.
 func (t *Target) moveOrImport(ctx context.Context, b *Backup, item *Item, now time.Time) error {
 	if item.replaces == nil {
 		return t.importOne(ctx, b, item, now)
@@ -72,9 +73,10 @@ func (t *Target) moveOrImport(ctx context.Context, b *Backup, item *Item, now ti
 	if err != nil {
 		return err
 	}
-	options := state.AcquireOptions{Lock: lock, Decide: func(_ context.Context, stored *state.Snapshot) (state.Change, error) {
-		return state.Change{}, item.mayMove(stored.Serial, stored.Lock, stored.Meta)
-	}}
+	options := state.AcquireOptions{Lock: lock,
+		Decide: func(_ context.Context, stored *state.Snapshot) (state.Change, error) {
+			return state.Change{}, item.mayMove(stored.Serial, stored.Lock, stored.Meta)
+		}}
 	if left.Lock != nil && left.Lock.Owner == lockOwner {
 		options.Break = left.Lock
 	}
@@ -89,12 +91,14 @@ func (t *Target) moveOrImport(ctx context.Context, b *Backup, item *Item, now ti
 		return errors.Join(err, session.Release(ctx, nil))
 	}
 	if err := session.Forget(ctx); err != nil {
-		return fmt.Errorf("the state is imported, and the one under the UID %s could not be removed: %w; import it once more", item.UID, err)
+		return fmt.Errorf("the state is imported, and the one under the UID %s could not be removed: %w; import it once more",
+			item.UID, err)
 	}
 	return nil
 }
 
-// importOne imports one state: its module first, then the state, then what its Machine says of the instance.
+// importOne imports one state: its module first, then the state, then what its Machine says of the
+// instance.
 func (t *Target) importOne(ctx context.Context, b *Backup, item *Item, now time.Time) error {
 	if err := t.stillThere(ctx, item); err != nil {
 		return err
@@ -121,8 +125,9 @@ func (t *Target) importOne(ctx context.Context, b *Backup, item *Item, now time.
 	}
 	err = t.States.Import(ctx, item.key(), state.ImportOptions{
 		Raw: item.State.State, Meta: record.Restored(item.Record, item.identity, own).MetaPatch, Attachments: attachments,
-		Labels: map[string]string{state.LabelMachineUID: string(own)}, Annotations: map[string]string{state.AnnotationMachine: item.machine.Name},
-		Lock: state.Lock{Owner: lockOwner, Run: run, Operation: "import"}, Guard: guard.MetaPatch,
+		Labels:      map[string]string{state.LabelMachineUID: string(own)},
+		Annotations: map[string]string{state.AnnotationMachine: item.machine.Name},
+		Lock:        state.Lock{Owner: lockOwner, Run: run, Operation: "import"}, Guard: guard.MetaPatch,
 		Check: func(_ context.Context, stored *state.Snapshot) error {
 			if stored.ResourceVersion == "" {
 				return nil
@@ -137,18 +142,11 @@ func (t *Target) importOne(ctx context.Context, b *Backup, item *Item, now time.
 		return err
 	}
 	item.Result = Imported
-	if own == item.UID {
-		return nil
-	}
-	w := record.RestoredWitness(item.machine, item.identity, run, now, recorded.Place)
-	if err := t.writeWitness(ctx, item, w); err != nil {
-		item.Notes = append(item.Notes, fmt.Sprintf("the annotation %s of the Machine could not be written (%s); should its state be lost, its instance is not looked up",
-			record.WitnessAnnotation, err))
-	}
 	return nil
 }
 
-// stillThere returns a *refusedError where the Machine of an item is gone since it was checked: its state would be one without a Machine.
+// stillThere returns a *refusedError if the Machine of an item has disappeared since the check: its
+// state would have no Machine.
 func (t *Target) stillThere(ctx context.Context, item *Item) error {
 	seen := &machinev1beta1.Machine{}
 	err := t.Client.Get(ctx, client.ObjectKeyFromObject(item.machine), seen)
@@ -156,15 +154,4 @@ func (t *Target) stillThere(ctx context.Context, item *Item) error {
 		return &refusedError{fmt.Errorf("the Machine %s is gone meanwhile", item.machine.Name)}
 	}
 	return err
-}
-
-// writeWitness writes on the Machine that it has the instance now. With the UID, the API server refuses the patch for another Machine of the name.
-func (t *Target) writeWitness(ctx context.Context, item *Item, w record.Witness) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": item.machine.UID, "annotations": map[string]string{record.WitnessAnnotation: w.String()},
-	}})
-	if err != nil {
-		return err
-	}
-	return t.Client.Patch(ctx, item.machine.DeepCopy(), client.RawPatch("application/merge-patch+json", patch))
 }

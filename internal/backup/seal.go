@@ -12,10 +12,11 @@ import (
 	"filippo.io/age/agessh"
 )
 
-// Recipients are those who may read the files of a backup. Without any, the files are not encrypted.
+// Recipients are the people who can decrypt a backup. Without any, files are not encrypted.
 type Recipients []age.Recipient
 
-// ParseRecipients reads recipients of age: age1..., or public SSH keys. Those of files are one a line, with comments.
+// ParseRecipients reads recipients of age: age1..., or public SSH keys. Those of files are one a
+// line, with comments.
 func ParseRecipients(given []string, files []string) (Recipients, error) {
 	var all Recipients
 	add := func(text, where string) error {
@@ -69,7 +70,8 @@ func parseRecipient(text string) (age.Recipient, error) {
 // Identities open what is encrypted for them.
 type Identities []age.Identity
 
-// ReadIdentities reads the files of identities: those of age-keygen, or private SSH keys without a passphrase.
+// ReadIdentities reads the files of identities: those of age-keygen, or private SSH keys without a
+// passphrase.
 func ReadIdentities(files []string) (Identities, error) {
 	var all Identities
 	for _, file := range files {
@@ -80,14 +82,16 @@ func ReadIdentities(files []string) (Identities, error) {
 		if bytes.HasPrefix(content, []byte("-----BEGIN")) {
 			one, err := agessh.ParseIdentity(content)
 			if err != nil {
-				return nil, fmt.Errorf("reading the identity in %s: it is no private SSH key that can be read: it must be one of type ed25519 or rsa, and have no passphrase", file)
+				return nil,
+					fmt.Errorf("reading the identity in %s: it is no private SSH key that can be read: it must be one of type ed25519 or rsa, and have no passphrase", file)
 			}
 			all = append(all, one)
 			continue
 		}
 		parsed, err := age.ParseIdentities(bytes.NewReader(content))
-		if err != nil { // age's own words may repeat a line of the file
-			return nil, fmt.Errorf("reading the identities in %s: they are none; the file must be as age-keygen writes it, or a private SSH key", file)
+		if err != nil { // age's own error may quote a line of the file
+			return nil,
+				fmt.Errorf("reading the identities in %s: they are none; the file must be as age-keygen writes it, or a private SSH key", file)
 		}
 		all = append(all, parsed...)
 	}

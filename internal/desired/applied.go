@@ -12,7 +12,9 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
@@ -20,29 +22,31 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/credential"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// maxUnpacked bounds what stored inputs are unpacked to.
+// maxUnpacked bounds the size of unpacked inputs.
 const maxUnpacked = 8 << 20
 
-// AppliedInputs are the inputs that were applied to an instance last. They are stored with its state, so that the instance can be removed
-// whatever has become of its providerSpec. User data is left out: a destroy does without.
+// AppliedInputs are the inputs applied last to an instance. They are stored with its state, so that
+// the instance can be destroyed whatever happens to its providerSpec. User data is omitted, because
+// a destroy does not need it.
 type AppliedInputs struct {
 	// Variables are the module's variables.
 	Variables map[string]json.RawMessage `json:"variables"`
-	// CredentialsSecret is the name of the Secret with the credentials; empty for none. The Machine may go on using these two, whatever their labels are.
+	// CredentialsSecret is the name of the Secret with the credentials, or empty. The Machine may
+	// keep using this Secret and the next, whatever their labels.
 	CredentialsSecret string `json:"credentialsSecret,omitempty"`
-	// UserDataSecret is the name of the Secret with the user data; empty for none, and where an earlier version stored this.
+	// UserDataSecret is the name of the Secret with the user data. It is empty if there is none, or
+	// if an earlier version stored the inputs.
 	UserDataSecret string `json:"userDataSecret,omitempty"`
-	// Keys are those of the Secret, and what they become in the environment.
+	// Keys are the Secret's keys and their names in the environment.
 	Keys []v1alpha1.CredentialKey `json:"keys,omitempty"`
 }
 
-// PackInputs returns the inputs as they are stored with the state; nil when they are too large.
+// PackInputs returns the inputs in stored form, or nil if they are too large.
 func (s *State) PackInputs() ([]byte, error) {
 	kept := AppliedInputs{CredentialsSecret: s.CredentialsSecret, UserDataSecret: s.userDataSecret, Keys: s.keys}
 	if err := json.Unmarshal(s.Inputs.Variables, &kept.Variables); err != nil {
@@ -63,26 +67,32 @@ func (s *State) PackInputs() ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-// ReadInputs reads inputs as they are stored with a state.
+// ReadInputs decodes stored inputs.
 func ReadInputs(packed []byte) (*AppliedInputs, error) {
 	reader, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
-		return nil, fmt.Errorf("reading the inputs that are stored with the state: %w", err)
+		return nil, fmt.Errorf("reading the stored inputs: %w", err)
 	}
 	kept := &AppliedInputs{}
 	if err := json.NewDecoder(io.LimitReader(reader, maxUnpacked)).Decode(kept); err != nil {
-		return nil, fmt.Errorf("reading the inputs that are stored with the state: %w", err)
+		return nil, fmt.Errorf("reading the stored inputs: %w", err)
 	}
 	return kept, nil
 }
 
-// lastApplied returns what a Machine is destroyed with: the inputs that were applied last and the present credentials. Where none are stored,
-// or they cannot be used any more, it is what the Machine asks for.
+// noUserData replaces user data in a destroy, which needs none. The lookup of a missing instance
+// plans the whole module, and modules reject user data that is empty or not an Ignition
+// configuration.
+const noUserData = `{"ignition":{"version":"3.0.0"}}`
+
+// lastApplied returns the desired state for a Machine's destroy: the inputs applied last and the
+// current credentials. If none are stored, or they are no longer usable, it is the Machine's
+// current desired state.
 func (r *Reader) lastApplied(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts) (*State, error) {
 	switch {
 	case f.Inputs == nil && f.Gone:
-		return nil, errors.New("the Machine is gone, and its state keeps no inputs to destroy the instance with; remove by hand what the state lists, " +
-			"and then the finalizer and the Secret of the state")
+		return nil, errors.New("the Machine is gone and its state has no stored inputs to destroy the instance with; " +
+			"delete the resources in the state by hand, then the finalizer and the Secret of the state")
 	case f.Inputs == nil:
 		return r.withPinned(ctx, machine, f, runs.Destroy)
 	}
@@ -97,10 +107,58 @@ func (r *Reader) lastApplied(ctx context.Context, machine *machinev1beta1.Machin
 	return wanted, err
 }
 
-// ofAbandonedRun returns what an abandoned run is recovered with: the inputs that it had, with the present user data and credentials. Where they are
-// still what the Machine asks for, or are not stored, it is what the Machine asks for. Where that cannot be rendered, the inputs lack their user data
-// and serve to find what was made, and no more.
-func (r *Reader) ofAbandonedRun(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, operation runs.Operation) (*State, error) {
+// Applied returns the configuration applied last to an instance, with the current credentials and
+// user data. The instance is checked and repaired with it while the Machine's update cannot be
+// made. A missing module is replaced as in a destroy; ModuleMissing says so.
+func (r *Reader) Applied(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts) (*State, error) {
+	if f.Inputs == nil {
+		return nil, errors.New("the state has no stored inputs: they were too large, or the state predates stored inputs")
+	}
+	applied, err := r.stored(ctx, identified(machine, f), f, runs.Drift)
+	if err != nil {
+		return nil, err
+	}
+	credentials, err := r.secret(ctx, machine, applied.CredentialsSecret, references.Credentials, false)
+	if err != nil {
+		return nil, err
+	}
+	stored := render.Ref{Path: "the inputs that are stored with the state"} // which may have been tampered with
+	if refused := r.refused(credentials, references.Credentials, stored); refused != nil && refused.Final {
+		return nil, refused
+	}
+	userData, err := r.secret(ctx, machine, applied.userDataSecret, references.UserData, false)
+	text := data(userData)[userDataKey(applied.Module)]
+	if err != nil || !utf8.Valid(text) || len(text) == 0 || r.refused(userData, references.UserData, stored) != nil {
+		return applied, nil // an existing instance needs none
+	}
+	return applied, applied.setUserData(string(text))
+}
+
+// setUserData sets the module's user data.
+func (s *State) setUserData(text string) error {
+	encoded, err := json.Marshal(text)
+	if err != nil {
+		return fmt.Errorf("writing user data: %w", err)
+	}
+	var variables map[string]json.RawMessage
+	if err := json.Unmarshal(s.Inputs.Variables, &variables); err != nil {
+		return errNoObject
+	}
+	variables[module.VariableUserData] = encoded
+	s.Inputs.Sensitive = longestFirst(append(s.Inputs.Sensitive, text, cmp.Or(strings.TrimSpace(text), text)))
+	s.Inputs.Variables, err = json.Marshal(variables)
+	return err
+}
+
+// errNoObject replaces the decoder's message, which may contain a value.
+var errNoObject = errors.New("reading the stored inputs: not a JSON object")
+
+// ofAbandonedRun returns the desired state for recovering an abandoned run: its inputs with the
+// current user data and credentials. If they match the Machine's desired state, or are not stored,
+// it is the latter. If that cannot be rendered, the inputs lack user data and are only good for
+// finding what was created.
+func (r *Reader) ofAbandonedRun(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts,
+	operation runs.Operation) (*State, error) {
 	own, err := r.withPinned(ctx, machine, f, operation)
 	if f.Inputs == nil {
 		return own, err
@@ -130,8 +188,9 @@ func (r *Reader) ofAbandonedRun(ctx context.Context, machine *machinev1beta1.Mac
 	return kept, nil
 }
 
-// stored returns the desired state of the inputs that are stored with a state, with the present credentials.
-func (r *Reader) stored(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, operation runs.Operation) (*State, error) {
+// stored returns the desired state of the stored inputs with the current credentials.
+func (r *Reader) stored(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts,
+	operation runs.Operation) (*State, error) {
 	kept, err := ReadInputs(f.Inputs)
 	if err != nil {
 		return nil, err
@@ -148,18 +207,23 @@ func (r *Reader) stored(ctx context.Context, machine *machinev1beta1.Machine, f 
 	if err != nil {
 		return nil, err
 	}
+	if operation == runs.Destroy && kept.Variables != nil {
+		kept.Variables[module.VariableUserData] = json.RawMessage(strconv.Quote(noUserData))
+	}
+	kept.Keys = declared(kept.Keys, used)
 	environment, files, err := kept.environment(used, data(credentials))
 	if err != nil {
 		return nil, ofSecret(err)
 	}
 	variables, err := json.Marshal(kept.Variables)
 	if err != nil {
-		return nil, fmt.Errorf("writing the inputs that are stored with the state: %w", err)
+		return nil, fmt.Errorf("encoding the stored inputs: %w", err)
 	}
 	wanted := &State{
 		Module: used, Fingerprint: fingerprintOf("remembered", string(f.Inputs), used.Digest()),
 		CredentialsSecret: kept.CredentialsSecret, userDataSecret: kept.UserDataSecret, keys: kept.Keys,
-		Inputs: &render.Inputs{Variables: variables, Environment: environment, Files: files, Sensitive: kept.sensitive(data(credentials))},
+		Inputs: &render.Inputs{Variables: variables, Environment: environment, Files: files,
+			Sensitive: kept.sensitive(data(credentials))},
 	}
 	if m.Pinned == nil {
 		wanted.ModuleMissing = m.missingMessage()
@@ -168,16 +232,39 @@ func (r *Reader) stored(ctx context.Context, machine *machinev1beta1.Machine, f 
 	return wanted, nil
 }
 
-// withSecrets takes the user data and the credentials of another: those that an abandoned run had may be why it was abandoned.
+// declared returns the stored keys that the module declares, under their names in the Secret. The
+// module, not the writer of the state Secret, decides how a value is used and validated.
+func declared(stored []v1alpha1.CredentialKey, used *module.Module) []v1alpha1.CredentialKey {
+	credentials := used.Spec().Credentials
+	if credentials == nil {
+		return nil
+	}
+	var keys []v1alpha1.CredentialKey
+	for _, one := range stored {
+		at := slices.IndexFunc(credentials.Keys, func(key v1alpha1.CredentialKey) bool {
+			return key.Env == one.Env && key.File == one.File && slices.Equal(key.Path, one.Path)
+		})
+		if at >= 0 {
+			key := credentials.Keys[at]
+			key.Key = one.Key
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// withSecrets takes the user data and credentials from another state, because the abandoned run's
+// may have been the reason for its failure.
 func (s *State) withSecrets(other *State) error {
 	var mine, theirs map[string]json.RawMessage
-	if err := errors.Join(json.Unmarshal(s.Inputs.Variables, &mine), json.Unmarshal(other.Inputs.Variables, &theirs)); err != nil {
-		return errors.New("reading the inputs that are stored with the state: they are no JSON object") // the decoder's words may show a value
+	if err := errors.Join(json.Unmarshal(s.Inputs.Variables, &mine),
+		json.Unmarshal(other.Inputs.Variables, &theirs)); err != nil {
+		return errNoObject
 	}
 	mine[module.VariableUserData] = theirs[module.VariableUserData]
 	variables, err := json.Marshal(mine)
 	if err != nil {
-		return fmt.Errorf("writing the inputs that are stored with the state: %w", err)
+		return fmt.Errorf("encoding the stored inputs: %w", err)
 	}
 	s.Inputs.Variables, s.Inputs.Environment, s.Inputs.Files = variables, other.Inputs.Environment, other.Inputs.Files
 	s.Inputs.Sensitive = append(s.Inputs.Sensitive, other.Inputs.Sensitive...)
@@ -185,27 +272,27 @@ func (s *State) withSecrets(other *State) error {
 	return nil
 }
 
-// sameJSON reports whether two texts are the same value.
+// sameJSON reports whether two texts encode the same JSON value.
 func sameJSON(a, b []byte) bool {
 	var left, right any
 	return json.Unmarshal(a, &left) == nil && json.Unmarshal(b, &right) == nil && reflect.DeepEqual(left, right)
 }
 
-// environment returns what the module's providers read, from variables and files.
+// environment returns the environment variables and files of the module's providers.
 func (a *AppliedInputs) environment(used *module.Module, credentials map[string][]byte) (environment, files map[string]string, err error) {
-	environment, files, faults := credential.Read(a.Keys, credentials)
+	environment, files, faults := module.ReadCredentials(a.Keys, credentials)
 	if len(faults) > 0 {
-		return nil, nil, fmt.Errorf("reading the credentials in the Secret %s: %s", a.CredentialsSecret, faults[0])
+		return nil, nil, fmt.Errorf("reading the credentials in Secret %s: %s", a.CredentialsSecret, faults[0])
 	}
 	maps.Copy(environment, used.Constants())
 	return environment, files, nil
 }
 
-// sensitive returns what must not be shown: values of the Secret that are not public, longer ones first.
+// sensitive returns the secret values, longest first.
 func (a *AppliedInputs) sensitive(credentials map[string][]byte) []string {
 	var values []string
 	for name, value := range credentials {
-		if slices.ContainsFunc(a.Keys, func(key v1alpha1.CredentialKey) bool { return key.Key == name && key.Public && len(key.Path) == 0 }) {
+		if !module.Hides(a.Keys, name) {
 			continue
 		}
 		for _, text := range []string{string(value), strings.TrimSpace(string(value))} {
@@ -214,7 +301,12 @@ func (a *AppliedInputs) sensitive(credentials map[string][]byte) []string {
 			}
 		}
 	}
-	values = append(values, credential.SecretParts(a.Keys, credentials)...)
+	values = append(values, module.SecretParts(a.Keys, credentials)...)
+	return longestFirst(values)
+}
+
+// longestFirst sorts values so that none is masked after a part of it, and removes duplicates.
+func longestFirst(values []string) []string {
 	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 	return slices.Compact(values)
 }

@@ -71,3 +71,24 @@ func TestStoredInputsTakeThePresentCredentials(t *testing.T) {
 		t.Errorf("error %v, want it to name the key that is missing", err)
 	}
 }
+
+// Whoever may write the Secret with a state may write other keys into its inputs, which become
+// variables and files of the manager's engine.
+func TestStoredInputsSetWhatTheModuleDeclares(t *testing.T) {
+	used := shipped(t, "kubemark")
+	forged := []v1alpha1.CredentialKey{
+		{Key: "token", Env: "KUBE_TOKEN", Public: true}, {Key: "renamed", Env: "KUBE_HOST"}, {Key: "run", Env: "LD_PRELOAD"}, {Key: "run", File: "KUBE_HOST"},
+		{Key: "run", File: "AWS_CONFIG_FILE"}, {Key: "run", Env: "KUBE_TOKEN", Path: []string{"a"}}, {Key: "run", Env: "TF_CLI_CONFIG_FILE"},
+	}
+	got := declared(forged, used)
+	if len(got) != 2 || got[0].Env != "KUBE_TOKEN" || got[0].Public || got[1].Key != "renamed" || got[1].Env != "KUBE_HOST" || len(got[1].Matches) == 0 {
+		t.Errorf("the keys are %+v; want token and renamed, as the module has them", got)
+	}
+	kept := &AppliedInputs{CredentialsSecret: "secret", Keys: got}
+	if _, _, err := kept.environment(used, map[string][]byte{"token": []byte("t"), "renamed": []byte("http://user@host")}); err == nil {
+		t.Error("a value is taken that the module does not accept")
+	}
+	if got := declared(forged, shipped(t, "libvirt")); len(got) != 0 {
+		t.Errorf("of a module that reads none there are %+v", got)
+	}
+}

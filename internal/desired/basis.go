@@ -11,19 +11,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
-	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// Basis is what a choice for an update was made from and no event reports, in the versions that it had: the state, the Secrets that the Machine names, and
-// what is known of the cluster.
+// Basis records the versions of the inputs of a choice that no event reports: the state, the
+// Machine's Secrets, and the facts about the cluster.
 type Basis struct {
 	state   string
 	secrets [2]version
-	cluster *platform.Cluster
+	cluster *module.Cluster
 }
 
-// version is the resource version of a Secret; empty for none.
+// version is the resource version of a Secret, or empty.
 type version struct{ name, version string }
 
 func versionsOf(credentials, userData *corev1.Secret) (versions [2]version) {
@@ -35,22 +35,26 @@ func versionsOf(credentials, userData *corev1.Secret) (versions [2]version) {
 	return versions
 }
 
-// Basis returns what a choice for an update was made from, with these facts. It is nil where more than one module was considered, or one that is missing.
+// Basis returns the basis of a choice for an update, given its facts. It returns nil if more than
+// one module was considered, or if a module is missing.
 func (c Choice) Basis(f *lifecycle.Facts) *Basis {
-	if c.State == nil || f.Version == "" || c.Withheld != nil || c.Pinned != nil || c.PinnedErr != nil || c.State.ModuleMissing != "" {
+	if c.State == nil || f.Version == "" || c.Withheld != nil || c.Pinned != nil || c.PinnedErr != nil ||
+		c.State.ModuleMissing != "" {
 		return nil
 	}
 	return &Basis{state: f.Version, secrets: c.State.secrets, cluster: c.State.cluster}
 }
 
-// Unchanged reports whether a choice for the Machine as it was would be made from the same. It costs a small part of making it where many Machines are asked
-// about together, and is false where it cannot be found out. Changes of the last ten seconds may not be noticed.
+// Unchanged reports whether a choice for an unchanged Machine would have the same inputs. It is
+// much cheaper than the choice if asked for many Machines at once, and false if unknown. It may
+// miss changes of the last ten seconds.
 func (r *Reader) Unchanged(ctx context.Context, machine *machinev1beta1.Machine, b *Basis) bool {
 	if !r.states.Unchanged(ctx, state.KeyFor(machine.Namespace, machine.UID), b.state) {
 		return false
 	}
 	for _, read := range b.secrets {
-		if read.name != "" && !r.stillHas(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: read.name}, read.version) {
+		if read.name != "" && !r.stillHas(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: read.name},
+			read.version) {
 			return false
 		}
 	}
@@ -61,7 +65,7 @@ func (r *Reader) Unchanged(ctx context.Context, machine *machinev1beta1.Machine,
 	return err == nil && (known == b.cluster || reflect.DeepEqual(known, b.cluster))
 }
 
-// Bases are those of Machines that were found settled, by their UIDs. The zero value has none.
+// Bases holds the bases of settled Machines by UID. The zero value is empty.
 type Bases struct {
 	mu    sync.Mutex
 	byUID map[types.UID]keptBasis
@@ -72,7 +76,7 @@ type keptBasis struct {
 	until time.Time
 }
 
-// Keep keeps the basis of a Machine until a time; nil drops what was kept.
+// Keep stores the basis of a Machine until a time; nil drops it.
 func (b *Bases) Keep(uid types.UID, basis *Basis, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -86,7 +90,7 @@ func (b *Bases) Keep(uid types.UID, basis *Basis, until time.Time) {
 	b.byUID[uid] = keptBasis{basis, until}
 }
 
-// Kept returns the basis of a Machine, and until when it counts; nil for none.
+// Kept returns the stored basis of a Machine and its expiry, or nil.
 func (b *Bases) Kept(uid types.UID) (basis *Basis, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,17 +12,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
-	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
 // clusterNow is what is known of a cluster, or why it is not.
 type clusterNow struct {
-	known *platform.Cluster
+	known *module.Cluster
 	err   error
 }
 
-func (c *clusterNow) Cluster(context.Context) (*platform.Cluster, error) { return c.known, c.err }
+func (c *clusterNow) Cluster(context.Context) (*module.Cluster, error) { return c.known, c.err }
 
 // withVersion returns a store that lists the state of a Machine with a resource version.
 func withVersion(machine *machinev1beta1.Machine, version string) *state.Store {
@@ -43,14 +43,14 @@ func withVersion(machine *machinev1beta1.Machine, version string) *state.Store {
 
 func TestAChangeOfTheClusterIsNoticed(t *testing.T) {
 	machine := &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", UID: "4b0c2d0e-9a2b-4a8e-8f5d-6f8f0d7a1c11"}}
-	before := &platform.Cluster{Region: "north"}
+	before := &module.Cluster{Region: "north"}
 	for name, tc := range map[string]struct {
 		basis Basis
 		now   clusterNow
 		want  bool
 	}{
-		"the same, read again":      {Basis{state: "7", cluster: before}, clusterNow{known: &platform.Cluster{Region: "north"}}, true},
-		"another":                   {Basis{state: "7", cluster: before}, clusterNow{known: &platform.Cluster{Region: "south"}}, false},
+		"the same, read again":      {Basis{state: "7", cluster: before}, clusterNow{known: &module.Cluster{Region: "north"}}, true},
+		"another":                   {Basis{state: "7", cluster: before}, clusterNow{known: &module.Cluster{Region: "south"}}, false},
 		"it cannot be read":         {Basis{state: "7", cluster: before}, clusterNow{err: errors.New("forbidden")}, false},
 		"nothing was known of it":   {Basis{state: "7"}, clusterNow{err: errors.New("forbidden")}, true},
 		"another state, same as it": {Basis{state: "6", cluster: before}, clusterNow{known: before}, false},

@@ -10,21 +10,25 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// Choice is the desired state that a run is to bring about, and why it is not another.
+// Choice is the desired state that a run is to reach, with the reason if it is not the current one.
 type Choice struct {
-	// State is nil where nothing is asked for, or where Withheld says why.
+	// State is nil if nothing is desired, or if Withheld says why.
 	State *State
-	// Withheld says why State is not of the current module, which the Machine may get; nil where it is, or may not.
+	// Withheld says why State does not use the current module although the Machine may get it; nil
+	// otherwise.
 	Withheld error
-	// Pinned is the desired state with the pinned module, where State is of another. PinnedErr says why there is none.
+	// Pinned is the desired state with the pinned module, if State uses another. PinnedErr says why
+	// there is none.
 	Pinned    *State
 	PinnedErr error
-	// Modules are those that there are for the Machine; nil unless it is updated.
+	// Modules are the Machine's modules; nil unless it is updated.
 	Modules *Modules
 }
 
-// Choose returns the desired state for an operation. An instance that was not made by this operator has none.
-func (r *Reader) Choose(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, operation runs.Operation) (Choice, error) {
+// Choose returns the desired state for an operation. An instance that this operator did not create
+// has none.
+func (r *Reader) Choose(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts,
+	operation runs.Operation) (Choice, error) {
 	machine = identified(machine, f)
 	var chosen *State
 	var err error
@@ -35,7 +39,7 @@ func (r *Reader) Choose(ctx context.Context, machine *machinev1beta1.Machine, f 
 	case f.Adoption.Adoption == lifecycle.AdoptionRelease:
 	case operation == runs.Destroy:
 		chosen, err = r.lastApplied(ctx, machine, f)
-	case f.Unrecorded():
+	case f.CutShort():
 		chosen, err = r.ofAbandonedRun(ctx, machine, f, operation)
 	case operation == runs.Create:
 		chosen, err = r.withPinned(ctx, machine, f, operation)
@@ -45,8 +49,9 @@ func (r *Reader) Choose(ctx context.Context, machine *machinev1beta1.Machine, f 
 	return Choice{State: chosen}, err
 }
 
-// ChooseUpdate returns the desired state for an update of an instance that the state has.
-func (r *Reader) ChooseUpdate(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts) (Choice, error) {
+// ChooseUpdate returns the desired state for updating an instance in the state.
+func (r *Reader) ChooseUpdate(ctx context.Context, machine *machinev1beta1.Machine,
+	f *lifecycle.Facts) (Choice, error) {
 	machine = identified(machine, f)
 	modules, err := r.modulesFor(ctx, machine, f)
 	if err != nil {
@@ -60,28 +65,32 @@ func (r *Reader) ChooseUpdate(ctx context.Context, machine *machinev1beta1.Machi
 	return c, nil
 }
 
-// identified returns the Machine as modules see it: with the UID that its instance was made with.
+// identified returns the Machine as modules see it, with the UID that its instance was created
+// with.
 func identified(machine *machinev1beta1.Machine, f *lifecycle.Facts) *machinev1beta1.Machine {
 	identity := f.Identity(machine.UID)
 	if identity == machine.UID {
 		return machine
 	}
-	seen := *machine // nothing that it points to is changed
+	seen := *machine // a shallow copy suffices: nothing it points to changes
 	seen.UID = identity
 	return &seen
 }
 
-// candidates are the desired states that an update can bring about.
+// candidates are the desired states that an update can reach.
 type candidates struct {
-	// pinned is the desired state with the pinned module; nil when that is missing or cannot be rendered, and pinnedErr says why.
+	// pinned is the desired state with the pinned module. It is nil if that is missing or cannot be
+	// rendered; pinnedErr says why.
 	pinned    *State
 	pinnedErr error
-	// next is the desired state with another module that the Machine may get; nil when there is none or it cannot be rendered, and nextErr says why.
+	// next is the desired state with another module that the Machine may get. It is nil if there is
+	// none or it cannot be rendered; nextErr says why.
 	next    *State
 	nextErr error
 }
 
-func (r *Reader) renderAll(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, m *Modules) candidates {
+func (r *Reader) renderAll(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts,
+	m *Modules) candidates {
 	var c candidates
 	if m.Pinned != nil {
 		c.pinned, c.pinnedErr = r.render(ctx, machine, f, m.Pinned, runs.Update)
@@ -92,13 +101,13 @@ func (r *Reader) renderAll(ctx context.Context, machine *machinev1beta1.Machine,
 	case m.updatable():
 		c.next, c.nextErr = r.render(ctx, machine, f, m.Current, runs.Update)
 	case m.Differ() && IsInvalid(c.pinnedErr):
-		c.pinnedErr = invalid(fmt.Errorf("%w (the Machine keeps module %s)", c.pinnedErr, short(m.Reference)))
+		c.pinnedErr = invalid(fmt.Errorf("%w (the Machine stays on module %s)", c.pinnedErr, short(m.Reference)))
 	}
 	return c
 }
 
-// choose returns what to bring a Machine to, and why that is not the other module that it may get. A run that has not settled is finished
-// first, with the module that began it.
+// choose returns the desired state, and why it does not use the other module that the Machine may
+// get. A run that has not settled is finished first with its own module.
 func (c candidates) choose(f *lifecycle.Facts) Choice {
 	chosen := Choice{State: c.pinned, PinnedErr: c.pinnedErr}
 	switch {
@@ -115,7 +124,8 @@ func (c candidates) choose(f *lifecycle.Facts) Choice {
 }
 
 // withPinned renders a Machine for an operation with its pinned module.
-func (r *Reader) withPinned(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, operation runs.Operation) (*State, error) {
+func (r *Reader) withPinned(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts,
+	operation runs.Operation) (*State, error) {
 	m, err := r.modulesFor(ctx, machine, f)
 	if err != nil {
 		return nil, err
@@ -126,8 +136,10 @@ func (r *Reader) withPinned(ctx context.Context, machine *machinev1beta1.Machine
 	return r.render(ctx, machine, f, m.Pinned, operation)
 }
 
-// withReplacement renders a Machine with the current module in place of its pinned one, which is missing.
-func (r *Reader) withReplacement(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, m *Modules, operation runs.Operation) (*State, error) {
+// withReplacement renders a Machine with the current module in place of its pinned one, which is
+// missing.
+func (r *Reader) withReplacement(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, m *Modules,
+	operation runs.Operation) (*State, error) {
 	if err := m.mayReplace(operation); err != nil {
 		return nil, err
 	}

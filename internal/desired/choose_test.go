@@ -23,7 +23,7 @@ func TestChoose(t *testing.T) {
 		"its own first, while something is half done":           {candidates{pinned: own, next: next}, record.Record{Intent: &record.Intent{}}, own, ""},
 		"its own, once the other has been refused":              {candidates{pinned: own, next: next}, refusedNext, own, "refused"},
 		"the other, when something else was refused":            {candidates{pinned: own, next: next}, record.Record{ModuleRefusal: &record.Refusal{Fingerprint: "present"}}, next, ""},
-		"its own, where the other does not take it":             {candidates{pinned: own, nextErr: &InvalidError{Message: "cpu"}}, record.Record{}, own, "does not take this providerSpec: cpu"},
+		"its own, where the other does not take it":             {candidates{pinned: own, nextErr: &InvalidError{Message: "cpu"}}, record.Record{}, own, "rejects this providerSpec: cpu"},
 		"the other, where its own does not take it":             {candidates{pinnedErr: errors.New("cpu"), next: next}, record.Record{}, next, ""},
 		"the other, where its own is missing, also half done":   {candidates{next: next}, record.Record{Intent: &record.Intent{}}, next, ""},
 		"nothing, where its own is missing and other refused":   {candidates{next: next}, refusedNext, nil, "refused"},

@@ -14,18 +14,19 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// ModuleUpdates says what becomes of a Machine when the operator comes with another content of the module that its instance was made
-// with. It is a flag.Value.
+// ModuleUpdates says what happens to a Machine when the operator brings a new version of the module
+// that created its instance. It is a flag.Value.
 type ModuleUpdates string
 
 const (
-	// ModuleUpdatesHold keeps the Machine with the content that its instance was made with.
+	// ModuleUpdatesHold keeps the Machine on the module that created its instance.
 	ModuleUpdatesHold ModuleUpdates = "Hold"
-	// ModuleUpdatesInPlace brings the instance to the new content where that replaces nothing; else the Machine is held.
+	// ModuleUpdatesInPlace updates the instance to the new module if that replaces nothing;
+	// otherwise the Machine is held.
 	ModuleUpdatesInPlace ModuleUpdates = "InPlace"
 )
 
-// ModuleUpdatesAnnotation is the annotation for the ModuleUpdates of one Machine; it wins over the operator's.
+// ModuleUpdatesAnnotation sets the ModuleUpdates of one Machine; it overrides the operator's.
 const ModuleUpdatesAnnotation = state.Prefix + "module-updates"
 
 // String implements flag.Value.
@@ -46,27 +47,31 @@ func (u ModuleUpdates) check() error {
 	case ModuleUpdatesHold, ModuleUpdatesInPlace:
 		return nil
 	}
-	return fmt.Errorf("module updates are %q; write %s or %s", string(u), ModuleUpdatesHold, ModuleUpdatesInPlace)
+	return fmt.Errorf("invalid module updates %q: must be %s or %s", string(u), ModuleUpdatesHold, ModuleUpdatesInPlace)
 }
 
-// Modules are the modules that there are for a Machine: at least one of Pinned and Current.
+// Modules are the modules of a Machine. At least one of Pinned and Current is set.
 type Modules struct {
-	// Current serves the providerSpec now; nil for none.
+	// Current serves the providerSpec now; nil if none does.
 	Current *module.Module
-	// Reference is that of the module that made what the Machine has; empty while it has nothing.
+	// Reference identifies the module that created the Machine's resources; empty if there are
+	// none.
 	Reference string
-	// Pinned is that module, or Current for a Machine that has nothing; nil when its content is missing, and missing says why.
+	// Pinned is that module, or Current for a Machine without resources. It is nil if its content
+	// is missing; missing says why.
 	Pinned  *module.Module
 	missing error
-	// unproven says that its content is there, and nobody proves who wrote it; nil where it is another matter.
+	// unproven reports that its content exists without a proof of its author; nil otherwise.
 	unproven error
-	// updates says whether the Machine may get another module than the pinned one, misread what is wrong with the annotation for it.
+	// updates says whether the Machine may get another module than the pinned one. misread says
+	// what is wrong with its annotation.
 	updates ModuleUpdates
 	misread string
 }
 
-// modulesFor returns the modules that there are for a Machine. It asks the API server for one that it has not read before.
-func (r *Reader) modulesFor(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts) (*Modules, error) {
+// modulesFor returns the modules of a Machine. It reads modules from the API server the first time.
+func (r *Reader) modulesFor(ctx context.Context, machine *machinev1beta1.Machine,
+	f *lifecycle.Facts) (*Modules, error) {
 	m := &Modules{Reference: f.PinnedModule()}
 	m.updates, m.misread = updatesOf(machine, r.updates)
 	current, unserved := r.current(machine)
@@ -84,56 +89,62 @@ func (r *Reader) modulesFor(ctx context.Context, machine *machinev1beta1.Machine
 	case store.IsUnproven(err):
 		return nil, ofSecret(fmt.Errorf("%w; and %w", err, unserved))
 	case !store.IsMissing(err):
-		return nil, fmt.Errorf("finding the module that the instance was made with: %w", err)
+		return nil, fmt.Errorf("finding the module that created the instance: %w", err)
 	case unserved != nil:
-		return nil, invalid(fmt.Errorf("%w; nor can the module %s be had, which the instance was made with: %w", unserved, m.Reference, err))
+		return nil, invalid(fmt.Errorf("%w; module %s, which created the instance, is also unavailable: %w", unserved,
+			m.Reference, err))
 	default:
 		m.missing = err
 	}
 	return m, nil
 }
 
-// load returns the module of a reference.
+// load returns the module with a reference.
 func (r *Reader) load(ctx context.Context, namespace, reference string) (*module.Module, error) {
 	digest := store.DigestOf(reference)
 	if digest == "" {
-		return nil, fmt.Errorf("%q names no content: %w", reference, store.ErrNotFound)
+		return nil, fmt.Errorf("%q has no digest: %w", reference, store.ErrNotFound)
 	}
 	for _, loaded := range r.catalog.Modules() {
 		if loaded.Digest() == digest {
 			return loaded, nil
 		}
 	}
-	return r.modules.Load(ctx, namespace, digest)
+	loaded, err := r.modules.Load(ctx, namespace, digest)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", short(reference), err)
+	}
+	return loaded, nil
 }
 
-// updatesOf returns what a Machine says of updates of its module, else what the operator says. A value that cannot be read holds the Machine.
+// updatesOf returns a Machine's ModuleUpdates, or the operator's. An invalid value holds the
+// Machine.
 func updatesOf(machine *machinev1beta1.Machine, fallback ModuleUpdates) (updates ModuleUpdates, misread string) {
 	text, given := machine.Annotations[ModuleUpdatesAnnotation]
 	if !given {
 		return fallback, ""
 	}
 	if err := ModuleUpdates(text).check(); err != nil {
-		return ModuleUpdatesHold, fmt.Sprintf("the annotation %s is %q, so the Machine keeps its module; write %s or %s",
+		return ModuleUpdatesHold, fmt.Sprintf("annotation %s is %q, so the Machine keeps its module; set it to %s or %s",
 			ModuleUpdatesAnnotation, text, ModuleUpdatesHold, ModuleUpdatesInPlace)
 	}
 	return ModuleUpdates(text), ""
 }
 
-// Differ reports whether the current module is another than the pinned one.
+// Differ reports whether the current module differs from the pinned one.
 func (m *Modules) Differ() bool {
 	return m.Current != nil && m.Reference != "" && m.Current.Reference() != m.Reference
 }
 
-// updatable reports whether the Machine may be brought to another module.
+// updatable reports whether the Machine may be updated to another module.
 func (m *Modules) updatable() bool {
 	return m.Differ() && (m.updates == ModuleUpdatesInPlace || m.Pinned == nil)
 }
 
-// mayReplace returns why an operation is not done with the current module in place of the pinned one, nil where it may be. An instance that
-// goes is not kept by who may have written what.
+// mayReplace returns why an operation must not use the current module instead of the pinned one, or
+// nil. An unproven author neither blocks a destroy nor hides a lost instance.
 func (m *Modules) mayReplace(operation runs.Operation) error {
-	if operation == runs.Destroy || m.updates == ModuleUpdatesInPlace {
+	if operation == runs.Destroy || operation == runs.Drift || m.updates == ModuleUpdatesInPlace {
 		return nil
 	}
 	return m.unproven
@@ -141,11 +152,11 @@ func (m *Modules) mayReplace(operation runs.Operation) error {
 
 // missingMessage says why the pinned module is not used.
 func (m *Modules) missingMessage() string {
-	return fmt.Sprintf("module %s, which the instance was made with, cannot be had, so %s is used in its place: %s",
+	return fmt.Sprintf("module %s, which created the instance, is unavailable; using %s instead: %s",
 		short(m.Reference), short(m.Current.Reference()), m.missing)
 }
 
-// short returns a reference with as much of its digest as people compare.
+// short returns a reference with an abbreviated digest.
 func short(reference string) string {
 	const digits = 12
 	if digest := store.DigestOf(reference); digest != "" {
@@ -154,7 +165,7 @@ func short(reference string) string {
 	return reference
 }
 
-// ModuleStatus says how the pinned module of a Machine stands to the current one.
+// ModuleStatus compares a Machine's pinned module with the current one.
 type ModuleStatus struct{ Reason, Message string }
 
 // Reasons of a ModuleStatus.
@@ -168,8 +179,8 @@ const (
 	reasonUnproven      = "ModuleUnproven"
 )
 
-// Status returns how the pinned module stands to the current one; withheld says why the Machine does not get that although it may. It is nil
-// for a Machine that has no pinned module.
+// Status compares the pinned module with the current one. withheld says why the Machine does not
+// get the current one although it may. It returns nil for a Machine without a pinned module.
 func (m *Modules) Status(withheld error) *ModuleStatus {
 	if m.Reference == "" {
 		return nil
@@ -185,21 +196,25 @@ func (m *Modules) Status(withheld error) *ModuleStatus {
 func (m *Modules) status(withheld error) *ModuleStatus {
 	switch {
 	case m.Current == nil:
-		return &ModuleStatus{reasonNotServed, fmt.Sprintf("no module serves the providerSpec any more; the Machine keeps %s", short(m.Reference))}
+		return &ModuleStatus{reasonNotServed,
+			fmt.Sprintf("no module serves the providerSpec any more; the Machine stays on %s", short(m.Reference))}
 	case !m.Differ():
 		return &ModuleStatus{Reason: ReasonCurrent}
 	case m.unproven != nil && m.updates != ModuleUpdatesInPlace:
-		return &ModuleStatus{reasonUnproven, fmt.Sprintf("nothing is changed about the instance: module %s, which it was made with, cannot be used: %s",
-			short(m.Reference), m.unproven)}
+		return &ModuleStatus{reasonUnproven,
+			fmt.Sprintf("the instance is left unchanged: module %s, which created it, cannot be used: %s",
+				short(m.Reference), m.unproven)}
 	case withheld != nil:
-		return &ModuleStatus{reasonUpdateRefused, fmt.Sprintf("the Machine keeps module %s and does not get %s: %s",
+		return &ModuleStatus{reasonUpdateRefused, fmt.Sprintf("the Machine stays on module %s and is not updated to %s: %s",
 			short(m.Reference), short(m.Current.Reference()), withheld)}
 	case m.Pinned == nil:
 		return &ModuleStatus{reasonContentLost, m.missingMessage()}
 	case m.updatable():
-		return &ModuleStatus{reasonUpdating, fmt.Sprintf("the Machine gets module %s in place of %s", short(m.Current.Reference()), short(m.Reference))}
+		return &ModuleStatus{reasonUpdating, fmt.Sprintf("updating the Machine to module %s from %s",
+			short(m.Current.Reference()), short(m.Reference))}
 	}
-	return &ModuleStatus{reasonUpdateHeld, fmt.Sprintf("the Machine keeps module %s, which its instance was made with; the current one is %s, "+
-		"and the annotation %s: %s lets the instance be brought to it in place", short(m.Reference), short(m.Current.Reference()),
-		ModuleUpdatesAnnotation, ModuleUpdatesInPlace)}
+	return &ModuleStatus{reasonUpdateHeld,
+		fmt.Sprintf("the Machine stays on module %s, which created its instance; the current one is %s, "+
+			"and the annotation %s: %s allows an update in place", short(m.Reference), short(m.Current.Reference()),
+			ModuleUpdatesAnnotation, ModuleUpdatesInPlace)}
 }

@@ -36,7 +36,7 @@ func TestUpdatesOf(t *testing.T) {
 			if got != tc.want || (misread != "") != tc.wantMisread {
 				t.Errorf("got %q, %q; want %q", got, misread, tc.want)
 			}
-			if misread != "" && !strings.Contains(misread, "write Hold or InPlace") {
+			if misread != "" && !strings.Contains(misread, "set it to Hold or InPlace") {
 				t.Errorf("%q does not say how to fix it", misread)
 			}
 		})
@@ -48,7 +48,7 @@ func TestModuleUpdatesIsAFlag(t *testing.T) {
 	if err := u.Set("InPlace"); err != nil || u.String() != "InPlace" {
 		t.Errorf("set to %q, %v", u, err)
 	}
-	if err := u.Set("hold"); err == nil || !strings.Contains(err.Error(), "write Hold or InPlace") || u != ModuleUpdatesInPlace {
+	if err := u.Set("hold"); err == nil || !strings.Contains(err.Error(), "must be Hold or InPlace") || u != ModuleUpdatesInPlace {
 		t.Errorf("set to %q, %v; want an error that says how to fix it, and no change", u, err)
 	}
 }

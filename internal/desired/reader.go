@@ -13,45 +13,50 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/internal/adoption"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
+	"github.com/machine-iac/machine-iac-operator/internal/installation"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// Options are what a Reader works with. All must be set but those that say what they are otherwise.
+// Options configures a Reader. All are required unless a default is named.
 type Options struct {
-	// Client reads the API server itself, never a cache.
+	// Client reads the API server directly, not a cache.
 	Client  client.Reader
 	Catalog *module.Catalog
-	// Modules keeps the content of modules that Machines were made with, States the states of Machines.
+	// Modules stores the modules that created Machines, States the states of Machines.
 	Modules *store.Store
 	States  *state.Store
-	// ClusterValues are the defaults of fields that a providerSpec lacks.
+	// ClusterValues are the defaults of fields that a providerSpec omits.
 	ClusterValues module.ClusterValues
-	// ModuleUpdates says what becomes of Machines whose module has changed; they are held when empty.
+	// ModuleUpdates says how a changed module reaches existing Machines; default is to hold the
+	// update.
 	ModuleUpdates ModuleUpdates
-	// Environment says how the infrastructure is reached; nil for as usual.
+	// Environment says how to reach the infrastructure; default is the usual way.
 	Environment EnvironmentReader
-	// Cluster reads what modules may know of the cluster; nil where nothing is known.
-	Cluster platform.Reader
-	// Rights finds out what credentials certainly may not do; nil for nothing.
+	// Cluster reads what modules may know about the cluster; nil for nothing.
+	Cluster module.ClusterReader
+	// Rights detects missing permissions of credentials; nil to skip.
 	Rights *rights.Reader
-	// References says which Secrets Machines may use; all of them when nil.
+	// References says which Secrets Machines may use; nil allows all.
 	References *references.Policy
-	// Adoption is what is done about instances that something else has made, where neither Machine nor MachineSet says it.
-	Adoption lifecycle.Adoption
-	// WithoutCredentials says that Secrets with credentials are not read.
+	// Adoption says which adoption requests count; default none. Its installation is Installation,
+	// too.
+	Adoption adoption.Rules
+	// Installation signs annotations on Machines; without it, none is trusted.
+	Installation *installation.Installation
+	// WithoutCredentials disables reading Secrets with credentials.
 	WithoutCredentials bool
-	// Clock is the system's when nil.
+	// Clock defaults to the system clock.
 	Clock clock.PassiveClock
 }
 
-// Reader reads what Machines ask for, and what decisions about them are made from. It writes nothing.
+// Reader reads the desired state of Machines and the facts about them. It writes nothing.
 type Reader struct {
 	client      client.Reader
 	catalog     *module.Catalog
@@ -60,11 +65,13 @@ type Reader struct {
 	values      module.ClusterValues
 	updates     ModuleUpdates
 	environment EnvironmentReader
-	cluster     platform.Reader
+	cluster     module.ClusterReader
 	rights      *rights.Reader
 	references  *references.Policy
-	adoption    lifecycle.Adoption
-	// withoutCredentials says that Secrets with credentials are not read.
+	adoption    adoption.Rules
+	// installation signs annotations on Machines.
+	installation *installation.Installation
+	// withoutCredentials disables reading Secrets with credentials.
 	withoutCredentials bool
 	shared             sharedReads
 	recent             recentReads
@@ -83,14 +90,18 @@ func NewReader(options Options) (*Reader, error) {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
+	options.Adoption.Installation = options.Installation
 	return &Reader{
-		client: options.Client, catalog: options.Catalog, modules: options.Modules, states: options.States, values: options.ClusterValues,
+		client: options.Client, catalog: options.Catalog, modules: options.Modules, states: options.States,
+		values:  options.ClusterValues,
 		updates: options.ModuleUpdates, environment: options.Environment, cluster: options.Cluster, rights: options.Rights,
-		references: options.References, adoption: options.Adoption, withoutCredentials: options.WithoutCredentials, clock: options.Clock,
+		references: options.References, adoption: options.Adoption, installation: options.Installation,
+		withoutCredentials: options.WithoutCredentials, clock: options.Clock,
 	}, nil
 }
 
-// Facts reads the facts about a Machine, all but its run. The state is read from the API server itself: a cache could lag behind our own writes.
+// Facts reads the facts about a Machine, except its run. It reads the state from the API server,
+// because a cache could lag behind our own writes.
 func (r *Reader) Facts(ctx context.Context, machine *machinev1beta1.Machine) (*lifecycle.Facts, error) {
 	snapshot, err := r.states.Get(ctx, state.KeyFor(machine.Namespace, machine.UID))
 	if errors.Is(err, state.ErrNotFound) {
@@ -102,41 +113,48 @@ func (r *Reader) Facts(ctx context.Context, machine *machinev1beta1.Machine) (*l
 	return r.FactsOf(ctx, machine, snapshot)
 }
 
-// FactsOf returns the facts about a Machine whose state was read; snapshot is nil where there is none.
-func (r *Reader) FactsOf(ctx context.Context, machine *machinev1beta1.Machine, snapshot *state.Snapshot) (*lifecycle.Facts, error) {
-	f, err := lifecycle.NewFacts(machine, snapshot)
-	if err != nil || !f.Foreign() || f.Adoption.Adoption != lifecycle.AdoptionNone || f.Adoption.Misread != "" {
-		return f, err
+// FactsOf returns the facts about a Machine whose state was read. snapshot is nil without a state.
+func (r *Reader) FactsOf(ctx context.Context, machine *machinev1beta1.Machine,
+	snapshot *state.Snapshot) (*lifecycle.Facts, error) {
+	f, err := lifecycle.NewFacts(machine, snapshot, r.installation)
+	if err != nil {
+		return nil, err
 	}
-	f.Adoption.Adoption, f.Adoption.Misread, err = r.adoptionOfSet(ctx, machine)
-	return f, err
+	f.Believe(r.clock.Now())
+	f.Inherits = r.inherits(machine, f)
+	if releases := f.Adoption.Adoption == lifecycle.AdoptionRelease; f.Foreign() || releases &&
+		(f.Stored || f.Witness != nil) {
+		set, err := r.setOf(ctx, machine)
+		if err != nil {
+			return nil, err
+		}
+		f.Adoption = r.adoption.Apply(f.Adoption, machine, set)
+	}
+	if f.MayInherit() {
+		f.Adoption = r.inherited(f.Adoption, machine)
+	}
+	return f, nil
 }
 
-// adoptionOfSet returns what the MachineSet of a Machine asks for about instances that something else has made, else what all Machines get.
-func (r *Reader) adoptionOfSet(ctx context.Context, machine *machinev1beta1.Machine) (adoption lifecycle.Adoption, misread string, err error) {
+// setOf returns the Machine's MachineSet, or nil.
+func (r *Reader) setOf(ctx context.Context, machine *machinev1beta1.Machine) (*machinev1beta1.MachineSet, error) {
 	owner := metav1.GetControllerOf(machine)
 	if owner == nil || owner.Kind != "MachineSet" {
-		return r.adoption, "", nil
+		return nil, nil
 	}
 	set := &machinev1beta1.MachineSet{}
-	err = r.client.Get(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: owner.Name}, set)
+	err := r.client.Get(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: owner.Name}, set)
 	if apierrors.IsNotFound(err) || err == nil && set.UID != owner.UID {
-		return r.adoption, "", nil
+		return nil, nil
 	}
 	if err != nil {
-		return "", "", fmt.Errorf("reading the Machine's MachineSet: %w", err)
+		return nil, fmt.Errorf("reading the Machine's MachineSet: %w", err)
 	}
-	adoption, misread = lifecycle.AdoptionOf(set)
-	if misread != "" {
-		misread = "MachineSet " + set.Name + ": " + misread
-	}
-	if adoption == lifecycle.AdoptionNone && misread == "" {
-		adoption = r.adoption
-	}
-	return adoption, misread, nil
+	return set, nil
 }
 
-// Complete returns the module that serves a Machine now, and the Machine with the defaults of the cluster.
+// Complete returns the module that serves a Machine now, and the Machine with the cluster's
+// defaults.
 func (r *Reader) Complete(machine *machinev1beta1.Machine) (*machinev1beta1.Machine, *module.Module, error) {
 	current, err := r.current(machine)
 	if err != nil {
@@ -146,7 +164,6 @@ func (r *Reader) Complete(machine *machinev1beta1.Machine) (*machinev1beta1.Mach
 	return machine, current, nil
 }
 
-// current returns the module that serves the Machine's providerSpec now.
 func (r *Reader) current(machine *machinev1beta1.Machine) (*module.Module, error) {
 	served, err := render.ModuleFor(r.catalog, machine, r.values[module.ValuePlatform])
 	if err != nil {
@@ -155,18 +172,20 @@ func (r *Reader) current(machine *machinev1beta1.Machine) (*module.Module, error
 	return served, nil
 }
 
-// secret reads a Secret in the Machine's namespace, as read does; nil when name is empty.
-func (r *Reader) secret(ctx context.Context, machine *machinev1beta1.Machine, name string, use references.Use, recent bool) (*corev1.Secret, error) {
+// secret reads a Secret in the Machine's namespace with read. It returns nil for an empty name.
+func (r *Reader) secret(ctx context.Context, machine *machinev1beta1.Machine, name string, use references.Use,
+	recent bool) (*corev1.Secret, error) {
 	if name == "" {
 		return nil, nil
 	}
 	secret, err := r.read(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: name}, recent)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, ofSecret(fmt.Errorf("the Secret %s/%s with the %s, which spec.providerSpec.value names, does not exist; create it, or name another",
-			machine.Namespace, name, use))
+		return nil, &SecretError{Missing: true, Message: fmt.Sprintf(
+			"Secret %s/%s with the %s, named in spec.providerSpec.value, does not exist; create it or name another",
+			machine.Namespace, name, use)}
 	case err != nil:
-		return nil, ofSecret(fmt.Errorf("reading the Secret %s/%s with the %s: %w", machine.Namespace, name, use, err))
+		return nil, ofSecret(fmt.Errorf("reading Secret %s/%s with the %s: %w", machine.Namespace, name, use, err))
 	}
 	return secret, nil
 }

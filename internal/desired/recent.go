@@ -10,29 +10,30 @@ import (
 )
 
 const (
-	// recently is how long a read of a Secret counts where Machines are only asked whether anything has changed.
+	// recently is how long a read of a Secret stays valid for checks that only detect changes.
 	recently = 10 * time.Second
-	// maxRecentSecrets bounds the Secrets of which more than the version is kept. Those that many Machines name are few.
+	// maxRecentSecrets bounds the Secrets kept whole rather than by version. Few are shared by many
+	// Machines.
 	maxRecentSecrets = 50
 )
 
-// recentReads are Secrets that were read a moment ago: a regular reconcile of all, and the first, ask about the same few for thousands of Machines. The zero
-// value has none.
+// recentReads caches the last reads of Secrets. The first and each periodic reconcile read the same
+// few for thousands of Machines. The zero value is empty.
 type recentReads struct {
 	mu sync.Mutex
-	// since is when the first of these was read. All are forgotten together.
+	// since is when the first of them was read. They expire together.
 	since time.Time
 	of    map[types.NamespacedName]recentRead
 	whole int
 }
 
-// recentRead is a Secret, or only its version.
+// recentRead is a Secret or only its version.
 type recentRead struct {
 	version string
 	secret  *corev1.Secret
 }
 
-// get returns what was recently read of a Secret; zero for nothing.
+// get returns a recent read of a Secret, or zero.
 func (v *recentReads) get(name types.NamespacedName, now time.Time) recentRead {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -42,7 +43,7 @@ func (v *recentReads) get(name types.NamespacedName, now time.Time) recentRead {
 	return v.of[name]
 }
 
-// keep keeps what a read found which began at that time.
+// keep stores the result of a read that began at that time.
 func (v *recentReads) keep(name types.NamespacedName, secret *corev1.Secret, began time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -62,7 +63,8 @@ func (v *recentReads) keep(name types.NamespacedName, secret *corev1.Secret, beg
 	v.of[name] = read
 }
 
-// read reads a Secret, which is shared: read it, never change it. Where recent is set, it may be as it was ten seconds ago.
+// read reads a Secret, which is shared: do not modify it. If recent is set, it may be up to ten
+// seconds old.
 func (r *Reader) read(ctx context.Context, name types.NamespacedName, recent bool) (*corev1.Secret, error) {
 	now := r.clock.Now()
 	if recent {
@@ -78,7 +80,7 @@ func (r *Reader) read(ctx context.Context, name types.NamespacedName, recent boo
 	return secret, nil
 }
 
-// stillHas reports whether a Secret has that version, or had it a moment ago.
+// stillHas reports whether a Secret has that version, or had it up to ten seconds ago.
 func (r *Reader) stillHas(ctx context.Context, name types.NamespacedName, version string) bool {
 	if r.recent.get(name, r.clock.Now()).version == version {
 		return true

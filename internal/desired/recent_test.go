@@ -137,7 +137,8 @@ func awsMachine(t *testing.T) *machinev1beta1.Machine {
 	return machine
 }
 
-// TestWhatTheFirstReconcilesReadOfSecrets: thousands of Machines name the same few, and a request for each would hold up all of them.
+// TestWhatTheFirstReconcilesReadOfSecrets: thousands of Machines name the same few, and a request
+// for each would hold up all of them.
 func TestWhatTheFirstReconcilesReadOfSecrets(t *testing.T) {
 	machine, used := awsMachine(t), shipped(t, "aws")
 	now := clocktesting.NewFakePassiveClock(time.Unix(1700000000, 0))
@@ -162,7 +163,7 @@ func TestWhatTheFirstReconcilesReadOfSecrets(t *testing.T) {
 	if reads != 2 {
 		t.Fatalf("two Secrets are read %d times", reads)
 	}
-	from.userData = "changed"
+	from.key = "changed"
 	settled := lifecycle.Facts{ReadAhead: true}
 	settled.Record.Fingerprint = before
 	if got := render(&settled, runs.Update); got != before || reads != 0 {
@@ -184,9 +185,9 @@ func TestWhatTheFirstReconcilesReadOfSecrets(t *testing.T) {
 			t.Errorf("where %s, it has Secrets of before: read %d times", name, reads)
 		}
 		now.SetTime(now.Now().Add(recently)) // so that what was read is forgotten
-		from.userData = ""
+		from.key = ""
 		_ = render(&lifecycle.Facts{}, runs.Update)
-		from.userData = "changed"
+		from.key = "changed"
 	}
 	now.SetTime(now.Now().Add(recently))
 	if got := render(&settled, runs.Update); got == before {

@@ -14,42 +14,60 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// secrets are those that a Machine names.
+// secrets are the Secrets that a Machine names.
 type secrets struct {
 	credentials, userData *corev1.Secret
-	// refused says that the Machine may use one only for what its instance was brought to already; nil where it may use them.
+	// userDataSecret is the name of the Secret that counts as the user data of the instance's
+	// create.
+	userDataSecret string
+	// refused says why the Machine may use a Secret only for the configuration already applied; nil
+	// if it may use all.
 	refused error
 }
 
-// secrets reads the Secrets that a Machine names. A destroy does without user data that is gone or that the Machine may not use, and with any
-// credentials but the operator's own. Where recent is set, they may be as they were ten seconds ago.
-func (r *Reader) secrets(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, credentials, userData render.Ref, operation runs.Operation, recent bool) (secrets, error) {
+// secrets reads the Secrets that a Machine names. Only a create needs user data: other operations
+// do not fail without it, nor do they get user data that the Machine must not use. A destroy of an
+// instance in the state accepts any credentials except the operator's own. If recent is set,
+// Secrets may be up to ten seconds old.
+func (r *Reader) secrets(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, credentials,
+	userData render.Ref, operation runs.Operation, recent bool) (secrets, error) {
 	destroys := operation == runs.Destroy
-	var read secrets
+	read := secrets{userDataSecret: userData.Name}
 	var err error
 	if read.credentials, err = r.secret(ctx, machine, credentials.Name, references.Credentials, recent); err != nil {
 		return secrets{}, err
 	}
-	if read.userData, err = r.secret(ctx, machine, userData.Name, references.UserData, recent); err != nil && !destroys {
-		return secrets{}, err
+	made := sync.OnceValue(func() *AppliedInputs { return madeWith(f) }) // rarely needed
+	if read.userData, err = r.secret(ctx, machine, userData.Name, references.UserData, recent); err != nil {
+		if hinders(operation, err) {
+			return secrets{}, err
+		}
+		read.userDataSecret = made().UserDataSecret // not that of a Secret created later
 	}
-	made := sync.OnceValue(func() *AppliedInputs { return madeWith(f) }) // which is rarely asked for
-	if refused := r.refused(read.credentials, references.Credentials, credentials); refused != nil && made().CredentialsSecret != credentials.Name {
-		if !destroys || refused.Final {
+	if refused := r.refused(read.credentials, references.Credentials, credentials); refused != nil &&
+		made().CredentialsSecret != credentials.Name {
+		if !destroys || refused.Final || !f.HasResources() {
 			read.refused = refused
 		}
 	}
-	if refused := r.refused(read.userData, references.UserData, userData); refused != nil && made().UserDataSecret != userData.Name {
-		if destroys {
+	if refused := r.refused(read.userData, references.UserData, userData); refused != nil &&
+		made().UserDataSecret != userData.Name {
+		if operation != runs.Create {
 			read.userData = nil
-		} else if read.refused == nil {
+		}
+		if !destroys && read.refused == nil {
 			read.refused = refused
 		}
 	}
 	return read, nil
 }
 
-// refused returns why Machines may not use a Secret that was read; nil where they may, or where there is none.
+// hinders reports whether an operation fails because user data cannot be read.
+func hinders(operation runs.Operation, err error) bool {
+	return operation == runs.Create || operation == runs.Update && !isMissing(err)
+}
+
+// refused returns why Machines must not use a Secret, or nil.
 func (r *Reader) refused(secret *corev1.Secret, use references.Use, ref render.Ref) *SecretError {
 	if secret == nil {
 		return nil
@@ -61,7 +79,8 @@ func (r *Reader) refused(secret *corev1.Secret, use references.Use, ref render.R
 	return &SecretError{Message: fmt.Sprintf("%s: %s", ref.Path, refused), Refused: true, Final: refused.Final}
 }
 
-// madeWith returns the inputs that were applied to the instance last; none where they are not stored or cannot be read.
+// madeWith returns the inputs applied last to the instance; none if they are not stored or
+// unreadable.
 func madeWith(f *lifecycle.Facts) *AppliedInputs {
 	if len(f.Inputs) == 0 {
 		return &AppliedInputs{}

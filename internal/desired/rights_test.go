@@ -23,12 +23,18 @@ type account struct {
 	client.Reader
 	granted  string
 	userData string
+	// key is added to the secret key. refuse, if set, is what a read of the user data returns.
+	key    string
+	refuse error
 }
 
 func (a account) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	if a.refuse != nil && strings.HasSuffix(key.Name, "-user-data") {
+		return a.refuse
+	}
 	secret := object.(*corev1.Secret)
 	secret.Namespace, secret.Name = key.Namespace, key.Name
-	secret.Data = map[string][]byte{"aws_access_key_id": []byte("AKIAIOSFODNN7EXAMPLE"), "aws_secret_access_key": []byte("s"), "userData": []byte("{}" + a.userData)}
+	secret.Data = map[string][]byte{"aws_access_key_id": []byte("AKIAIOSFODNN7EXAMPLE"), "aws_secret_access_key": []byte("s" + a.key), "userData": []byte("{}" + a.userData)}
 	return nil
 }
 
@@ -39,7 +45,8 @@ func (a account) List(_ context.Context, list client.ObjectList, _ ...client.Lis
 	return err
 }
 
-// TestRightsThatAMachineLacksAreAmongItsWarnings has two Machines, one of which asks for tags. Its warnings become events.
+// TestRightsThatAMachineLacksAreAmongItsWarnings has two Machines, one of which asks for tags. Its
+// warnings become events.
 func TestRightsThatAMachineLacksAreAmongItsWarnings(t *testing.T) {
 	machine := awsMachine(t)
 	asked := machine.Spec.ProviderSpec.Value.Raw

@@ -9,17 +9,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// sharedTimeout bounds a read that several wait for, as none of them may end it for the others.
+// sharedTimeout bounds a read with several waiters, none of which may cancel it for the others.
 const sharedTimeout = 30 * time.Second
 
-// sharedReads lets those that read a Secret at the same time read it together. Many Machines have the same credentials. A read has always begun after
-// each of those that it serves has asked for it, so that what it returns is as new as what a read of their own would.
+// sharedReads deduplicates concurrent reads of a Secret, since many Machines share credentials. A
+// read always begins after all of its requests, so its result is as fresh as that of a separate
+// read.
 type sharedReads struct {
 	mu      sync.Mutex
 	secrets map[types.NamespacedName]*secretReads
 }
 
-// secretReads are the reads of one Secret: one is under way, the next begins when it has ended.
+// secretReads are the reads of one Secret: one is in progress, and the next begins when it ends.
 type secretReads struct{ next *sharedRead }
 
 type sharedRead struct {
@@ -30,7 +31,7 @@ type sharedRead struct {
 
 type readSecret func(ctx context.Context, name types.NamespacedName) (*corev1.Secret, error)
 
-// get reads a Secret. It is shared: read it, never change it.
+// get reads a Secret. The result is shared: do not modify it.
 func (s *sharedReads) get(ctx context.Context, name types.NamespacedName, read readSecret) (*corev1.Secret, error) {
 	mine := s.join(ctx, name, read)
 	select {
@@ -41,7 +42,7 @@ func (s *sharedReads) get(ctx context.Context, name types.NamespacedName, read r
 	}
 }
 
-// join returns the next read of a Secret, and has it begin where none is under way.
+// join returns the next read of a Secret, and starts it if none is in progress.
 func (s *sharedReads) join(ctx context.Context, name types.NamespacedName, read readSecret) *sharedRead {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +64,7 @@ func (s *sharedReads) join(ctx context.Context, name types.NamespacedName, read 
 	return mine
 }
 
-// run reads a Secret until nobody waits for it.
+// run reads a Secret until no request is waiting.
 func (s *sharedReads) run(ctx context.Context, name types.NamespacedName, reads *secretReads, read readSecret) {
 	for now := s.begin(name, reads); now != nil; now = s.begin(name, reads) {
 		ctx, cancel := context.WithTimeout(ctx, sharedTimeout)
@@ -73,7 +74,7 @@ func (s *sharedReads) run(ctx context.Context, name types.NamespacedName, reads 
 	}
 }
 
-// begin returns the read that begins now, which nobody can join any more; nil where nobody waits.
+// begin returns the read that begins now and accepts no more requests, or nil if none is waiting.
 func (s *sharedReads) begin(name types.NamespacedName, reads *secretReads) *sharedRead {
 	s.mu.Lock()
 	defer s.mu.Unlock()

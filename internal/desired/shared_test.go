@@ -22,7 +22,8 @@ func (s *sharedReads) underWay() int {
 
 var sharedName = types.NamespacedName{Namespace: "ns", Name: "credentials"}
 
-// TestASharedReadBeginsAfterAllThatItServesHaveAsked: what was there when somebody asked, or something newer, is what is returned.
+// TestASharedReadBeginsAfterAllThatItServesHaveAsked: what was there when somebody asked, or
+// something newer, is what is returned.
 func TestASharedReadBeginsAfterAllThatItServesHaveAsked(t *testing.T) {
 	var shared sharedReads
 	var written, reads atomic.Int64

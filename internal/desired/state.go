@@ -15,9 +15,6 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/addresses"
-	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
-	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
@@ -26,30 +23,36 @@ import (
 type State struct {
 	Module *module.Module
 	Inputs *render.Inputs
-	// Fingerprint covers inputs, module and credentials.
-	Fingerprint string
-	// CredentialsSecret is the name of the Secret with the credentials, and keys are what is read of it.
+	// Fingerprint covers inputs, module and credentials, but not the user data. A record of an
+	// earlier version may have a fingerprint that includes user data. Fingerprint is then that one,
+	// and Renewed replaces it; otherwise Renewed is empty.
+	Fingerprint, Renewed string
+	// CredentialsSecret is the name of the Secret with the credentials, and keys are the keys read
+	// from it.
 	CredentialsSecret string
 	keys              []v1alpha1.CredentialKey
-	// userDataSecret is the name of the Secret with the user data.
-	userDataSecret string
-	// secrets are the versions of both, cluster what the module is given of the cluster; nil for nothing.
+	userDataSecret    string
+	// secrets are the versions of both Secrets. cluster holds the facts given to the module, or
+	// nil.
 	secrets [2]version
-	cluster *platform.Cluster
-	// Place is where the instance is to be, as the module declares it; PlaceErr says why that is not known.
-	Place    instance.Place
+	cluster *module.Cluster
+	// Place is the instance's place, as the module declares it. PlaceErr says why it is unknown.
+	Place    module.Place
 	PlaceErr error
-	// Incomplete says why nothing may be made with it: it has the stored inputs, which lack user data, and what the Machine asks for cannot be rendered.
-	// What exists can be looked up and destroyed with it. Nil where everything is known.
+	// Incomplete says why nothing may be created with it: it has the stored inputs without user
+	// data, and the Machine's desired state cannot be rendered. Existing resources can be looked up
+	// and destroyed. It is nil if everything is known.
 	Incomplete error
-	// ModuleMissing says that Module is used in place of the pinned one, and why; empty where it is the pinned one.
+	// ModuleMissing says why Module replaces the pinned one, or is empty.
 	ModuleMissing string
 }
 
-// render renders a Machine for an operation with a module. Where the Machine names a Secret that it may not use, nothing but what its instance was
-// brought to already is rendered, and no error shows what is in the Secret. Where its state was read ahead, Secrets of a moment ago do as long as what is
-// rendered with them is what was applied.
-func (r *Reader) render(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, used *module.Module, operation runs.Operation) (*State, error) {
+// render renders a Machine for an operation with a module. If the Machine names a Secret that it
+// must not use, only the configuration already applied is rendered, and no error reveals the
+// Secret's content. If its state was read ahead, slightly stale Secrets suffice as long as the
+// result equals the applied configuration.
+func (r *Reader) render(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, used *module.Module,
+	operation runs.Operation) (*State, error) {
 	if f.ReadAhead && operation == runs.Update && f.Record.Intent == nil {
 		s, refused, err := r.rendered(ctx, machine, f, used, operation, true)
 		if refused == nil && err == nil && s.Fingerprint == f.Record.Fingerprint {
@@ -63,8 +66,10 @@ func (r *Reader) render(ctx context.Context, machine *machinev1beta1.Machine, f 
 	return s, err
 }
 
-// rendered renders a Machine, with Secrets of a moment ago where recent is set; refused says that it may not use what it names.
-func (r *Reader) rendered(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, used *module.Module, operation runs.Operation, recent bool) (s *State, refused, err error) {
+// rendered renders a Machine, with stale Secrets if recent is set. refused says that it must not
+// use a Secret that it names.
+func (r *Reader) rendered(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts,
+	used *module.Module, operation runs.Operation, recent bool) (s *State, refused, err error) {
 	machine, _ = render.Complete(machine, used, r.values)
 	credentialsRef, userDataRef, err := render.Refs(machine, used)
 	if err != nil {
@@ -86,6 +91,10 @@ func (r *Reader) rendered(ctx context.Context, machine *machinev1beta1.Machine, 
 	if err != nil {
 		return nil, read.refused, invalid(err)
 	}
+	userData := data(read.userData)[userDataKey(used)]
+	if operation == runs.Destroy && userDataRef.Name != "" && len(userData) == 0 {
+		userData = []byte(noUserData)
+	}
 	input := render.Input{
 		Machine:            machine,
 		ClusterID:          machine.Labels[machinev1beta1.MachineClusterIDLabel],
@@ -93,11 +102,15 @@ func (r *Reader) rendered(ctx context.Context, machine *machinev1beta1.Machine, 
 		Cluster:            cluster,
 		Credentials:        data(read.credentials),
 		CredentialsVersion: versionOf(keys, read.credentials),
-		UserData:           data(read.userData)[userDataKey(used)],
+		UserData:           userData,
 		Held:               &r.held,
 	}
 	inputs, err := render.Render(input)
-	if render.OnlySecrets(err) || errors.Is(err, addresses.ErrNone) {
+	if err != nil && operation != runs.Create && len(input.UserData) > 0 {
+		input.UserData = nil // it may be invalid, and an existing instance needs none
+		inputs, err = render.Render(input)
+	}
+	if render.OnlySecrets(err) || errors.Is(err, render.ErrNoAddress) {
 		return nil, read.refused, ofSecret(err)
 	}
 	if err != nil {
@@ -106,14 +119,34 @@ func (r *Reader) rendered(ctx context.Context, machine *machinev1beta1.Machine, 
 	inputs.Warnings = append(inputs.Warnings, r.missingRights(ctx, input, credentialsRef)...)
 	s = &State{
 		Module: used, Inputs: inputs, Fingerprint: fingerprintOf(inputs.Hash, used.Digest()),
-		CredentialsSecret: credentialsRef.Name, keys: keys, userDataSecret: userDataRef.Name,
+		CredentialsSecret: credentialsRef.Name, keys: keys, userDataSecret: read.userDataSecret,
 		secrets: versionsOf(read.credentials, read.userData), cluster: cluster,
 	}
+	s.recognize(f.Record.Fingerprint, input.CredentialsVersion)
 	r.locate(ctx, s, data(read.credentials))
 	return s, read.refused, nil
 }
 
-// missingRights returns what the credentials certainly lack. It refuses nothing.
+// recognize keeps a recorded fingerprint that includes user data if it covers the same inputs.
+func (s *State) recognize(recorded, credentialsVersion string) {
+	if recorded == "" || recorded == s.Fingerprint {
+		return
+	}
+	if whole := fingerprintOf(render.HashOf(s.Inputs.Variables, credentialsVersion),
+		s.Module.Digest()); whole == recorded {
+		s.Fingerprint, s.Renewed = whole, s.Fingerprint
+	}
+}
+
+// Attempt identifies what a run tries to reach: a create with other user data is another attempt.
+func (s *State) Attempt(operation runs.Operation) string {
+	if operation != runs.Create {
+		return s.Fingerprint
+	}
+	return fingerprintOf(s.Fingerprint, string(s.Inputs.Variables))
+}
+
+// missingRights returns warnings about missing permissions of the credentials. It rejects nothing.
 func (r *Reader) missingRights(ctx context.Context, input render.Input, credentials render.Ref) []render.Warning {
 	var warnings []render.Warning
 	secret := types.NamespacedName{Namespace: input.Machine.Namespace, Name: credentials.Name}
@@ -123,8 +156,9 @@ func (r *Reader) missingRights(ctx context.Context, input render.Input, credenti
 	return warnings
 }
 
-// renderWithoutCredentials is render where the credentials are not read: the state has no fingerprint and no place.
-func (r *Reader) renderWithoutCredentials(ctx context.Context, machine *machinev1beta1.Machine, used *module.Module, cluster *platform.Cluster, ref render.Ref) (*State, error) {
+// renderWithoutCredentials is render without reading the credentials: the result has no fingerprint
+// and no place.
+func (r *Reader) renderWithoutCredentials(ctx context.Context, machine *machinev1beta1.Machine, used *module.Module, cluster *module.Cluster, ref render.Ref) (*State, error) {
 	userData, err := r.secret(ctx, machine, ref.Name, references.UserData, false)
 	if err != nil {
 		return nil, err
@@ -146,7 +180,8 @@ func (r *Reader) renderWithoutCredentials(ctx context.Context, machine *machinev
 	return &State{Module: used, Inputs: inputs}, nil
 }
 
-// locate finds out where the instance is to be, with these credentials. What prevents that prevents a run, and nothing else.
+// locate determines the instance's place with these credentials. A failure prevents runs but
+// nothing else.
 func (r *Reader) locate(ctx context.Context, s *State, credentials map[string][]byte) {
 	around, err := r.Environment(ctx, s.Module)
 	if err != nil {
@@ -154,11 +189,12 @@ func (r *Reader) locate(ctx context.Context, s *State, credentials map[string][]
 		return
 	}
 	environment, _ := around.With(s.Inputs.Environment, nil)
-	s.Place, s.PlaceErr = instance.PlaceOf(s.Module, s.Inputs.Variables, credentials, environment)
+	s.Place, s.PlaceErr = module.PlaceOf(s.Module, s.Inputs.Variables, credentials, environment)
 }
 
-// versionOf names the values that the module takes from its credentials. The Secret's resourceVersion would not do: the API server
-// writes into tokens when they were last used. The version reaches nothing but the state Secret, which is as secret.
+// versionOf identifies the values that the module takes from its credentials. The Secret's
+// resourceVersion is unsuitable, because the API server updates tokens when they are used. The
+// version is only stored in the state Secret, which is as confidential.
 func versionOf(keys []v1alpha1.CredentialKey, secret *corev1.Secret) string {
 	if secret == nil || len(keys) == 0 {
 		return ""
@@ -177,7 +213,7 @@ func userDataKey(m *module.Module) string {
 	return ""
 }
 
-// fingerprintOf hashes parts with a separator between them.
+// fingerprintOf hashes parts, separated from each other.
 func fingerprintOf(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return "sha256:" + hex.EncodeToString(sum[:])

@@ -1,5 +1,7 @@
-// Package engine has the types in which engines report what they do, so that a caller need not know which one runs: the [Report] of an
-// operation, and the [Event]s while it runs. What is known of one that failed is in package failure.
+// Package engine has the types that engines report in, so that callers need not know which engine
+// runs: the [Report] of an operation, and the [Event]s while it runs. Failures are in package
+// failure.
 //
-// Packages that drive an engine convert its output to these types, and remove sensitive values (package redact).
+// Packages that drive an engine convert its output to these types and remove sensitive values with
+// package redact.
 package engine

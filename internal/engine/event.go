@@ -16,18 +16,19 @@ const (
 	EventFailed    EventKind = "failed"
 )
 
-// Event reports that the engine works on a resource.
+// Event reports that the engine is working on a resource.
 type Event struct {
 	Ref
 	Kind    EventKind
 	Address string
 	Action  Action
-	// ID is the object's id, where the engine reports it.
+	// ID is the object's ID if the engine reports it.
 	ID      string
 	Elapsed time.Duration
 }
 
-// ForModule returns the event with the address that the resource has in a module, where it is in that call of it.
+// ForModule returns the event with the resource's address inside a module call. It returns false if
+// the resource is not in that call.
 func (e Event) ForModule(call string) (Event, bool) {
 	address, ok := strings.CutPrefix(e.Address, call+".")
 	if ok {

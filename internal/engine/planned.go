@@ -2,11 +2,12 @@ package engine
 
 import "encoding/json"
 
-// PlannedObjects is what a plan holds beyond its report. Values may hold secrets.
+// PlannedObjects is what a plan contains beyond its report. Values may be secret.
 type PlannedObjects struct {
-	// Imported are the objects that the plan would bring into the state, as they are now, by the address of the resource.
+	// Imported are the current objects that the plan would import, by resource address.
 	Imported map[string]json.RawMessage
-	// Changed are the names of the attributes that would change, by the address of a resource that would be updated in place or replaced.
+	// Changed are the names of the attributes that would change, by the address of a resource that
+	// would be updated in place or replaced.
 	Changed map[string][]string
 	// Outputs are the values of outputs that are known and not sensitive.
 	Outputs map[string]json.RawMessage

@@ -2,23 +2,24 @@ package engine
 
 import "strings"
 
-// instanceName is what the contract of modules and stacks calls the resource that is the instance.
+// instanceName is the name that the module contract gives the resource that is the instance.
 const instanceName = "this"
 
-// Ref identifies a resource by what an engine reports beside the address. Types and names may have dots, so an address is ambiguous.
+// Ref identifies a resource by more than its address, which is ambiguous: types and names may
+// contain dots.
 type Ref struct {
-	// Module is the address of the module instance, empty for the root.
+	// Module is the address of the module instance, or empty for the root module.
 	Module string
-	// Name is the resource's, without type and index.
+	// Name is the resource's name, without type and index.
 	Name string
-	// Data is true for a data source, and for what a stack only reads.
+	// Data is true for data sources and for resources that a stack only reads.
 	Data bool
 }
 
-// Instance reports whether the resource is the one that the module contract calls the instance.
+// Instance reports whether the resource is the instance.
 func (r Ref) Instance() bool { return r.Module == "" && r.Name == instanceName && !r.Data }
 
-// within returns the Ref as it is inside of a call of a module. The resource must be in it.
+// within returns the Ref as seen from inside a module call. The resource must be in it.
 func (r Ref) within(call string) Ref {
 	r.Module = strings.TrimPrefix(strings.TrimPrefix(r.Module, call), ".")
 	return r

@@ -22,11 +22,12 @@ const (
 	ActionReplace Action = "replace"
 	ActionDelete  Action = "delete"
 	ActionImport  Action = "import"
-	// ActionForget takes the resource out of the state and leaves the object alone. Engines spell it "remove".
+	// ActionForget removes the resource from the state and keeps the object. Engines call it "remove".
 	ActionForget Action = "remove"
 )
 
-// Change is what an engine plans for one resource, or what it found changed behind its back.
+// Change is a change that an engine plans for a resource, or a change from outside that it
+// detected.
 type Change struct {
 	Ref
 	// Address is the resource's address in the module, for example aws_instance.this.
@@ -34,22 +35,24 @@ type Change struct {
 	// Type is the resource type, for example aws_instance.
 	Type   string
 	Action Action
-	// Reason says why a resource is replaced or deleted, for example "cannot_update" or "tainted". Often empty.
+	// Reason is why a resource is replaced or deleted, for example "cannot_update" or "tainted". Often
+	// empty.
 	Reason string
-	// Import is true where the change imports an existing object into the state. Action is then what is done besides.
+	// Import is true if the change imports an existing object. Action is then what happens to it
+	// otherwise.
 	Import bool
 }
 
-// Applied is a change that the engine carried out.
+// Applied is a change that the engine made.
 type Applied struct {
 	Ref
 	Address string
 	Action  Action
-	// ID is the object's id where the engine reported it.
+	// ID is the object's ID if the engine reported it.
 	ID string
 }
 
-// Operation says what a Summary counts.
+// Operation is what a Summary counts.
 type Operation string
 
 // The operations of a Summary.
@@ -73,38 +76,45 @@ func (s Summary) changes() int { return s.Add + s.Change + s.Remove + s.Import +
 // Output is one output of the module.
 type Output struct {
 	Sensitive bool
-	// Action is set in a plan: what will become of the output.
+	// Action is what a plan does to the output.
 	Action Action
-	// Value is the output's JSON value after an apply. It is nil where the output is sensitive or holds a sensitive string.
+	// Value is the output's JSON value after an apply. It is nil if the output is sensitive or
+	// contains a sensitive string.
 	Value json.RawMessage
 }
 
-// Report is what one operation of the engine said. Every text in it is free of the run's sensitive strings.
+// Report is the result of one engine operation. All of its text is redacted.
 type Report struct {
 	// Changes are the planned changes.
 	Changes []Change
-	// Drift is what changed since the state was written, without the engine.
+	// Drift are changes that something other than the engine made since the state was written.
 	Drift []Change
-	// Applied are the changes that were carried out, also those of an operation that failed later.
+	// Applied are the changes that were made, including those of an operation that failed later.
 	Applied []Applied
-	// Planned is the count of planned changes; its Operation is empty when the engine ended before it had a plan.
+	// Planned counts the planned changes. Its Operation is empty if the engine ended before it had a
+	// plan.
 	Planned Summary
-	// Done is the count of changes carried out; its Operation is empty for a plan and for an operation that failed.
+	// Done counts the changes that were made. Its Operation is empty for a plan and for a failed
+	// operation.
 	Done    Summary
 	Outputs map[string]Output
-	// Diagnostics are the engine's errors and warnings, in the order in which they were reported.
+	// Diagnostics are the engine's errors and warnings, in the order reported.
 	Diagnostics []failure.Diagnostic
-	// Text is what the engine wrote that was not a message of its -json stream, cut to some KiB. TextWithheld says that it is not to be shown.
+	// Text is engine output that was not a message of its -json stream, truncated to some KiB.
+	// TextWithheld means that it must not be shown.
 	Text         string
 	TextWithheld bool
-	// Unknown is how many messages were of a type that is not known.
+	// Unknown is the number of messages of unknown types.
 	Unknown int
+	// Providers lists the provider binaries that the operation used, with their SHA-256. It is empty
+	// if the engine does not know.
+	Providers string
 	// Started is when the operation began, Duration how long it took.
 	Started  time.Time
 	Duration time.Duration
 }
 
-// changed leaves out what touches no resource: data sources that are read, and changes that are none.
+// changed returns the planned changes without no-ops and reads of data sources.
 func (r *Report) changed() []Change {
 	return slices.DeleteFunc(slices.Clone(r.Changes), func(c Change) bool {
 		return (c.Action == ActionNoOp || c.Action == ActionRead) && !c.Import
@@ -115,14 +125,15 @@ func (r *Report) with(wanted ...Action) []Change {
 	return slices.DeleteFunc(slices.Clone(r.Changes), func(c Change) bool { return !slices.Contains(wanted, c.Action) })
 }
 
-// planned reports whether there is a plan whose listed changes are the ones it counts. Engines list some changes (a resource that
-// is forgotten and created anew) as no change at all, so a decision that rests on the list alone would let them pass.
+// planned reports whether there is a plan whose listed changes match its counts. Engines list some
+// changes as no-ops, such as a resource that is forgotten and created again. A decision based on
+// the list alone would miss them.
 func (r *Report) planned() bool {
 	if r.Planned.Operation != OperationPlan {
 		return false
 	}
 	counted := r.counted()
-	// Terraform does not count what is forgotten.
+	// Terraform does not count forgotten resources.
 	return counted == r.Planned || (r.Planned.Forget == 0 && counted.Forget > 0 && withoutForget(counted) == r.Planned)
 }
 
@@ -145,7 +156,7 @@ func (r *Report) counted() Summary {
 			counted.Remove++
 		case ActionForget:
 			counted.Forget++
-		default: // the others are not counted by engines either
+		default: // engines do not count the others either
 		}
 	}
 	return counted
@@ -156,33 +167,35 @@ func withoutForget(s Summary) Summary {
 	return s
 }
 
-// NoChange reports whether the plan leaves every resource and every output as it is. It is false when there is no plan.
+// NoChange reports whether the plan changes no resource and no output. It is false if there is no
+// plan.
 func (r *Report) NoChange() bool {
 	return r.resourcesStay() && !r.outputsChange()
 }
 
-// OutputsOnly reports whether the plan leaves every resource as it is and changes outputs. Applying it touches the state only.
+// OutputsOnly reports whether the plan changes outputs but no resource. Applying it only writes the
+// state.
 func (r *Report) OutputsOnly() bool {
 	return r.resourcesStay() && r.outputsChange()
 }
 
-// CreatesOnly reports whether the plan does nothing but create resources and import existing ones (which it may then change in
-// place). It is false when there is no plan.
+// CreatesOnly reports whether the plan only creates resources or imports existing ones, which it
+// may then change in place. It is false if there is no plan.
 func (r *Report) CreatesOnly() bool {
 	return r.planned() && !slices.ContainsFunc(r.changed(), func(c Change) bool {
 		return !c.Import && c.Action != ActionCreate || c.Import && destroys(c)
 	})
 }
 
-// InPlaceOnly reports whether the plan does nothing but change resources in place, or changes only outputs or nothing at all. A
-// plan that creates a resource is not in place. It is false when there is no plan.
+// InPlaceOnly reports whether the plan only changes resources in place, only changes outputs, or
+// changes nothing. It is false if there is no plan.
 func (r *Report) InPlaceOnly() bool {
 	return r.planned() && !slices.ContainsFunc(r.changed(), func(c Change) bool {
 		return c.Import || c.Action != ActionUpdate && c.Action != actionMove
 	})
 }
 
-// DestroysOnly reports whether the plan does nothing but delete resources. It is false when there is no plan.
+// DestroysOnly reports whether the plan only deletes resources. It is false if there is no plan.
 func (r *Report) DestroysOnly() bool {
 	return r.planned() && !slices.ContainsFunc(r.changed(), func(c Change) bool { return c.Action != ActionDelete })
 }
@@ -190,18 +203,19 @@ func (r *Report) DestroysOnly() bool {
 // Replaces returns the planned changes that delete a resource and create another in its place.
 func (r *Report) Replaces() []Change { return r.with(ActionReplace) }
 
-// Destroys returns the planned changes after which an object is gone or no longer known: deletes, replaces and forgets.
+// Destroys returns the planned changes that delete an object or stop tracking it: deletes, replaces
+// and forgets.
 func (r *Report) Destroys() []Change { return r.with(ActionDelete, ActionReplace, ActionForget) }
 
-// Creates returns the planned changes that make a new object where none is to be deleted.
+// Creates returns the planned changes that create an object without deleting one.
 func (r *Report) Creates() []Change { return r.with(ActionCreate) }
 
-// Missing returns the resources of the state whose objects were found to be gone.
+// Missing returns the resources of the state whose objects no longer exist.
 func (r *Report) Missing() []Change {
 	return slices.DeleteFunc(slices.Clone(r.Drift), func(c Change) bool { return c.Action != ActionDelete })
 }
 
-// InstanceGone reports whether the object of the instance was found to be gone.
+// InstanceGone reports whether the instance no longer exists.
 func (r *Report) InstanceGone() bool { return slices.ContainsFunc(r.Missing(), Change.Instance) }
 
 func (r *Report) resourcesStay() bool {
@@ -224,11 +238,12 @@ func destroys(c Change) bool {
 // Errors returns the diagnostics of the report that are errors.
 func (r *Report) Errors() []failure.Diagnostic { return failure.Errors(r.Diagnostics) }
 
-// ForModule returns what the report says of one call of a module, with addresses as the module itself has them. Outputs are those of the root
-// and are left out, and so is what is said of no address.
+// ForModule returns the part of the report about one module call, with addresses as seen from
+// inside the module. It omits outputs, which belong to the root module, and anything without an
+// address.
 func (r *Report) ForModule(call string) *Report {
 	inside := func(address string) (string, bool) { return strings.CutPrefix(address, call+".") }
-	part := &Report{Outputs: map[string]Output{}, Started: r.Started, Duration: r.Duration}
+	part := &Report{Outputs: map[string]Output{}, Providers: r.Providers, Started: r.Started, Duration: r.Duration}
 	for from, to := range map[*[]Change]*[]Change{&r.Changes: &part.Changes, &r.Drift: &part.Drift} {
 		for _, change := range *from {
 			if address, ok := inside(change.Address); ok {
@@ -246,7 +261,8 @@ func (r *Report) ForModule(call string) *Report {
 	for _, diagnostic := range r.Diagnostics {
 		if address, ok := inside(diagnostic.Address); ok {
 			diagnostic.Address = address
-			diagnostic.Summary, diagnostic.Detail = strings.ReplaceAll(diagnostic.Summary, call+".", ""), strings.ReplaceAll(diagnostic.Detail, call+".", "")
+			diagnostic.Summary, diagnostic.Detail = strings.ReplaceAll(diagnostic.Summary, call+".",
+				""), strings.ReplaceAll(diagnostic.Detail, call+".", "")
 			part.Diagnostics = append(part.Diagnostics, diagnostic)
 		}
 	}

@@ -1,7 +1,7 @@
 package engine
 
-// Search names a folder of a module with what finds objects in the infrastructure. Its files run beside those of the module, or in place of its
-// program.
+// Search is the folder of a module that finds objects in the infrastructure. Its files run together
+// with those of the module, or instead of a stack's program.
 type Search string
 
 // The searches that a module may have.
@@ -10,11 +10,11 @@ const (
 	SearchNone Search = ""
 	// SearchLookup finds the instance of an interrupted create by the Machine's UID.
 	SearchLookup Search = "lookup"
-	// SearchAdopt finds an instance that something else has made, by its provider ID or ID.
+	// SearchAdopt finds an instance that this operator did not create, by its provider ID or ID.
 	SearchAdopt Search = "adopt"
 	// SearchInventory lists the instances of a cluster.
 	SearchInventory Search = "inventory"
 )
 
-// Searches are all of them.
+// Searches are all searches.
 var Searches = []Search{SearchLookup, SearchAdopt, SearchInventory}

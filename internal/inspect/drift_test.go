@@ -24,8 +24,8 @@ func withDrift() *Facts {
 		}))
 	}
 	facts.Machines = append(facts.Machines,
-		with("ignored", metav1.ConditionUnknown, "Ignored", "drift is not looked for: the drift policy is Ignore"),
-		with("lost", metav1.ConditionTrue, "InstanceMissing", "the instance vsphere_virtual_machine.this is gone: it was removed outside of this operator"),
+		with("ignored", metav1.ConditionUnknown, "Ignored", "drift is not checked: the drift policy is Ignore"),
+		with("lost", metav1.ConditionTrue, "InstanceMissing", "instance vsphere_virtual_machine.this is gone: it was removed outside this operator"),
 	)
 	return facts
 }

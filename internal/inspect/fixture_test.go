@@ -88,7 +88,7 @@ func everything() *Facts {
 				builder.DeletedAt(now.Add(-3*time.Minute)), withProviderStatus(func(s *v1alpha1.TerraformMachineProviderStatus) {
 					made(s)
 					s.Run = &v1alpha1.RunStatus{Operation: v1alpha1.RunDestroy}
-					s.Conditions[1] = condition("Drifted", metav1.ConditionTrue, "InstanceChanged", "the instance is not as it was made: to bring it back, vsphere_virtual_machine.this would change")
+					s.Conditions[1] = condition("Drifted", metav1.ConditionTrue, "InstanceChanged", "the instance has drifted; to repair it, vsphere_virtual_machine.this would change")
 				})),
 			*builder.Machine(builder.WithOwner(&workers), named("workers-c", 30*time.Second), builder.WithPhase(machinev1beta1.PhaseProvisioning),
 				withProviderStatus(func(s *v1alpha1.TerraformMachineProviderStatus) {

@@ -17,7 +17,7 @@ func TestNotesSayWhatRunTheOutputIsOf(t *testing.T) {
 		output EngineOutput
 		want   []string
 	}{
-		"a run that failed": {output: EngineOutput{Text: "x", Last: last}, want: []string{"create, Failed, began 2026-03-01T11:59:00Z, took 10s", "no room [2Jat all"}},
+		"a run that failed": {output: EngineOutput{Text: "x", Last: last}, want: []string{"create, Failed, began 2026-03-01T11:59:00Z, took 10s", `no room \u001b[2Jat all`}},
 		"a run that goes on": {
 			output: EngineOutput{Text: "x", Lock: &state.Lock{Operation: "destroy", Since: now.Add(-5 * time.Second)}},
 			want:   []string{"a destroy goes on, for 5s now; what follows is of the run before"},

@@ -89,13 +89,13 @@ func TestRuns(t *testing.T) {
 		for i := range facts.States {
 			facts.States[i].Meta = maps.Clone(facts.States[i].Meta)
 			if facts.States[i].Meta["intent"] != "" {
-				facts.States[i].Meta["intent"] = `{"operation":"create","run":"r","since":"2026-01-02T03:04:05Z","reason":"nothing was made yet"}`
+				facts.States[i].Meta["intent"] = `{"operation":"create","run":"r","since":"2026-01-02T03:04:05Z","reason":"nothing was created yet"}`
 			}
 			if facts.States[i].Meta["last-run"] != "" {
 				facts.States[i].Meta["last-run"] = `{"operation":"update","run":"r","began":"2026-01-02T03:04:05Z","ended":"2026-01-02T03:04:06Z","result":"Succeeded","reason":"other inputs"}`
 			}
 		}
-		if got := printing.As(t, "", Runs(facts, false)); !strings.Contains(got, "nothing was made yet") || !strings.Contains(got, "other inputs") {
+		if got := printing.As(t, "", Runs(facts, false)); !strings.Contains(got, "nothing was created yet") || !strings.Contains(got, "other inputs") {
 			t.Errorf("it prints\n%s", got)
 		}
 	})
@@ -120,13 +120,13 @@ func TestRuns(t *testing.T) {
 	t.Run("one that waits in the queue of its Job", func(t *testing.T) {
 		facts, began := only(withRuns(), "alone"), ago(time.Minute)
 		withProviderStatus(func(s *v1alpha1.TerraformMachineProviderStatus) {
-			s.Run = &v1alpha1.RunStatus{Operation: v1alpha1.RunUpdate, QueuedAt: &began, StartedAt: &began, WaitsFor: "Job a is in the queue"}
+			s.Run = &v1alpha1.RunStatus{Operation: v1alpha1.RunUpdate, QueuedAt: &began, StartedAt: &began, WaitsFor: "Job a is in queue"}
 		})(&facts.Machines[0])
 		head := &state.Head{Lock: &state.Lock{Operation: "update", Since: began.Time}}
-		if run := runOf(&facts.Machines[0], head, true); run.Phase != RunWaiting || run.WaitsFor != "Job a is in the queue" {
+		if run := runOf(&facts.Machines[0], head, true); run.Phase != RunWaiting || run.WaitsFor != "Job a is in queue" {
 			t.Errorf("it returns %+v", run)
 		}
-		if got := printing.As(t, "", Runs(facts, false)); !strings.Contains(got, "Waiting") || !strings.Contains(got, "Job a is in the queue") {
+		if got := printing.As(t, "", Runs(facts, false)); !strings.Contains(got, "Waiting") || !strings.Contains(got, "Job a is in queue") {
 			t.Errorf("it prints\n%s", got)
 		}
 		head.Lock.Operation = "destroy" // another one by now

@@ -18,9 +18,6 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// metaMachine is the key of the Machine's name in what the operator keeps with a state: docs/contracts/state.md.
-const metaMachine = "machine"
-
 // StoredState is the head of a state.
 type StoredState struct {
 	Namespace string `json:"namespace"`

@@ -1,10 +1,22 @@
-// Package leadership knows in which epoch this process leads, until when, and which other epochs are over.
+// Package leadership tracks the epoch in which this process leads, how long it leads, and which
+// other epochs have ended.
 //
-// client-go's leader election decides who leads. It speaks to the Lease through the lock that this package gives it
-// ([Leadership.ResourceLock]), so that the package sees each renewal, and sees at once when the Lease is another's. What must not happen
-// beside another leader asks [Leadership.Confirm] before; what may only happen after another leader's end asks [Leadership.DeadIn].
+// client-go's leader election elects the leader. It accesses the Lease through this package's lock
+// ([Leadership.ResourceLock]), so that the package observes each renewal and each change of the
+// holder. Before an action that must not overlap with another leader, call [Leadership.Confirm].
+// Before one that must follow another leader's end, call [Leadership.DeadIn].
 //
-// Engines of a leader that went silent live for a while: until the renew deadline its manager sends heartbeats to its supervisor, which
-// waits for the heartbeat timeout, interrupts the engines, and kills them after the grace. All of this fits into the lease duration that
-// another candidate waits ([Timing]). Times are differences of a monotonic clock of one process; no two clocks are compared.
+// The engines of a silent leader live for a while. Until the renew deadline, a manager sends
+// heartbeats to its supervisor. The supervisor waits for the heartbeat timeout, interrupts the
+// engines, and kills them after the grace period. All of this fits into the lease duration that
+// another candidate waits ([Timing]).
+//
+// Times are differences of one process's clock; clocks of different processes are never compared.
+// Waiting for others uses the monotonic clock. The age of this process's own renewals and reads is
+// the maximum by the monotonic and the wall clock, because the monotonic clock stops while a
+// machine sleeps or is paused.
+//
+// A Lease that goes back in time shows that etcd was restored under the leader. The leader exits,
+// because its knowledge belongs to another history. The next term is younger than the restore, and
+// [Leadership.Began] tells which objects may predate the term.
 package leadership

@@ -9,6 +9,7 @@ import (
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -18,63 +19,90 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// ErrNotLeader says that this process does not lead: it must end its engines and itself.
+// ErrNotLeader means that this process does not lead and must stop its engines and exit.
 var ErrNotLeader = errors.New("this process is not the leader")
 
-// Options are what a Leadership needs.
+// Options configures a Leadership.
 type Options struct {
-	// Config connects to the API server. The Lease gets a client of its own, so that no other request delays a renewal.
+	// Config connects to the API server. The Lease gets a client of its own, so that no other
+	// request delays a renewal.
 	Config *rest.Config
 	// Leases is used instead of a client made from Config.
-	Leases coordinationv1client.LeasesGetter
-	// Namespace and Name are the Lease's.
+	Leases          coordinationv1client.LeasesGetter
 	Namespace, Name string
-	// Identity is this process's, and no other's.
+	// Former is the Lease of earlier versions, if different. It is retired before this process
+	// leads.
+	Former types.NamespacedName
+	// Identity is unique to this process.
 	Identity string
-	// Timing is made by NewTiming.
-	Timing Timing
-	// Renewed is called after each renewal, before the leader election hears of it; thus before anything runs that needs a leader.
+	Timing   Timing
+	// Renewed is called after each renewal, before the leader election sees it, and thus before
+	// anything runs that needs leadership.
 	Renewed func()
-	// Clock is the real one where it is nil.
+	// Clock defaults to the system clock.
 	Clock clock.WithTicker
+	// Wall returns the wall clock's time; default is Clock. See moment.
+	Wall func() time.Time
 	// Logger logs changes of leadership.
 	Logger logr.Logger
 }
 
-// Leadership is this process's part in a leader election. It is safe for concurrent use.
+// Leadership is this process's part in leader election. It is safe for concurrent use.
 type Leadership struct {
 	leases   coordinationv1client.LeaseInterface
-	object   string // the Lease's name
-	name     string // with its namespace, for errors
+	former   *former // nil if it is the same
+	object   string  // the Lease's name
+	name     string  // with its namespace, for errors
 	lock     resourcelock.Interface
 	identity string
 	timing   Timing
 	renewed  func()
 	clock    clock.WithTicker
+	wall     func() time.Time
 	log      logr.Logger
 	alone    bool
+	started  time.Time // of a process alone
 
-	asking chan struct{} // holds one: whoever reads the Lease to confirm
+	asking chan struct{} // semaphore for reading the Lease to confirm
 	lost   chan struct{}
 
 	mu   sync.Mutex
 	term *term // nil until this process leads
-	// over is why this process does not lead any more.
+	// over is why this process no longer leads.
 	over string
 	seen observation
 }
 
-// term is the time in which this process leads.
+// term is the period in which this process leads.
 type term struct {
 	epoch state.Epoch
-	// acquired is when this process was first known to lead, renewed is the beginning of its last renewal, confirmed that of the last
-	// read that found it in the Lease.
-	acquired, renewed, confirmed time.Time
-	// waited says that the holder before was silent for its whole lease, released that it gave the Lease back after its last engine.
+	// version is the latest resourceVersion of the Lease known to this process.
+	version string
+	// began is the start of the term by the API server's clock.
+	began time.Time
+	// acquired is when this process first knew that it leads. renewed is the start of its last
+	// renewal. confirmed is the start of the last read that confirmed it.
+	acquired           time.Time
+	renewed, confirmed moment
+	// waited reports that the previous holder was silent for its whole lease; released, that it
+	// released the Lease after its last engine.
 	waited, released bool
 }
 
-// observation is what this process last saw of another's Lease, and since when that has not changed.
+// moment is a time by two clocks. The steady clock stops while a machine sleeps or is paused. The
+// wall clock is corrected when the machine resumes, but may be set to anything.
+type moment struct{ steady, wall time.Time }
+
+// now is the current moment.
+func (l *Leadership) now() moment { return moment{steady: l.clock.Now(), wall: l.wall()} }
+
+// age returns the age of a moment by the clock that advanced more: a pause must not make anything
+// look recent.
+func (l *Leadership) age(m moment) time.Duration {
+	return max(l.clock.Since(m.steady), l.wall().Sub(m.wall))
+}
+
+// observation is the last seen state of another holder's Lease, and since when it has not changed.
 type observation struct {
 	epoch    state.Epoch
 	renew    time.Time // compared with itself only
@@ -83,10 +111,10 @@ type observation struct {
 	released bool
 }
 
-// New makes a Leadership for a leader election that uses its ResourceLock.
+// New returns a Leadership for a leader election that uses its ResourceLock.
 func New(o Options) (*Leadership, error) {
 	if o.Identity == "" || o.Name == "" || o.Namespace == "" {
-		return nil, errors.New("a leader election needs an identity, and the name and namespace of a Lease")
+		return nil, errors.New("leader election requires an identity and the name and namespace of a Lease")
 	}
 	if err := o.Timing.check(); err != nil {
 		return nil, err
@@ -100,11 +128,17 @@ func New(o Options) (*Leadership, error) {
 	}
 	l := &Leadership{
 		leases: o.Leases.Leases(o.Namespace), object: o.Name, name: o.Namespace + "/" + o.Name, identity: o.Identity,
-		timing: o.Timing, renewed: o.Renewed, clock: o.Clock, log: o.Logger,
+		timing: o.Timing, renewed: o.Renewed, clock: o.Clock, wall: o.Wall, log: o.Logger,
 		asking: make(chan struct{}, 1), lost: make(chan struct{}),
+	}
+	if o.Former.Name != "" {
+		l.former = &former{leases: o.Leases.Leases(o.Former.Namespace), name: o.Former}
 	}
 	if l.clock == nil {
 		l.clock = clock.RealClock{}
+	}
+	if l.wall == nil {
+		l.wall = func() time.Time { return l.clock.Now().Round(0) } // Round drops the reading of the monotonic clock
 	}
 	l.lock = &resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
@@ -114,30 +148,31 @@ func New(o Options) (*Leadership, error) {
 	return l, nil
 }
 
-// newClient makes a client whose requests fail before the next renewal is due.
+// newClient returns a client whose requests time out before the next renewal is due.
 func newClient(config *rest.Config, t Timing) (coordinationv1client.LeasesGetter, error) {
 	if config == nil {
-		return nil, errors.New("a leader election needs a client")
+		return nil, errors.New("leader election requires a client")
 	}
 	own := rest.AddUserAgent(config, "leader-election")
 	own.QPS, own.Timeout = -1, max(t.Retry, time.Second)
 	made, err := coordinationv1client.NewForConfig(own)
 	if err != nil {
-		return nil, fmt.Errorf("making a client for the leader's Lease: %w", err)
+		return nil, fmt.Errorf("creating a client for the leader's Lease: %w", err)
 	}
 	return made, nil
 }
 
-// Alone makes a Leadership for a process that runs without leader election: it always leads, and others never do.
+// Alone returns a Leadership for a process without leader election, which always leads.
 func Alone(identity string) *Leadership {
-	return &Leadership{alone: true, identity: identity, lost: make(chan struct{})}
+	return &Leadership{alone: true, identity: identity, lost: make(chan struct{}), started: clock.RealClock{}.Now()}
 }
 
-// ResourceLock is for manager.Options.LeaderElectionResourceLockInterface; nil for a process alone. The Lease is given back by Release
-// alone: leave LeaderElectionReleaseOnCancel out.
+// ResourceLock is for manager.Options.LeaderElectionResourceLockInterface; nil for a process alone.
+// Only Release releases the Lease: do not set LeaderElectionReleaseOnCancel.
 func (l *Leadership) ResourceLock() resourcelock.Interface { return l.lock }
 
-// Epoch is that in which this process leads, or led last. It has no Lease before, nor without leader election.
+// Epoch is the current or last epoch in which this process led. It names no Lease before that, nor
+// without leader election.
 func (l *Leadership) Epoch() state.Epoch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,11 +182,31 @@ func (l *Leadership) Epoch() state.Epoch {
 	return l.term.epoch
 }
 
-// Lost is closed once another leads, or may: the Lease names another holder, was deleted, or is another one. This process must end its
-// engines and itself.
+// Began returns the start of the current term by the API server's clock, rounded up to a full
+// second. An object with an earlier creationTimestamp may predate the term: what an earlier leader
+// did about it, perhaps before a restore of etcd, is unknown. Began returns zero before this
+// process leads. A process alone returns its own start time.
+func (l *Leadership) Began() time.Time {
+	if l.alone {
+		return roundUp(l.started)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.term == nil {
+		return time.Time{}
+	}
+	return l.term.began
+}
+
+// roundUp returns the next full second, so that objects of the same second count as earlier.
+func roundUp(at time.Time) time.Time { return at.Truncate(time.Second).Add(time.Second) }
+
+// Lost is closed once another process leads or may lead: the Lease names another holder, was
+// deleted, was replaced, or went back in time. This process must stop its engines and exit.
 func (l *Leadership) Lost() <-chan struct{} { return l.lost }
 
-// Active reports whether this process leads and has renewed the Lease within the renew deadline. Engines live only while it does.
+// Active reports whether this process leads and has renewed the Lease within the renew deadline.
+// Engines may only live while it does.
 func (l *Leadership) Active() bool {
 	if l.alone {
 		return true
@@ -161,22 +216,21 @@ func (l *Leadership) Active() bool {
 	return l.active()
 }
 
-// active is Active with the lock held.
 func (l *Leadership) active() bool {
-	return l.term != nil && l.over == "" && l.clock.Since(l.term.renewed) < l.timing.Renew
+	return l.term != nil && l.over == "" && l.age(l.term.renewed) < l.timing.Renew
 }
 
-// lose notes that this process does not lead any more. The caller holds the lock.
+// lose records that this process no longer leads. The caller holds the lock.
 func (l *Leadership) lose(why string) {
 	if l.over != "" {
 		return
 	}
 	l.over = why
-	l.log.Info("This process does not lead any more", "lease", l.name, "why", why)
+	l.log.Info("This process has lost leadership", "lease", l.name, "why", why)
 	close(l.lost)
 }
 
-// epochOf reads a Lease.
+// epochOf returns the epoch in a Lease.
 func epochOf(lease *coordinationv1.Lease) state.Epoch {
 	return state.Epoch{
 		Lease:       string(lease.UID),

@@ -10,17 +10,16 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/utils/ptr"
-
-	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// releasedAnnotation on a Lease without a holder has the leaseTransitions of the term that was given back. A Lease that a person has
-// emptied lacks it, and its last holder may still be alive.
+// releasedAnnotation on a Lease without a holder has the leaseTransitions of the released term. A
+// Lease emptied by a person lacks it, and its last holder may still be alive.
 const releasedAnnotation = "machine-iac.io/released-term"
 
-// getter and client are the Leases that the leader election sees.
+// getter and client wrap the Lease for the leader election.
 type getter struct{ leadership *Leadership }
 
 // Leases implements coordinationv1client.LeasesGetter.
@@ -33,70 +32,97 @@ type client struct {
 	leadership *Leadership
 }
 
-// Get notes what the Lease says.
+// Get records the Lease that was read.
 func (c client) Get(ctx context.Context, name string, options metav1.GetOptions) (*coordinationv1.Lease, error) {
-	led := c.leadership.ledIn()
+	before := c.leadership.present()
 	lease, err := c.LeaseInterface.Get(ctx, name, options)
-	c.leadership.observe(led, lease, err)
+	c.leadership.observe(before, lease, err)
 	return lease, err
 }
 
-// Create notes the beginning of a term.
-func (c client) Create(ctx context.Context, lease *coordinationv1.Lease, options metav1.CreateOptions) (*coordinationv1.Lease, error) {
+// Create records the start of a term.
+func (c client) Create(ctx context.Context, lease *coordinationv1.Lease,
+	options metav1.CreateOptions) (*coordinationv1.Lease, error) {
 	began, err := c.leadership.mayWrite(lease)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.leadership.retire(ctx); err != nil {
 		return nil, err
 	}
 	made, err := c.LeaseInterface.Create(ctx, lease, options)
-	if err == nil {
-		c.leadership.renew(began, made)
+	if err != nil {
+		return nil, err
 	}
-	return made, err
+	return made, c.leadership.renew(ctx, began, made)
 }
 
-// Update notes the beginning of a term, or its renewal.
-func (c client) Update(ctx context.Context, lease *coordinationv1.Lease, options metav1.UpdateOptions) (*coordinationv1.Lease, error) {
+// Update records the start of a term or its renewal.
+func (c client) Update(ctx context.Context, lease *coordinationv1.Lease,
+	options metav1.UpdateOptions) (*coordinationv1.Lease, error) {
 	began, err := c.leadership.mayWrite(lease)
 	if err != nil {
 		return nil, err
 	}
-	led := c.leadership.ledIn()
+	if err := c.leadership.retire(ctx); err != nil {
+		return nil, err
+	}
+	before := c.leadership.present()
 	updated, err := c.LeaseInterface.Update(ctx, lease, options)
 	if err != nil {
-		c.leadership.observe(led, nil, err)
+		c.leadership.observe(before, nil, err)
 		return updated, err
 	}
-	c.leadership.renew(began, updated)
-	return updated, nil
+	return updated, c.leadership.renew(ctx, began, updated)
 }
 
-// ledIn is the epoch in which this process leads, nil while it doesn't.
-func (l *Leadership) ledIn() *state.Epoch {
+// present returns a copy of the current term, or nil.
+func (l *Leadership) present() *term {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.term == nil || l.over != "" {
 		return nil
 	}
-	return ptr.To(l.term.epoch)
+	return ptr.To(*l.term)
 }
 
-// observe compares the Lease with the epoch in which this process led when it asked.
-func (l *Leadership) observe(led *state.Epoch, lease *coordinationv1.Lease, err error) {
+// observe compares the Lease with the term at the time of the request.
+func (l *Leadership) observe(before *term, lease *coordinationv1.Lease, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case err != nil && led != nil && apierrors.IsNotFound(err):
+	case err != nil && before != nil && apierrors.IsNotFound(err):
 		l.lose("the Lease was deleted")
 	case err != nil:
-	case led == nil:
-		l.note(lease)
-	case epochOf(lease) != *led:
-		l.lose(fmt.Sprintf("it led in %s, and the Lease says %s", led, epochOf(lease)))
+	case before == nil:
+		l.noteOther(lease)
+	case epochOf(lease) != before.epoch:
+		l.lose(fmt.Sprintf("it led in %s, but the Lease says %s", before.epoch, epochOf(lease)))
+	case older(lease.ResourceVersion, before.version):
+		l.lose(fmt.Sprintf("the API server was restored from a backup: the Lease's resourceVersion went back from %s to %s",
+			before.version, lease.ResourceVersion))
+	case older(l.term.version, lease.ResourceVersion):
+		l.term.version = lease.ResourceVersion
 	}
 }
 
-// note keeps since when another's Lease has not changed. The caller holds the lock.
-func (l *Leadership) note(lease *coordinationv1.Lease) {
+// older reports whether a resourceVersion of the Lease precedes another. In one history of an API
+// server they only grow.
+func older(version, than string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	return err == nil && order < 0
+}
+
+// noteOther records another holder's Lease. The caller holds the lock.
+func (l *Leadership) noteOther(lease *coordinationv1.Lease) {
+	if epochOf(lease).Holder == l.identity {
+		return // this process took the Lease but failed to read the API server's clock: keep the previous holder
+	}
+	l.note(&l.seen, lease)
+}
+
+// note tracks since when a Lease has not changed.
+func (l *Leadership) note(seen *observation, lease *coordinationv1.Lease) {
 	now := observation{
 		epoch: epochOf(lease), since: l.clock.Now(),
 		lease:    time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second,
@@ -105,33 +131,55 @@ func (l *Leadership) note(lease *coordinationv1.Lease) {
 	if lease.Spec.RenewTime != nil {
 		now.renew = lease.Spec.RenewTime.Time
 	}
-	if now.epoch != l.seen.epoch || !now.renew.Equal(l.seen.renew) {
-		l.seen = now
+	if now.epoch != seen.epoch || !now.renew.Equal(seen.renew) {
+		*seen = now
 	}
 }
 
-// mayWrite returns when a renewal begins, or why there may be none: a process that has lost a term ends, and takes no other. Neither may
-// the leader election give the Lease back, which would do so while engines run.
-func (l *Leadership) mayWrite(lease *coordinationv1.Lease) (time.Time, error) {
+// mayWrite returns the start of a renewal, or why it is not allowed: a process that has lost a term
+// exits and takes no other. Nor may the leader election release the Lease, since engines may still
+// run.
+func (l *Leadership) mayWrite(lease *coordinationv1.Lease) (moment, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.over != "" {
-		return time.Time{}, fmt.Errorf("%w: %s", ErrNotLeader, l.over)
+		return moment{}, fmt.Errorf("%w: %s", ErrNotLeader, l.over)
 	}
 	if ptr.Deref(lease.Spec.HolderIdentity, "") != l.identity {
-		return time.Time{}, errors.New("the Lease is kept until this process has ended all engines")
+		return moment{}, errors.New("the Lease is held until all engines of this process have ended")
 	}
-	return l.clock.Now(), nil
+	return l.now(), nil
 }
 
-// renew notes a renewal that began then.
-func (l *Leadership) renew(began time.Time, lease *coordinationv1.Lease) {
-	if l.noteRenewal(began, epochOf(lease)) && l.renewed != nil {
+// renew records a renewal. An error means that the term has not begun although this process holds
+// the Lease; the leader election retries.
+func (l *Leadership) renew(ctx context.Context, began moment, lease *coordinationv1.Lease) error {
+	var at time.Time
+	if l.present() == nil {
+		var err error
+		if at, err = l.serverTime(ctx); err != nil {
+			return fmt.Errorf("reading the API server's clock with a dry run in the namespace of %s: %w", l.name, err)
+		}
+	}
+	if l.noteRenewal(began, at, lease) && l.renewed != nil {
 		l.renewed()
 	}
+	return nil
 }
 
-func (l *Leadership) noteRenewal(began time.Time, epoch state.Epoch) bool {
+// serverTime returns the API server's time. It is read after the Lease was taken, so that it is
+// later than any earlier restore of etcd.
+func (l *Leadership) serverTime(ctx context.Context) (time.Time, error) {
+	probe := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{GenerateName: l.object + "-"}}
+	stamped, err := l.leases.Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	if err != nil {
+		return time.Time{}, err
+	}
+	return roundUp(stamped.CreationTimestamp.Time), nil
+}
+
+func (l *Leadership) noteRenewal(began moment, at time.Time, lease *coordinationv1.Lease) bool {
+	epoch := epochOf(lease)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -139,17 +187,18 @@ func (l *Leadership) noteRenewal(began time.Time, epoch state.Epoch) bool {
 		return false
 	case l.term == nil:
 		before := l.seen
+		silent := began.steady.Sub(before.since)
 		l.term = &term{
-			epoch: epoch, acquired: l.clock.Now(), renewed: began,
-			waited:   before.epoch.Lease == epoch.Lease && before.epoch.Holder != "" && began.Sub(before.since) >= max(before.lease, l.timing.Lease),
+			epoch: epoch, began: at, acquired: l.clock.Now(),
+			waited: before.epoch.Lease == epoch.Lease && before.epoch.Holder != "" &&
+				silent >= max(before.lease, l.timing.Lease),
 			released: before.epoch.Lease == epoch.Lease && before.epoch.Holder == "" && before.released,
 		}
-		l.log.Info("This process leads", "epoch", epoch.String())
+		l.log.Info("This process leads", "epoch", epoch.String(), "began", at)
 	case l.term.epoch != epoch:
-		l.lose(fmt.Sprintf("it led in %s, and the Lease says %s", l.term.epoch, epoch))
+		l.lose(fmt.Sprintf("it led in %s, but the Lease says %s", l.term.epoch, epoch))
 		return false
-	default:
-		l.term.renewed = began
 	}
+	l.term.renewed, l.term.version = began, lease.ResourceVersion
 	return true
 }

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// The defaults are machine-api-operator's. They outlast an API server that is away for a minute.
+// The defaults match machine-api-operator's. They tolerate an API server that is unavailable for a
+// minute.
 const (
 	DefaultLease = 137 * time.Second
 	defaultRenew = 107 * time.Second
@@ -13,19 +14,19 @@ const (
 )
 
 const (
-	// minMargin leaves a second for a heartbeat: less, and a busy machine would look like one that stands still.
+	// minMargin leaves a second for a heartbeat. With less, a busy machine would look suspended.
 	minMargin = 3 * time.Second
-	// jitter is what client-go adds to the retry period, at most.
+	// jitter is client-go's maximum factor for the retry period.
 	jitter = 1.2
 )
 
-// Timing is how long who waits for whom.
+// Timing holds the timeouts of leader election and of engines.
 type Timing struct {
-	// Lease is how long another candidate waits after the last renewal that it saw, before it takes over.
+	// Lease is how long a candidate waits after the last renewal that it saw before it takes over.
 	Lease time.Duration
-	// Renew is for how long after the beginning of its last renewal a leader acts.
+	// Renew is how long a leader acts after the start of its last renewal.
 	Renew time.Duration
-	// Retry is how often a leader renews and a candidate looks.
+	// Retry is the interval at which a leader renews and a candidate checks the Lease.
 	Retry time.Duration
 	// Heartbeat is how long a supervisor waits for a heartbeat before it interrupts the engines.
 	Heartbeat time.Duration
@@ -33,8 +34,8 @@ type Timing struct {
 	Grace time.Duration
 }
 
-// NewTiming checks durations and derives the others. Renew and retry are derived from lease where they are zero. The errors name the
-// manager's flags.
+// NewTiming validates durations and derives the others. Zero renew and retry are derived from
+// lease. Errors name the manager's flags.
 func NewTiming(lease, renew, retry time.Duration) (Timing, error) {
 	if renew == 0 {
 		renew = scale(lease, defaultRenew)
@@ -51,23 +52,26 @@ func scale(lease, standard time.Duration) time.Duration {
 }
 
 func (t Timing) check() error {
-	const lease, renew, retry = "--leader-elect-lease-duration", "--leader-elect-renew-deadline", "--leader-elect-retry-period"
+	const lease, renew, retry = "--leader-elect-lease-duration", "--leader-elect-renew-deadline",
+		"--leader-elect-retry-period"
 	switch {
 	case t.Lease%time.Second != 0:
-		return fmt.Errorf("%s is %s; a Lease counts whole seconds, choose such", lease, t.Lease)
+		return fmt.Errorf("invalid %s %s: must be in whole seconds", lease, t.Lease)
 	case t.Retry <= 0 || t.Renew <= 0:
-		return fmt.Errorf("%s is %s and %s is %s; neither may be less than zero", renew, t.Renew, retry, t.Retry)
+		return fmt.Errorf("invalid %s %s or %s %s: must not be negative", renew, t.Renew, retry, t.Retry)
 	case time.Duration(jitter*float64(t.Retry)) >= t.Renew:
-		return fmt.Errorf("%s is %s and %s is %s: a leader would give up before it has tried twice; the deadline must be more than %g times the period",
+		return fmt.Errorf("%s (%s) must exceed %s (%s) by more than a factor of %g, so that a leader can retry",
 			renew, t.Renew, retry, t.Retry, jitter)
 	case t.Lease-t.Renew < minMargin:
-		return fmt.Errorf("%s is %s and %s is %s, which leaves %s to end the engines of a leader that went silent; leave %s or more",
-			lease, t.Lease, renew, t.Renew, t.Lease-t.Renew, minMargin)
+		return fmt.Errorf("%s (%s) must exceed %s (%s) by at least %s, so that a lost leader's engines can be stopped in "+
+			"time",
+			lease, t.Lease, renew, t.Renew, minMargin)
 	case t.DeadAfter() > t.Lease:
-		return fmt.Errorf("engines end %s after the last renewal, and %s is %s: another would lead beside them", t.DeadAfter(), lease, t.Lease)
+		return fmt.Errorf("engines may run for %s after the last renewal, which exceeds %s (%s): another leader would "+
+			"start beside them", t.DeadAfter(), lease, t.Lease)
 	}
 	return nil
 }
 
-// DeadAfter is how long after its manager's last renewal an engine is dead at the latest.
+// DeadAfter is the maximum time after a manager's last renewal for which an engine lives.
 func (t Timing) DeadAfter() time.Duration { return t.Renew + t.Heartbeat + t.Grace }

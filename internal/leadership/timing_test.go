@@ -28,13 +28,13 @@ func TestTiming(t *testing.T) {
 		},
 		"engines would live beside the next leader": {
 			lease: 30 * time.Second, renew: 28 * time.Second,
-			wantError: []string{"--leader-elect-lease-duration is 30s", "--leader-elect-renew-deadline is 28s", "leaves 2s", "3s or more"},
+			wantError: []string{"--leader-elect-lease-duration (30s)", "--leader-elect-renew-deadline (28s)", "at least 3s"},
 		},
-		"a deadline beyond the lease":         {lease: 30 * time.Second, renew: 40 * time.Second, wantError: []string{"--leader-elect-renew-deadline is 40s"}},
-		"a leader would give up by one delay": {lease: 30 * time.Second, renew: 10 * time.Second, retry: 9 * time.Second, wantError: []string{"--leader-elect-retry-period is 9s"}},
-		"a lease too short for heartbeats":    {lease: 6 * time.Second, wantError: []string{"--leader-elect-lease-duration is 6s"}},
-		"a Lease counts seconds":              {lease: 30500 * time.Millisecond, wantError: []string{"--leader-elect-lease-duration is 30.5s", "whole seconds"}},
-		"nothing is negative":                 {lease: 30 * time.Second, retry: -time.Second, wantError: []string{"--leader-elect-retry-period is -1s"}},
+		"a deadline beyond the lease":         {lease: 30 * time.Second, renew: 40 * time.Second, wantError: []string{"--leader-elect-renew-deadline (40s)"}},
+		"a leader would give up by one delay": {lease: 30 * time.Second, renew: 10 * time.Second, retry: 9 * time.Second, wantError: []string{"--leader-elect-retry-period (9s)"}},
+		"a lease too short for heartbeats":    {lease: 6 * time.Second, wantError: []string{"--leader-elect-lease-duration (6s)"}},
+		"a Lease counts seconds":              {lease: 30500 * time.Millisecond, wantError: []string{"invalid --leader-elect-lease-duration 30.5s", "whole seconds"}},
+		"nothing is negative":                 {lease: 30 * time.Second, retry: -time.Second, wantError: []string{"--leader-elect-retry-period -1s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := leadership.NewTiming(tc.lease, tc.renew, tc.retry)
@@ -56,8 +56,9 @@ func TestTiming(t *testing.T) {
 	}
 }
 
-// A renewal that fails is tried again each retry period, and client-go begins to count the deadline at the first that fails. Whatever the
-// moment at which the API server goes, one try comes after it is back and before the leader stops acting.
+// A renewal that fails is tried again each retry period, and client-go begins to count the deadline
+// at the first that fails. Whatever the moment at which the API server goes, one try comes after it
+// is back and before the leader stops acting.
 func TestTheDefaultsOutlastAMinuteWithoutAPIServer(t *testing.T) {
 	timing, err := leadership.NewTiming(leadership.DefaultLease, 0, 0)
 	if err != nil {

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,25 +15,28 @@ import (
 )
 
 const (
-	// AdoptionAnnotation on a Machine, or on its MachineSet, says what is done about an instance that something else has made. Its values are
-	// those of Adoption.
+	// AdoptionAnnotation on a Machine or its MachineSet requests an adoption, a plan of one, or a
+	// release. Its values are those of Adoption.
 	AdoptionAnnotation = state.Prefix + "adoption"
-	// AdoptIDAnnotation on a Machine is the infrastructure's ID of the instance to adopt, for a Machine whose provider ID is not known yet.
+	// AdoptIDAnnotation on a Machine names the instance to adopt by its infrastructure ID, if the
+	// Machine has no provider ID yet.
 	AdoptIDAnnotation = state.Prefix + "adopt-id"
-	// AdoptFromAnnotation on a Machine says which Terraform state the ID is from, by lineage and address: only that one can show that it gave the
-	// instance up.
+	// AdoptFromAnnotation on a Machine names the Terraform state that the ID comes from, by lineage
+	// and address. Only that state can prove that it gave the instance up.
 	AdoptFromAnnotation = state.Prefix + "adopt-from"
-	// AdoptionRequestedAnnotation on a Machine is a time in RFC 3339: an adoption that was planned before it is planned again.
+	// AdoptionRequestedAnnotation on a Machine is a time in RFC 3339. An adoption plan older than
+	// that time is made again.
 	AdoptionRequestedAnnotation = state.Prefix + "adoption-requested-at"
 )
 
-// How long the plan of an adoption is shown before it is made anew: somebody is about to correct what was refused.
+// An adoption plan is shown for its lifetime and then made again. A refusal expires sooner, because
+// someone is about to correct it.
 const (
 	adoptionPlanLifetime    = time.Hour
 	adoptionRefusalLifetime = 5 * time.Minute
 )
 
-// Adoption is what is asked to be done about an instance that something else has made.
+// Adoption is the requested handling of an instance that this operator did not create.
 type Adoption string
 
 const (
@@ -48,26 +50,8 @@ const (
 	AdoptionRelease Adoption = "Release"
 )
 
-// adoptionOnRequest is how a flag spells AdoptionNone.
-const adoptionOnRequest = "OnRequest"
-
-// String implements flag.Value.
-func (a *Adoption) String() string { return cmp.Or(string(*a), adoptionOnRequest) }
-
-// Set implements flag.Value: what Machines without the annotation get.
-func (a *Adoption) Set(text string) error {
-	switch asked := Adoption(text); asked {
-	case adoptionOnRequest:
-		*a = AdoptionNone
-	case AdoptionPlan, AdoptionAdopt:
-		*a = asked
-	default:
-		return fmt.Errorf("adoption is %q; write %s, %s or %s", text, adoptionOnRequest, AdoptionPlan, AdoptionAdopt)
-	}
-	return nil
-}
-
-// AdoptionOf returns what the annotation of a Machine or MachineSet asks for, and why it is not understood, if it is not.
+// AdoptionOf returns the adoption that a Machine or MachineSet requests, and why its annotation is
+// invalid, if it is.
 func AdoptionOf(object metav1.Object) (adoption Adoption, misread string) {
 	value, ok := object.GetAnnotations()[AdoptionAnnotation]
 	switch adoption = Adoption(value); {
@@ -76,44 +60,52 @@ func AdoptionOf(object metav1.Object) (adoption Adoption, misread string) {
 	case adoption == AdoptionPlan, adoption == AdoptionAdopt, adoption == AdoptionRelease:
 		return adoption, ""
 	}
-	return AdoptionNone, fmt.Sprintf("annotation %s is %q: set it to %s, %s or %s", AdoptionAnnotation, value, AdoptionPlan, AdoptionAdopt, AdoptionRelease)
+	return AdoptionNone, fmt.Sprintf("annotation %s is %q: set it to %s, %s or %s", AdoptionAnnotation, value,
+		AdoptionPlan, AdoptionAdopt, AdoptionRelease)
 }
 
-// AdoptionRequest is what is asked for about the adoption of a Machine's instance.
+// AdoptionRequest is a Machine's request to adopt or release an instance.
 type AdoptionRequest struct {
 	Adoption Adoption
-	// ID is the infrastructure's ID of the instance; empty where the provider ID names it.
+	// ID is the infrastructure's ID of the instance, or empty if the provider ID names it.
 	ID string
-	// Since is when the adoption was last asked for; zero where that is not known.
+	// Since is when the adoption was last requested, or zero if unknown.
 	Since time.Time
-	// Misread says which annotation is not understood; empty for none.
+	// Misread says which annotation is invalid, or is empty.
 	Misread string
+	// Denied says why the request is denied, and DeniedReason is the reason in one word. Both are
+	// empty if it is granted. Adoption is AdoptionNone if the request is denied.
+	Denied, DeniedReason string
 }
 
-// Requested reports whether an adoption, or a plan of one, is asked for.
+// Requested reports whether an adoption or a plan of one is requested.
 func (r AdoptionRequest) Requested() bool {
 	return r.Adoption == AdoptionPlan || r.Adoption == AdoptionAdopt
 }
 
-// named reports whether the Machine itself says that it gets an instance which exists, although it has no provider ID: by the instance's ID, or
-// by a plan, with which nothing is created.
-func (r AdoptionRequest) named() bool { return r.ID != "" || r.Adoption == AdoptionPlan }
+// named reports whether the Machine is meant for an existing instance although it has no provider
+// ID: it names the instance's ID, or requests a plan, which creates nothing. A denied request
+// counts, too.
+func (r AdoptionRequest) named() bool {
+	return r.ID != "" || r.Adoption == AdoptionPlan || r.Denied != ""
+}
 
-// adoptionRequest reads the annotations of a Machine.
 func adoptionRequest(machine metav1.Object) AdoptionRequest {
 	r := AdoptionRequest{ID: machine.GetAnnotations()[AdoptIDAnnotation]}
 	r.Adoption, r.Misread = AdoptionOf(machine)
 	if since, ok := machine.GetAnnotations()[AdoptionRequestedAnnotation]; ok {
 		var err error
 		if r.Since, err = time.Parse(time.RFC3339, since); err != nil && r.Misread == "" {
-			r.Misread = fmt.Sprintf("annotation %s is %q: set it to a time as 2006-01-02T15:04:05Z", AdoptionRequestedAnnotation, since)
+			r.Misread = fmt.Sprintf("annotation %s is %q: set it to a time as 2006-01-02T15:04:05Z",
+				AdoptionRequestedAnnotation, since)
 		}
 	}
 	return r
 }
 
-// CheckAdoption returns why a plan that brings an instance into the state may not be carried out, empty where it may: it changes nothing but in
-// place, and makes nothing but what is in the state only, or of the types that the module lists.
+// CheckAdoption returns why an import plan must not be applied, or "" if it may. The plan may
+// change resources in place. It may create only resources that exist in the state alone, or types
+// that the module lists.
 func CheckAdoption(report *engine.Report, creates []string) string {
 	if refused := refusalOf(runs.Update, report, true); refused != "" {
 		return refused
@@ -127,10 +119,11 @@ func CheckAdoption(report *engine.Report, creates []string) string {
 	if len(made) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the module would make %s, which the instance does not have", strings.Join(made, ", "))
+	return fmt.Sprintf("the module would create %s, which the instance does not have", strings.Join(made, ", "))
 }
 
-// planIsCurrent reports whether a plan of an adoption is that of a request and a desired state.
+// planIsCurrent reports whether an adoption plan answers the request for the desired state and has
+// not expired.
 func planIsCurrent(p *record.PlannedAdoption, r AdoptionRequest, t Target) bool {
 	if p == nil || p.Fingerprint != t.Fingerprint || p.At.Before(r.Since) {
 		return false
@@ -142,7 +135,7 @@ func planIsCurrent(p *record.PlannedAdoption, r AdoptionRequest, t Target) bool 
 	return t.Now.Before(p.At.Add(lifetime))
 }
 
-// decideForeign decides what is done about a Machine whose instance something else has made.
+// decideForeign returns the decision for a Machine whose instance this operator did not create.
 func decideForeign(f *Facts, t Target) Decision {
 	left := Decision{Action: ActionForeign}
 	switch asked := f.Adoption; {
@@ -151,25 +144,28 @@ func decideForeign(f *Facts, t Target) Decision {
 		return left
 	case !asked.Requested():
 		return left
-	case !f.Provisioned && asked.ID == "":
-		left.Reason = "it has no provider ID, and the annotation " + AdoptIDAnnotation + " names no instance"
+	case !f.Provisioned && asked.ID == "" && !f.MayInherit():
+		left.Reason = "the Machine has no provider ID; set annotation " + AdoptIDAnnotation + " to the instance's ID"
 		return left
 	case !t.Adopt:
-		left.Reason = "the Machine's module cannot adopt: it has no folder adopt/"
+		left.Reason = "the Machine's module does not support adoption: it has no adopt/ folder"
 		return left
 	case f.Deleting && t.Now.Before(f.secondSearch(t)):
 		return Decision{
-			Action: ActionRequeueAfter, Operation: runs.Update, Until: f.secondSearch(t), Reason: "there was no instance to adopt; it is looked for once more before the Machine is let go",
+			Action: ActionRequeueAfter, Operation: runs.Update, Until: f.secondSearch(t),
+			Reason: "no instance to adopt was found; searching once more before the Machine is released",
 		}
 	case asked.Adoption == AdoptionAdopt:
-		return Decision{Action: ActionStart, Operation: runs.Update, Lookup: true, Adopt: true, Reason: "its adoption is requested"}
+		return Decision{Action: ActionStart, Operation: runs.Update, Lookup: true, Adopt: true, Reason: "adoption requested"}
 	case planIsCurrent(f.Record.AdoptionPlan, asked, t):
 		return left
 	}
-	return Decision{Action: ActionStart, Operation: runs.Drift, Lookup: true, Adopt: true, Reason: "a plan of its adoption is requested"}
+	return Decision{Action: ActionStart, Operation: runs.Drift, Lookup: true, Adopt: true,
+		Reason: "adoption plan requested"}
 }
 
-// secondSearch returns when an instance that was not there to adopt is looked for again; zero where none was missing.
+// secondSearch returns when to search again for an instance that was not found, or zero if none was
+// missing.
 func (f *Facts) secondSearch(t Target) time.Time {
 	first := f.Record.AdoptionPlan.AbsentSince(t.Fingerprint)
 	if first.IsZero() {
@@ -178,12 +174,14 @@ func (f *Facts) secondSearch(t Target) time.Time {
 	return first.Add(SecondLookAfter(t.Settle))
 }
 
-// adoptionGoesOn reports whether an adoption or a release goes on although the Machine is being deleted.
+// adoptionGoesOn reports whether an adoption or release continues although the Machine is being
+// deleted.
 func (f *Facts) adoptionGoesOn() bool {
-	return f.Adoption.Adoption == AdoptionRelease || f.Adoption.Adoption == AdoptionAdopt && f.Foreign()
+	return f.Adoption.Adoption == AdoptionRelease || f.Adoption.Adoption == AdoptionAdopt && f.Foreign() || f.MayInherit()
 }
 
-// decideRelease decides what is done about a Machine whose state is to be forgotten.
+// decideRelease returns the decision for a Machine whose state is to be discarded without a
+// destroy.
 func decideRelease(f *Facts) Decision {
 	switch {
 	case f.Active():
@@ -191,5 +189,6 @@ func decideRelease(f *Facts) Decision {
 	case !f.Stored && f.Witness == nil:
 		return Decision{Action: ActionForeign}
 	}
-	return Decision{Action: ActionStart, Operation: runs.Update, Release: true, Reason: "the release of its instance is requested"}
+	return Decision{Action: ActionStart, Operation: runs.Update, Release: true,
+		Reason: "release of the instance requested"}
 }

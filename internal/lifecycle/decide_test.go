@@ -74,6 +74,38 @@ func lookingUp(operation runs.Operation) Decision {
 	return Decision{Action: ActionStart, Operation: operation, Lookup: true}
 }
 
+// halfMade is a Machine whose instance is tainted.
+func halfMade(mod func(*Facts)) *Facts {
+	f := &Facts{Stored: true, Witness: seen(), State: stateWith(1, 1)}
+	if mod != nil {
+		mod(f)
+	}
+	return f
+}
+
+func notFoundNow(f *Facts) {
+	f.Record.Check = &record.DriftCheck{At: noon, Result: record.DriftMissing}
+}
+
+func TestAnInstanceIsHalfMadeOnlyWhereTheMachineNeverHadOne(t *testing.T) {
+	for name, tc := range map[string]struct {
+		mod  func(*Facts)
+		want bool
+	}{
+		"a tainted one":                {nil, true},
+		"a whole one":                  {func(f *Facts) { f.State = stateWith(1, 0) }, false},
+		"none":                         {func(f *Facts) { f.State = stateWith(0, 0) }, false},
+		"one that the Machine has had": {func(f *Facts) { f.Provisioned = true }, false},
+		"one that was applied before":  {func(f *Facts) { f.Record.Fingerprint = other }, false},
+		"one that was adopted":         {func(f *Facts) { f.Witness.Adopted = true }, false},
+		"one of Pulumi's":              {func(f *Facts) { f.State.Format = statefile.FormatPulumi }, false},
+	} {
+		if got := halfMade(tc.mod).HalfMade(); got != tc.want {
+			t.Errorf("%s: %t, want %t", name, got, tc.want)
+		}
+	}
+}
+
 func TestDecideCreate(t *testing.T) {
 	empty := func(i *record.Intent) *Facts {
 		return &Facts{Stored: true, State: stateWith(0, 0), Record: record.Record{Intent: i}}
@@ -93,7 +125,10 @@ func TestDecideCreate(t *testing.T) {
 		"and needs a person where that cannot be":                          {&Facts{Witness: seen()}, able(blind), Decision{Action: ActionUnresolved, Operation: runs.Create}},
 		"an instance that others made is left alone":                       {&Facts{Provisioned: true}, able(), Decision{Action: ActionForeign}},
 		"a create that failed is submitted again":                          {&Facts{Run: run(runs.Create, runs.Failed)}, able(), starting(runs.Create)},
-		"a half made instance is created again, with its plan read":        {&Facts{Stored: true, State: stateWith(1, 1)}, able(), starting(runs.Create)},
+		"a half-made instance is gone on with":                             {halfMade(nil), able(), starting(runs.Create)},
+		"and needs neither a lookup nor a person":                          {halfMade(func(f *Facts) { f.Record.Intent = begun() }), able(blind), starting(runs.Create)},
+		"nor does the end of its run have to be waited for":                {halfMade(func(f *Facts) { f.Record.Intent = lookedFor(noon) }), able(), starting(runs.Create)},
+		"one that is not found is looked for once more":                    {halfMade(notFoundNow), able(), Decision{Action: ActionRequeueAfter, Operation: runs.Create, Until: noon.Add(time.Minute)}},
 		"an empty state that settled is created from without any lookup":   {&Facts{Stored: true, Witness: seen(), State: stateWith(0, 0)}, able(), starting(runs.Create)},
 		"a failed destroy does not stop a create of a Machine that stayed": {&Facts{Run: run(runs.Destroy, runs.Failed)}, able(), starting(runs.Create)},
 	})
@@ -124,6 +159,7 @@ func TestDecideUpdate(t *testing.T) {
 		"an update under way is waited for":                          {under(changed, run(runs.Update, runs.Running)), able(), Decision{Action: ActionInProgress}},
 		"a create that has not settled is waited for":                {under(record.Record{Intent: begun()}, run(runs.Create, runs.Running)), able(), Decision{Action: ActionInProgress}},
 		"a refused change is not planned again":                      {with(record.Record{Fingerprint: other, Refusal: &record.Refusal{Fingerprint: now}}), able(), Decision{Action: ActionRefuse}},
+		"a refused change stays refused while a check is under way":  {under(record.Record{Fingerprint: other, Refusal: &record.Refusal{Fingerprint: now}}, run(runs.Drift, runs.Running)), able(), Decision{Action: ActionRefuse}},
 		"a refusal of other inputs does not stop an update":          {with(record.Record{Fingerprint: other, Refusal: &record.Refusal{Fingerprint: other}}), able(), starting(runs.Update)},
 		"a refused change that is taken back is settled":             {with(record.Record{Fingerprint: now, Refusal: &record.Refusal{Fingerprint: other}}), able(), Decision{Action: ActionDone}},
 		"a failure of the create does not stop the update behind it": {under(record.Record{Intent: begun()}, run(runs.Create, runs.Failed)), able(), starting(runs.Update)},
@@ -132,12 +168,67 @@ func TestDecideUpdate(t *testing.T) {
 	})
 }
 
+// Whatever keeps an update from being made, what is due for the instance is done beside it.
+func TestDecideBeside(t *testing.T) {
+	refused := record.Record{Fingerprint: other, Refusal: &record.Refusal{Fingerprint: now}}
+	with := func(mods ...func(*Facts)) *Facts {
+		f := &Facts{Stored: true, State: stateWith(1, 0), Record: refused}
+		for _, mod := range mods {
+			mod(f)
+		}
+		return f
+	}
+	due := func(u Due) Target { return able(func(m *Target) { m.Due = u }) }
+	beside := func(d Decision) Decision {
+		d.Beside = true
+		return d
+	}
+	check, all := due(Due{Check: true}), due(Due{Check: true, Repair: true, SecondLook: true, Look: true})
+	nothing := Decision{Action: ActionDone}
+	for name, tc := range map[string]decisionCase{
+		"a refused change, with nothing due":                        {with(), due(Due{}), beside(nothing)},
+		"a refused change, with a drift check due":                  {with(), check, beside(starting(runs.Drift))},
+		"a refused change, with a look due":                         {with(), due(Due{Look: true}), beside(Decision{Action: ActionLook})},
+		"a refused change, with a second instance to be looked for": {with(), due(Due{SecondLook: true}), beside(lookingUp(runs.Drift))},
+		"a refused change of an instance that has drifted":          {with(), all, beside(Decision{Action: ActionStart, Operation: runs.Update, Repair: true})},
+		"a change that cannot be rendered, or waits for a Secret":   {with(func(f *Facts) { f.Record = record.Record{Fingerprint: other} }), check, beside(starting(runs.Drift))},
+		"a change to a module that was refused":                     {with(func(f *Facts) { f.Record = record.Record{Fingerprint: other, ModuleRefusal: &record.Refusal{}} }), check, beside(starting(runs.Drift))},
+		"an update that has failed and pauses":                      {with(func(f *Facts) { f.Run = run(runs.Update, runs.Failed) }), check, beside(starting(runs.Drift))},
+		"an update that has failed and pauses, and drift": {
+			with(func(f *Facts) { f.Run = run(runs.Update, runs.Failed) }),
+			able(func(m *Target) { m.Due, m.Trying = Due{Check: true, Repair: true}, true }), Decision{Action: ActionStart, Operation: runs.Drift, Beside: true, Between: true},
+		},
+		"a refused change whose run is remembered, and drift": {
+			with(func(f *Facts) { f.Run = run(runs.Update, runs.Failed) }), due(Due{Repair: true}),
+			beside(Decision{Action: ActionStart, Operation: runs.Update, Repair: true}),
+		},
+		"an update that was cut short":                       {with(func(f *Facts) { f.Record.Intent = &record.Intent{Operation: runs.Update} }), check, beside(starting(runs.Drift))},
+		"an update that was cut short, and drift":            {with(func(f *Facts) { f.Record.Intent = &record.Intent{Operation: runs.Update} }), due(Due{Repair: true, Check: true}), beside(starting(runs.Drift))},
+		"nothing while a run is queued":                      {with(func(f *Facts) { f.Run = run(runs.Update, runs.Queued) }), all, nothing},
+		"nothing while the check runs":                       {with(func(f *Facts) { f.Run = run(runs.Drift, runs.Running) }), all, nothing},
+		"nothing about an instance that is known to be gone": {with(func(f *Facts) { f.Record.Check = &record.DriftCheck{Result: record.DriftMissing} }), all, nothing},
+		"nothing about one that is half made":                {with(func(f *Facts) { f.State = stateWith(1, 1) }), all, nothing},
+		"nothing about one whose Machine is being deleted":   {with(func(f *Facts) { f.Deleting = true }), all, nothing},
+		"nothing about one that is released":                 {with(func(f *Facts) { f.Adoption.Adoption = AdoptionRelease }), all, nothing},
+		"nothing about one of which there is no state":       {&Facts{Provisioned: true}, all, nothing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := DecideBeside(tc.facts, tc.means)
+			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(Decision{}, "Reason")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 func TestDecideDelete(t *testing.T) {
 	gone := func(at time.Time) record.Record {
 		return record.Record{Check: &record.DriftCheck{At: at, Result: record.DriftMissing}}
 	}
 	cut := &record.Intent{Operation: runs.Destroy, Run: "cut"}
 	decides(t, runs.Destroy, map[string]decisionCase{
+		"a half-made instance is destroyed without a lookup":         {halfMade(func(f *Facts) { f.Record.Intent = begun() }), able(), starting(runs.Destroy)},
+		"one that is not found is looked for once more":              {halfMade(notFoundNow), able(), Decision{Action: ActionRequeueAfter, Operation: runs.Destroy, Until: noon.Add(time.Minute)}},
 		"a Machine that nothing was made for may go":                 {&Facts{}, able(), Decision{Action: ActionDone}},
 		"an instance is destroyed":                                   {&Facts{Stored: true, State: stateWith(1, 0), Provisioned: true}, able(), starting(runs.Destroy)},
 		"an empty state is removed":                                  {&Facts{Stored: true, State: stateWith(0, 0)}, able(), starting(runs.Destroy)},

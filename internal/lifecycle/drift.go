@@ -10,14 +10,14 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
-// DriftSetting is what a Machine asks to be done about drift.
+// DriftSetting is a Machine's drift policy.
 type DriftSetting struct {
 	Policy v1alpha1.DriftPolicy
-	// Misread says why the policy is not the one that the Machine names; empty when it is.
+	// Misread says why the Machine's policy is invalid, or is empty.
 	Misread string
 }
 
-// DriftOf returns what a Machine asks to be done about drift. A policy that cannot be read is Report.
+// DriftOf returns the drift policy of a Machine. An invalid policy falls back to Report.
 func DriftOf(machine *machinev1beta1.Machine) DriftSetting {
 	policy, err := render.DriftPolicy(machine)
 	if err != nil {
@@ -26,7 +26,8 @@ func DriftOf(machine *machinev1beta1.Machine) DriftSetting {
 	return DriftSetting{Policy: policy}
 }
 
-// repairDue reports whether an instance is to be brought back now: a check after the last repair found it changed, and its pause is over.
+// repairDue reports whether drift is to be repaired now: a check has found drift since the last
+// repair, and the backoff has expired.
 func repairDue(f *Facts, interval time.Duration, now time.Time) bool {
 	last, found := f.Record.Repair, f.Record.Check
 	if f.Drift.Policy != v1alpha1.DriftRepair || found == nil || found.Result != record.DriftChanged {

@@ -10,17 +10,19 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// ListedInstance is an instance as a module's inventory lists it.
+// ListedInstance is an instance in a module's inventory.
 type ListedInstance struct {
 	ProviderID string `json:"provider_id"`
 	Name       string `json:"name"`
-	// Created is when it was made, in RFC 3339; empty where the infrastructure does not say.
+	// Created is its creation time in RFC 3339, or empty if the infrastructure does not report it.
 	Created string `json:"created"`
-	// MachineUID is that of the Machine that it was made for; empty where it does not say.
+	// MachineUID is the UID of the Machine that it was created for, or empty if unknown.
 	MachineUID string `json:"machine_uid"`
+	// Installation is the UID of the operator installation that created it, or empty if unknown.
+	Installation string `json:"installation"`
 }
 
-// Since returns when the instance was made; zero where that is not known.
+// Since returns the creation time of the instance, or zero if unknown.
 func (i ListedInstance) Since() time.Time {
 	at, err := time.Parse(time.RFC3339, i.Created)
 	if err != nil {
@@ -29,15 +31,16 @@ func (i ListedInstance) Since() time.Time {
 	return at
 }
 
-// Owners know which instances belong to Machines or states. The zero value knows none.
+// Owners knows which instances belong to Machines or states. The zero value knows none.
 type Owners struct {
 	ids  map[string]bool
 	uids map[string]bool
 }
 
-// Add adds what Machines and states there are. It is called before instances are listed, and after: what is made or removed meanwhile belongs
-// to somebody. A settled Machine has the one instance that its provider ID names, so a second one with its UID is nobody's; for any other,
-// a run may be in progress that makes one.
+// Add records the existing Machines and states. Call it before and after instances are listed, so
+// that instances created or removed meanwhile have an owner. A settled Machine owns only the
+// instance that its provider ID names, so a second one with its UID is an orphan. For any other
+// Machine, a create may be in progress.
 func (o *Owners) Add(machines []machinev1beta1.Machine, heads []state.Head) {
 	if o.ids == nil {
 		o.ids, o.uids = map[string]bool{}, map[string]bool{}
@@ -59,7 +62,7 @@ func (o *Owners) Add(machines []machinev1beta1.Machine, heads []state.Head) {
 			o.uids[string(record.RestoredFrom(m))] = true
 		}
 	}
-	for _, head := range byKey { // states without a Machine: orphans of their own
+	for _, head := range byKey { // states without a Machine, which are reported as orphans themselves
 		o.uids[head.Labels[state.LabelMachineUID]] = true
 	}
 	for i := range heads {
@@ -69,7 +72,7 @@ func (o *Owners) Add(machines []machinev1beta1.Machine, heads []state.Head) {
 	}
 }
 
-// idle reports whether no run has begun with a state, and none has left it unsettled.
+// idle reports whether no run has begun with a state or left it unsettled.
 func idle(head *state.Head) bool {
 	return head.Lock == nil && !record.HasIntent(head.Meta) && head.Managed > 0 && head.Problem == nil
 }
@@ -79,38 +82,44 @@ func (o *Owners) Own(i ListedInstance) bool {
 	return o.ids[instanceOf(i.ProviderID)] || i.MachineUID != "" && o.uids[i.MachineUID]
 }
 
-// instanceOf returns the part of a provider ID that names the instance: what stands before it, such as a region or a zone, is written by some and
-// left out by others.
+// instanceOf returns the last part of a provider ID, which names the instance. Some tools omit the
+// parts before it, such as a region or a zone.
 func instanceOf(providerID string) string {
 	return strings.ToLower(providerID[strings.LastIndex(providerID, "/")+1:])
 }
 
 const (
-	// InventoryConfigMap is the name of the ConfigMap with the last inventory, in the namespace of the Machines.
+	// InventoryConfigMap names the ConfigMap with the last inventory, in the Machines' namespace.
 	InventoryConfigMap = "machine-iac-inventory"
-	// InventoryKey is the key of its JSON there: an [InventoryReport].
+	// InventoryKey is the key of its JSON, an [InventoryReport]. The installation signs it for the
+	// purpose InventoryConfigMap and the namespace.
 	InventoryKey = "inventory.json"
 )
 
-// InventoryReport is what the last inventory has found.
+// InventoryReport is the result of the last inventory. It is for people: no decision is based on
+// it.
 type InventoryReport struct {
 	Checked time.Time `json:"checked"`
-	// Instances belong to no Machine and no state. Those that are younger than the grace period are candidates only.
+	// Instances belong to no Machine and no state. Those younger than the grace period are only
+	// candidates.
 	Instances []OrphanedInstance `json:"instances"`
-	// Problems say which inventories could not be made.
+	// Problems are the inventories that failed.
 	Problems []string `json:"problems,omitempty"`
 }
 
 // OrphanedInstance is an instance that belongs to no Machine and no state.
 type OrphanedInstance struct {
 	ListedInstance
-	// Module has listed it, in Place.
+	// Module listed it, in Place.
 	Module string `json:"module"`
 	Place  string `json:"place,omitempty"`
-	// ListedBy names the Machine with whose providerSpec and credentials it was listed.
+	// ListedBy names the Machine whose providerSpec and credentials were used.
 	ListedBy string `json:"listedBy,omitempty"`
-	// FirstSeen is when it was first found so.
+	// FirstSeen is when the leader first saw it without an owner. It starts anew with each leader.
 	FirstSeen time.Time `json:"firstSeen"`
-	// Orphaned says that it is older than the grace period.
+	// LastListed is when it was last listed, if no Machine has listed its place since. It is zero
+	// for an instance listed by this report.
+	LastListed time.Time `json:"lastListed,omitzero"`
+	// Orphaned reports whether it is older than the grace period.
 	Orphaned bool `json:"orphaned"`
 }

@@ -9,18 +9,19 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 )
 
-// Look is what one process knows of its looks at an instance, by which it finds between drift checks that the instance is gone. It is not stored: the next
-// process looks for itself.
+// Look is one process's memory of its looks at an instance. Looks find a lost instance between
+// drift checks. They are not stored: the next process starts anew.
 type Look struct {
-	// Every is the time between two looks, as the module says; zero where none are made.
+	// Every is the interval between looks that the module declares; zero for none.
 	Every time.Duration
-	// Since is when the last look was submitted or, before the first, when this process saw the Machine.
+	// Since is when the last look was submitted or, before the first, when this process first saw
+	// the Machine.
 	Since time.Time
-	// Made says that there was a look.
+	// Made reports whether there was a look.
 	Made bool
-	// Failed says that the last look has failed.
+	// Failed reports whether the last look failed.
 	Failed bool
-	// Gone is when a look did not find the instance; zero for never.
+	// Gone is when a look did not find the instance, or zero.
 	Gone time.Time
 }
 
@@ -33,7 +34,8 @@ func (s Schedule) WithLook(look Look) Schedule {
 	return s
 }
 
-// lookDue reports whether it is to be looked whether the instance is still there. The drift policy does not matter: it says what becomes of changes.
+// lookDue reports whether a look is due. The drift policy does not matter: it applies to changes,
+// not to lost instances.
 func (s Schedule) lookDue(f *Facts, now time.Time) bool {
 	if s.look.Every <= 0 || f.Record.Check == nil || !f.Exists() {
 		return false
@@ -41,7 +43,7 @@ func (s Schedule) lookDue(f *Facts, now time.Time) bool {
 	return !now.Before(s.lookAt(f.Record.Check.At))
 }
 
-// nextLook returns when the next look of the Machine of a provider status is due; zero for never.
+// nextLook returns when the next look is due, or zero for never.
 func (s Schedule) nextLook(status *v1alpha1.TerraformMachineProviderStatus) time.Time {
 	if s.look.Every <= 0 || status.LastDriftCheckTime == nil {
 		return time.Time{}
@@ -49,8 +51,9 @@ func (s Schedule) nextLook(status *v1alpha1.TerraformMachineProviderStatus) time
 	return s.lookAt(status.LastDriftCheckTime.Time)
 }
 
-// lookAt returns when the next look is due, after a drift check, which counts as one. The first looks of a process are spread over an eighth of the time
-// between two, so that a change of leaders delays them by no more.
+// lookAt returns when the next look is due. A drift check counts as a look. The first looks of a
+// process are spread over an eighth of the interval, which bounds the delay that a change of
+// leaders causes.
 func (s Schedule) lookAt(checked time.Time) time.Time {
 	next := s.look.Since.Add(spread(s.look.Every/8, s.uid))
 	if s.look.Made {
@@ -62,13 +65,14 @@ func (s Schedule) lookAt(checked time.Time) time.Time {
 	return next
 }
 
-// Looks are the looks at instances of one process, by the UIDs of Machines. The zero value has none.
+// Looks holds the looks of one process by Machine UID. The zero value is empty.
 type Looks struct {
 	mu    sync.Mutex
 	byUID map[types.UID]Look
 }
 
-// Of returns the looks at the instance of a Machine whose module has it looked at so often, and begins to keep account of them.
+// Of returns the looks at a Machine's instance, and starts to track them if its module declares an
+// interval.
 func (l *Looks) Of(uid types.UID, every time.Duration, now time.Time) Look {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,36 +91,36 @@ func (l *Looks) Of(uid types.UID, every time.Duration, now time.Time) Look {
 	return look
 }
 
-// Known returns the looks that account is kept of; zero for none.
+// Known returns the tracked looks at a Machine's instance, or zero.
 func (l *Looks) Known(uid types.UID) Look {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.byUID[uid]
 }
 
-// Submitted notes that a look was submitted.
+// Submitted records that a look was submitted.
 func (l *Looks) Submitted(uid types.UID, now time.Time) {
 	l.change(uid, func(look *Look) { look.Since, look.Made = now, true })
 }
 
-// Ended notes whether a look has failed.
+// Ended records the outcome of a look.
 func (l *Looks) Ended(uid types.UID, outcome error) {
 	l.change(uid, func(look *Look) { look.Failed = outcome != nil })
 }
 
-// Missed notes that a look did not find the instance.
+// Missed records that a look did not find the instance.
 func (l *Looks) Missed(uid types.UID, now time.Time) {
 	l.change(uid, func(look *Look) { look.Gone = now })
 }
 
-// Forget drops what is kept of a Machine.
+// Forget drops a Machine's looks.
 func (l *Looks) Forget(uid types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.byUID, uid)
 }
 
-// change changes what is kept of a Machine, where anything is.
+// change updates the looks at a Machine's instance, if they are tracked.
 func (l *Looks) change(uid types.UID, with func(*Look)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,6 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+// maxOutput bounds the size of an output as JSON. The longest are a few dozen addresses.
+const maxOutput = 64 << 10
+
 // Outputs are the outputs of the module contract.
 type Outputs struct {
 	ProviderID    string
@@ -17,13 +20,13 @@ type Outputs struct {
 	Region        string
 	Zone          string
 	Addresses     []corev1.NodeAddress
-	// Interruptible says that the infrastructure may take the instance away at any time.
+	// Interruptible reports whether the infrastructure may reclaim the instance at any time.
 	Interruptible bool
-	// Outlives names what stays when the Machine is deleted.
+	// Outlives names what remains after the Machine is deleted.
 	Outlives []string
 }
 
-// Outputs reads the outputs out of the state, which there must be. One that is null or missing stays empty.
+// Outputs decodes the outputs in the state, which must exist. A null or missing output stays empty.
 func (f *Facts) Outputs() (*Outputs, error) {
 	o := &Outputs{}
 	for name, field := range map[string]any{
@@ -41,10 +44,25 @@ func (f *Facts) Outputs() (*Outputs, error) {
 		if !ok || len(output.Value) == 0 {
 			continue
 		}
+		if len(output.Value) > maxOutput {
+			return nil, fmt.Errorf("reading module output %s: %d bytes exceed the limit of %d for a Machine's status; find "+
+				"out who wrote the state", name, len(output.Value), maxOutput)
+		}
 		if err := json.Unmarshal(output.Value, field); err != nil {
-			return nil, fmt.Errorf("reading the module's output %s: it is not of the type that the module contract wants: %w", name, err)
+			return nil, fmt.Errorf("reading module output %s: the type does not match the module contract: %w", name, err)
 		}
 	}
 	o.Outlives = slices.DeleteFunc(o.Outlives, func(text string) bool { return text == "" })
 	return o, nil
+}
+
+// Recorded returns, as JSON, the module's output "recorded" from the create. It is null without an
+// instance or such an output.
+func (f *Facts) Recorded() json.RawMessage {
+	if f.HasInstance() {
+		if output := f.State.Outputs["recorded"]; len(output.Value) > 0 {
+			return output.Value
+		}
+	}
+	return json.RawMessage("null")
 }

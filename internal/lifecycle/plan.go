@@ -11,18 +11,20 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// planResult says whether a plan may be applied. At most one of its texts is set, and then nothing is applied.
+// planResult says whether a plan may be applied. It must not be if Refused or Missing is set; at
+// most one is.
 type planResult struct {
 	// Refused says why the change is refused.
 	Refused string
-	// Missing says that the instance is gone, and how that was found.
+	// Missing says how the instance was found to be gone.
 	Missing string
-	// Changes says that there is something to apply.
+	// Changes reports whether there is something to apply.
 	Changes bool
 }
 
-// CheckUpdate checks a plan that updates an instance. Broken are the messages of conditions of resources which do not hold;
-// the plan may lack the rest then. Provisioned says that the Machine has once carried an instance's outputs.
+// CheckUpdate checks a plan that updates an instance. broken holds the messages of failed resource
+// conditions; the plan may then be incomplete. provisioned reports whether the Machine has ever
+// carried an instance's outputs.
 func CheckUpdate(report *engine.Report, broken []string, provisioned bool) planResult {
 	if len(broken) > 0 {
 		return planResult{Refused: notInPlace(strings.Join(broken, " "))}
@@ -30,7 +32,8 @@ func CheckUpdate(report *engine.Report, broken []string, provisioned bool) planR
 	return CheckPlan(runs.Update, report, provisioned)
 }
 
-// CheckPlan checks a plan of an operation. Provisioned says that the Machine has once carried an instance's outputs.
+// CheckPlan checks an operation's plan. provisioned reports whether the Machine has ever carried an
+// instance's outputs.
 func CheckPlan(operation runs.Operation, report *engine.Report, provisioned bool) planResult {
 	if found := CompareInstance(report, nil); operation == runs.Update && found.Result == record.DriftMissing {
 		return planResult{Missing: found.Summary}
@@ -38,12 +41,14 @@ func CheckPlan(operation runs.Operation, report *engine.Report, provisioned bool
 	return planResult{Refused: refusalOf(operation, report, provisioned), Changes: !report.NoChange()}
 }
 
-// CompareInstance returns what a plan that asks for nothing new says of the instance: whether it is as applied, changed or missing. The names of the
-// attributes that would change are by the addresses of resources; nil where they are not known.
+// CompareInstance evaluates a plan of the applied configuration: the instance is as applied,
+// changed or missing. attributes maps the addresses of resources to the attributes that would
+// change; nil if unknown.
 func CompareInstance(report *engine.Report, attributes map[string][]string) record.DriftCheck {
 	for _, gone := range report.Missing() {
 		if gone.Instance() {
-			return record.DriftCheck{Result: record.DriftMissing, Summary: fmt.Sprintf("the instance %s is gone: it was removed outside of this operator", gone.Address)}
+			return record.DriftCheck{Result: record.DriftMissing,
+				Summary: fmt.Sprintf("instance %s is gone: it was removed outside this operator", gone.Address)}
 		}
 	}
 	var differences []string
@@ -59,22 +64,25 @@ func CompareInstance(report *engine.Report, attributes map[string][]string) reco
 	if len(differences) == 0 {
 		return record.DriftCheck{Result: record.DriftNone}
 	}
-	return record.DriftCheck{Result: record.DriftChanged, Summary: "the instance is not as it was made: to bring it back, " + strings.Join(differences, "; ")}
+	return record.DriftCheck{Result: record.DriftChanged, Summary: "the instance has drifted; to repair it, " +
+		strings.Join(differences, "; ")}
 }
 
-// refusalOf returns why a plan may not be applied, "" when it may. Nothing may be destroyed that the Machine has shown: neither
-// the instance, nor what goes with it.
+// refusalOf returns why a plan must not be applied, or "" if it may. Resources that the Machine has
+// already reported must not be destroyed: neither the instance nor anything attached to it.
 func refusalOf(operation runs.Operation, report *engine.Report, provisioned bool) string {
 	var refused []string
 	if operation == runs.Update {
 		for _, change := range report.Creates() {
 			if change.Instance() && !change.Import {
-				return "the state does not know the instance, and an update makes none: " + describe(change)
+				return "the instance is not in the state, and an update does not create one: " + describe(change)
 			}
 		}
 	}
 	for _, change := range report.Destroys() {
-		halfMade := operation == runs.Create && !provisioned && change.Action == engine.ActionReplace && change.Reason == "tainted"
+		// A half-made instance is untainted and checked instead.
+		halfMade := operation == runs.Create && !provisioned && change.Action == engine.ActionReplace &&
+			change.Reason == "tainted" && !change.Instance()
 		if !halfMade {
 			refused = append(refused, describe(change))
 		}
@@ -82,14 +90,15 @@ func refusalOf(operation runs.Operation, report *engine.Report, provisioned bool
 	if len(refused) == 0 {
 		return ""
 	}
-	return notInPlace(fmt.Sprintf("%s; a Machine's instance is never replaced, so make a new Machine instead "+
-		"(delete this one and its MachineSet makes another), or take the change back", strings.Join(refused, ", ")))
+	return notInPlace(fmt.Sprintf("%s; a Machine's instance is never replaced: create a new Machine "+
+		"(delete this one and its MachineSet creates another), or revert the change", strings.Join(refused, ", ")))
 }
 
-// notInPlace says why a change is refused.
+// notInPlace formats the reason for refusing a change.
 func notInPlace(why string) string { return "the change cannot be made in place: " + why }
 
-// RefusedByModule returns what a module says against a change by the conditions of its resources, "" when anything else is wrong.
+// RefusedByModule returns the messages of a module's failed resource conditions, or "" if anything
+// else failed.
 func RefusedByModule(err error) string {
 	failed, ok := errors.AsType[*failure.Error](err)
 	if !ok || len(failed.Diagnostics) == 0 {
@@ -107,8 +116,10 @@ func RefusedByModule(err error) string {
 
 func describe(change engine.Change) string {
 	verb := map[engine.Action]string{
-		engine.ActionReplace: "would be replaced", engine.ActionDelete: "would be destroyed", engine.ActionForget: "would be dropped from the state",
-		engine.ActionUpdate: "would change", engine.ActionCreate: "would be made", engine.ActionImport: "would be imported",
+		engine.ActionReplace: "would be replaced", engine.ActionDelete: "would be destroyed",
+		engine.ActionForget: "would be dropped from the state",
+		engine.ActionUpdate: "would change", engine.ActionCreate: "would be created",
+		engine.ActionImport: "would be imported",
 	}[change.Action]
 	if change.Reason == "" {
 		return change.Address + " " + verb

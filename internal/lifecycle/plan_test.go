@@ -25,7 +25,7 @@ func TestRefusalOf(t *testing.T) {
 		"a replacement on update is refused":                      {runs.Update, plan(engine.ActionReplace, "cannot_update"), true, true},
 		"a destroy on update is refused":                          {runs.Update, plan(engine.ActionDelete, ""), true, true},
 		"a forget on update is refused":                           {runs.Update, plan(engine.ActionForget, ""), true, true},
-		"a half made instance may be made anew":                   {runs.Create, plan(engine.ActionReplace, "tainted"), false, false},
+		"a half-made instance is not replaced by the engine":      {runs.Create, plan(engine.ActionReplace, "tainted"), false, true},
 		"a half made instance that was shown is not replaced":     {runs.Create, plan(engine.ActionReplace, "tainted"), true, true},
 		"a create that would replace for other reasons is refuse": {runs.Create, plan(engine.ActionReplace, "cannot_update"), false, true},
 		"a create passes":                                         {runs.Create, plan(engine.ActionCreate, ""), false, false},
@@ -105,7 +105,7 @@ func TestDriftNamesTheAttributesThatDiffer(t *testing.T) {
 		{Address: "thing.this", Action: engine.ActionUpdate}, {Address: "thing.disk", Action: engine.ActionReplace}, {Address: "thing.port", Action: engine.ActionCreate},
 	}}
 	got := CompareInstance(report, map[string][]string{"thing.this": {"size", "tags"}, "thing.disk": {"type"}}).Summary
-	want := "the instance is not as it was made: to bring it back, thing.this would change in size, tags; thing.disk would be replaced in type; thing.port would be made"
+	want := "the instance has drifted; to repair it, thing.this would change in size, tags; thing.disk would be replaced in type; thing.port would be created"
 	if got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

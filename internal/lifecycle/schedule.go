@@ -12,20 +12,21 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 )
 
-// Schedule says when the instance of a Machine is checked again.
+// Schedule says when a Machine's instance is checked next.
 type Schedule struct {
 	interval time.Duration
 	uid      string
 	policy   v1alpha1.DriftPolicy
 	hasIP    bool
-	// created is when the Machine was first reported to have an instance; zero when it was not.
+	// created is when the Machine was first reported to have an instance, or zero.
 	created time.Time
 	look    Look
 }
 
-// NewSchedule returns the schedule of a Machine by its decoded provider status and its addresses. Drift checks are an interval apart, a tenth
-// more or less.
-func NewSchedule(machine *machinev1beta1.Machine, status *v1alpha1.TerraformMachineProviderStatus, addresses []corev1.NodeAddress, interval time.Duration) Schedule {
+// NewSchedule returns the schedule of a Machine with the given decoded provider status and
+// addresses. Drift checks are an interval apart, plus or minus a tenth.
+func NewSchedule(machine *machinev1beta1.Machine, status *v1alpha1.TerraformMachineProviderStatus,
+	addresses []corev1.NodeAddress, interval time.Duration) Schedule {
 	s := Schedule{interval: interval, uid: string(machine.UID), policy: DriftOf(machine).Policy, hasIP: hasIP(addresses)}
 	created := meta.FindStatusCondition(status.Conditions, string(machinev1beta1.MachineCreation))
 	if created != nil && created.Status == "True" {
@@ -34,11 +35,12 @@ func NewSchedule(machine *machinev1beta1.Machine, status *v1alpha1.TerraformMach
 	return s
 }
 
-// Due returns what is due for an instance now.
+// Due returns the checks and repairs that are due now.
 func (s Schedule) Due(f *Facts, now time.Time) Due {
 	return Due{
-		Check: s.checkDue(f, now), Repair: repairDue(f, s.interval, now), SecondLook: f.Record.SecondLook != nil && !now.Before(*f.Record.SecondLook),
-		Look: s.lookDue(f, now),
+		Check: s.checkDue(f, now), Repair: repairDue(f, s.interval, now),
+		SecondLook: f.Record.SecondLook != nil && !now.Before(*f.Record.SecondLook),
+		Look:       s.lookDue(f, now),
 	}
 }
 
@@ -56,7 +58,8 @@ func (s Schedule) checkDue(f *Facts, now time.Time) bool {
 	return wanted && !now.Before(f.Record.Check.At.Add(after))
 }
 
-// Next returns when the Machine of a provider status should be reconciled again, for a check or for the second look; zero for never.
+// Next returns when to reconcile the Machine again for a check, a look or a second look; zero for
+// never.
 func (s Schedule) Next(status *v1alpha1.TerraformMachineProviderStatus) time.Time {
 	var next time.Time
 	if last := status.LastDriftCheckTime; last != nil {
@@ -73,8 +76,9 @@ func (s Schedule) Next(status *v1alpha1.TerraformMachineProviderStatus) time.Tim
 	return next
 }
 
-// checkAfter returns how long after its last check an instance is checked again, and whether it is at all. One without an IP address is
-// checked soon, also where drift is ignored: guests report theirs once they run.
+// checkAfter returns how long after its last check an instance is checked again, and whether it is
+// at all. An instance without an IP address is checked soon even if drift is ignored, because
+// guests report addresses only after they boot.
 func (s Schedule) checkAfter(last time.Time) (after time.Duration, wanted bool) {
 	interval := inTurn(last, s.interval, s.uid)
 	var age time.Duration
@@ -87,22 +91,24 @@ func (s Schedule) checkAfter(last time.Time) (after time.Duration, wanted bool) 
 	return interval, s.policy != v1alpha1.DriftIgnore
 }
 
-// driftAfter returns how long after a check the next one is due: the interval, a tenth more or less, spread by the Machine's UID
-// so that Machines made together are not checked together.
+// driftAfter returns the delay between two checks: the interval plus or minus a tenth. The
+// Machine's UID spreads it, so that Machines created together are not checked together.
 func driftAfter(interval time.Duration, uid string) time.Duration {
 	return interval - interval/10 + spread(interval/5, uid)
 }
 
-// turns is how many times in an interval regular checks fall due: those of one turn can be made together.
+// turns is the number of turns per interval at which checks fall due. The checks of one turn can be
+// batched.
 const turns = 60
 
-// inTurn returns how long after a check the next one is due, which is the turn before driftAfter, or after it where that is sooner than a tenth less than the interval.
+// inTurn returns driftAfter rounded down to a turn, or up if that would be sooner than nine tenths
+// of the interval.
 func inTurn(last time.Time, interval time.Duration, uid string) time.Duration {
 	turn := interval / turns
 	if turn <= 0 {
 		return driftAfter(interval, uid)
 	}
-	since := last.Truncate(time.Second) // as a status has it
+	since := last.Truncate(time.Second) // as stored in a status
 	at := since.Add(driftAfter(interval, uid)).Truncate(turn)
 	if at.Before(since.Add(interval - interval/10)) {
 		at = at.Add(turn)
@@ -110,10 +116,10 @@ func inTurn(last time.Time, interval time.Duration, uid string) time.Duration {
 	return at.Sub(last)
 }
 
-// spread returns a part of a time, by the Machine's UID.
+// spread returns a fraction of a duration that depends on the Machine's UID.
 func spread(whole time.Duration, uid string) time.Duration {
 	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(uid)) // a hash takes everything
+	_, _ = hash.Write([]byte(uid)) // never fails
 	const steps = 1000
 	return whole * time.Duration(hash.Sum32()%steps) / steps
 }
@@ -121,8 +127,8 @@ func spread(whole time.Duration, uid string) time.Duration {
 // firstAddressCheck is how long after its create an instance without an IP address is checked.
 const firstAddressCheck = 20 * time.Second
 
-// addressesAfter returns how long after a check an instance without an IP address is checked again. age is how old the instance was at that
-// check: the pauses grow with it.
+// addressesAfter returns how long after a check an instance without an IP address is checked again.
+// The delay grows with age, the instance's age at that check.
 func addressesAfter(age time.Duration) time.Duration { return max(firstAddressCheck, age/2) }
 
 // hasIP reports whether one of the addresses is an IP address.

@@ -9,7 +9,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 )
 
-// Catalog finds a module by the providerSpec kind that it serves, or by its engine and name. It never changes after NewCatalog and may be shared.
+// Catalog finds modules by providerSpec kind, or by engine and name. It is immutable and safe for
+// concurrent use.
 type Catalog struct {
 	modules []*Module
 	served  map[specKind]*Module
@@ -21,11 +22,12 @@ type specKind struct {
 
 func (k specKind) String() string { return k.apiVersion + " " + k.kind }
 
-// UnknownKindError says that no module serves a providerSpec kind.
+// UnknownKindError means that no module serves a providerSpec kind.
 type UnknownKindError struct {
-	// APIVersion and Kind are what was asked for.
+	// APIVersion and Kind are the requested ones.
 	APIVersion, Kind string
-	// Known are the kinds that are served, each as "apiVersion kind", sorted; those for any module of an engine among them.
+	// Known are the kinds that are served, each as "apiVersion kind", sorted, including those that
+	// serve any module of an engine.
 	Known []string
 }
 
@@ -34,32 +36,32 @@ func (e *UnknownKindError) Error() string {
 	return fmt.Sprintf("no provider module serves apiVersion %q, kind %q; %s", e.APIVersion, e.Kind, e.Fix())
 }
 
-// Fix says which kinds there are.
+// Fix returns which kinds exist.
 func (e *UnknownKindError) Fix() string { return known(e.Known) }
 
-// UnknownModuleError says that no module of an engine has a name.
+// UnknownModuleError means that an engine has no module with a name.
 type UnknownModuleError struct {
-	// Engine and Name are what was asked for.
+	// Engine and Name are the requested ones.
 	Engine v1alpha1.Engine
 	Name   string
-	// Known are the names of the modules of that engine that there are, sorted.
+	// Known are the names of the engine's modules, sorted.
 	Known []string
 }
 
 // Error implements error.
 func (e *UnknownModuleError) Error() string {
-	return fmt.Sprintf("no %s is called %q; %s", Noun(e.Engine), e.Name, e.Fix())
+	return fmt.Sprintf("no %s is called %q; %s", TraitsOf(e.Engine).Title, e.Name, e.Fix())
 }
 
-// Fix says which modules of the engine there are.
+// Fix returns which modules of the engine exist.
 func (e *UnknownModuleError) Fix() string {
 	if len(e.Known) == 0 {
-		return fmt.Sprintf("no %s is loaded", Noun(e.Engine))
+		return fmt.Sprintf("no %s is loaded", TraitsOf(e.Engine).Title)
 	}
 	return known(e.Known)
 }
 
-// known says which kinds or modules there are, for messages.
+// known lists kinds or modules for messages.
 func known(names []string) string {
 	if len(names) == 0 {
 		return "no provider module is loaded"
@@ -67,24 +69,8 @@ func known(names []string) string {
 	return "known are " + strings.Join(names, ", ")
 }
 
-// Noun returns what people call a module of the engine.
-func Noun(engine v1alpha1.Engine) string {
-	if engine == v1alpha1.EnginePulumi {
-		return "stack"
-	}
-	return "provider module"
-}
-
-// KindForAny returns the kind of machine-iac.io/v1alpha1 through which every module of the engine is served.
-func KindForAny(engine v1alpha1.Engine) string {
-	if engine == v1alpha1.EnginePulumi {
-		return v1alpha1.PulumiMachineProviderSpecKind
-	}
-	return v1alpha1.TerraformMachineProviderSpecKind
-}
-
-// NewCatalog returns a catalogue of the modules. Two modules of one engine and name, or that serve the same kind,
-// are an error.
+// NewCatalog returns a catalog of the modules. It returns an error if two modules have the same engine
+// and name, or serve the same kind.
 func NewCatalog(modules ...*Module) (*Catalog, error) {
 	catalog := &Catalog{modules: slices.Clone(modules), served: map[specKind]*Module{}}
 	slices.SortStableFunc(catalog.modules, func(a, b *Module) int {
@@ -92,16 +78,18 @@ func NewCatalog(modules ...*Module) (*Catalog, error) {
 	})
 	for i, one := range catalog.modules {
 		if i > 0 && catalog.modules[i-1].Name() == one.Name() && catalog.modules[i-1].Engine() == one.Engine() {
-			return nil, fmt.Errorf("building the catalogue of modules: two %ss are called %q; rename one", strings.TrimPrefix(Noun(one.Engine()), "provider "), one.Name())
+			return nil, fmt.Errorf("building the module catalog: two %ss are called %q; rename one", one.Traits().Noun, one.Name())
 		}
 		if other := catalog.ofPlatform(one.Spec().Platform, i); other != nil {
-			return nil, fmt.Errorf("building the catalogue of modules: %q and %q both serve providerSpecs without a kind on %s; load only one of them", other.Name(), one.Name(), one.Spec().Platform)
+			return nil,
+				fmt.Errorf("building the module catalog: %q and %q both serve providerSpecs without a kind on %s; load only one of them", other.Name(), one.Name(), one.Spec().Platform)
 		}
 		for _, entry := range one.Spec().ProviderSpecs {
 			for _, apiVersion := range entry.APIVersions {
 				key := specKind{apiVersion: apiVersion, kind: entry.Kind}
 				if other, taken := catalog.served[key]; taken {
-					return nil, fmt.Errorf("building the catalogue of modules: %q and %q both serve %s; load only one of them", other.Name(), one.Name(), key)
+					return nil, fmt.Errorf("building the module catalog: %q and %q both serve %s; load only one of them", other.Name(),
+						one.Name(), key)
 				}
 				catalog.served[key] = one
 			}
@@ -116,9 +104,9 @@ func (c *Catalog) Find(apiVersion, kind string) (*Module, error) {
 		return found, nil
 	}
 	known := make([]string, 0, len(c.served)+1)
-	for _, engine := range []v1alpha1.Engine{v1alpha1.EngineTerraform, v1alpha1.EnginePulumi} {
-		if slices.ContainsFunc(c.modules, func(one *Module) bool { return one.Engine() == engine }) {
-			known = append(known, specKind{apiVersion: v1alpha1.GroupVersion.String(), kind: KindForAny(engine)}.String())
+	for _, engine := range engines {
+		if slices.ContainsFunc(c.modules, func(one *Module) bool { return one.Engine() == engine.Engine }) {
+			known = append(known, specKind{apiVersion: v1alpha1.GroupVersion.String(), kind: engine.KindForAny}.String())
 		}
 	}
 	for key := range c.served {
@@ -128,7 +116,8 @@ func (c *Catalog) Find(apiVersion, kind string) (*Module, error) {
 	return nil, &UnknownKindError{APIVersion: apiVersion, Kind: kind, Known: known}
 }
 
-// OfKind returns the only module that serves the kind in any version; nil when there is none, or more than one.
+// OfKind returns the only module that serves the kind in any version, or nil if there is none or
+// more than one.
 func (c *Catalog) OfKind(kind string) *Module {
 	var found *Module
 	for _, one := range c.modules {
@@ -143,12 +132,16 @@ func (c *Catalog) OfKind(kind string) *Module {
 	return found
 }
 
-// OfPlatform returns the module that serves providerSpecs without a kind in clusters on a platform; nil when there is none.
+// OfPlatform returns the module that serves providerSpecs without a kind in clusters on a platform,
+// or nil.
 func (c *Catalog) OfPlatform(platform string) *Module { return c.ofPlatform(platform, len(c.modules)) }
 
-// ofPlatform is OfPlatform among the first modules.
+// ofPlatform is OfPlatform for the first n modules.
 func (c *Catalog) ofPlatform(platform string, first int) *Module {
-	at := slices.IndexFunc(c.modules[:first], func(one *Module) bool { return platform != "" && one.Spec().Platform == platform })
+	at := slices.IndexFunc(c.modules[:first], func(one *Module) bool {
+		return platform != "" &&
+			one.Spec().Platform == platform
+	})
 	if at < 0 {
 		return nil
 	}
@@ -170,10 +163,10 @@ func (c *Catalog) Named(engine v1alpha1.Engine, name string) (*Module, error) {
 	return nil, &UnknownModuleError{Engine: engine, Name: name, Known: known}
 }
 
-// Has reports whether the content of a module has the digest.
+// Has reports whether a module with the digest exists.
 func (c *Catalog) Has(digest string) bool {
 	return slices.ContainsFunc(c.modules, func(one *Module) bool { return one.Digest() == digest })
 }
 
-// Modules returns every module, sorted by name; of one name, the stack comes last.
+// Modules returns every module, sorted by name. Stacks come after modules of the same name.
 func (c *Catalog) Modules() []*Module { return slices.Clone(c.modules) }

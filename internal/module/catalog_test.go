@@ -10,7 +10,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
+	"github.com/machine-iac/machine-iac-operator/test/moduletest"
 )
 
 func TestCatalog(t *testing.T) {

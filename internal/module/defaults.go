@@ -3,23 +3,22 @@ package module
 import (
 	"maps"
 	"slices"
-
-	"github.com/machine-iac/machine-iac-operator/internal/module/credential"
 )
 
-// Default is a field of the providerSpec that is filled in.
+// Default is a default for a field of the providerSpec.
 type Default struct {
-	// Path is the field, its parts joined by dots.
+	// Path of the field, joined by dots.
 	Path string
-	// Unless are paths of fields, any of which keeps the value from being filled in.
+	// Unless are paths of fields. If any of them is set, the default does not apply.
 	Unless []string
-	// Literal is the value as module.yaml has it, as decoded JSON with numbers as json.Number.
+	// Literal is the value from module.yaml, as decoded JSON with numbers as json.Number.
 	Literal any
-	// ByArchitecture holds what replaces Literal where the cluster's Nodes have an architecture.
+	// ByArchitecture replaces Literal depending on the architecture of the cluster's Nodes.
 	ByArchitecture map[string]any
 }
 
-// Value returns what is filled in, as decoded JSON with numbers as json.Number, or the names of the cluster's values that it lacks.
+// Value returns the default as decoded JSON with numbers as json.Number, or the names of the
+// cluster values that it needs but are unknown.
 func (d Default) Value(cluster ClusterValues) (value any, missing []string) {
 	value = d.Literal
 	if other, given := d.ByArchitecture[cluster[ValueArchitecture]]; given {
@@ -32,16 +31,17 @@ func (d Default) Value(cluster ClusterValues) (value any, missing []string) {
 		return cluster[name], nil
 	})
 	if err != nil || len(missing) > 0 {
-		return nil, missing // braces are seen to when the module is loaded
+		return nil, missing // braces are checked when the module is loaded
 	}
 	return filled, nil
 }
 
-// ExpandValue returns a copy of decoded JSON with values in place of their names in braces, in every text but keys.
+// ExpandValue returns a copy of decoded JSON in which each {name} in a string, except in keys, is
+// replaced by its value.
 func ExpandValue(value any, lookup func(name string) (string, error)) (any, error) {
 	switch value := value.(type) {
 	case string:
-		return credential.ExpandKey(value, lookup)
+		return ExpandKey(value, lookup)
 	case []any:
 		items := make([]any, 0, len(value))
 		for _, item := range value {
@@ -67,8 +67,9 @@ func ExpandValue(value any, lookup func(name string) (string, error)) (any, erro
 	}
 }
 
-// IsUnset reports whether decoded JSON counts as unset: null, "", [], or an object with fields that are all unset, which clients write for a
-// field without a value. {} is written by nobody but an author.
+// IsUnset reports whether decoded JSON counts as unset: null, "", [], or an object whose fields are
+// all unset, which clients write for unset fields. {} counts as set, since only an author writes
+// it.
 func IsUnset(value any) bool {
 	switch value := value.(type) {
 	case nil:
@@ -78,7 +79,8 @@ func IsUnset(value any) bool {
 	case []any:
 		return len(value) == 0
 	case map[string]any:
-		return len(value) > 0 && !slices.ContainsFunc(slices.Collect(maps.Values(value)), func(inner any) bool { return !IsUnset(inner) })
+		return len(value) > 0 &&
+			!slices.ContainsFunc(slices.Collect(maps.Values(value)), func(inner any) bool { return !IsUnset(inner) })
 	default:
 		return false
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
-	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
+	"github.com/machine-iac/machine-iac-operator/test/moduletest"
 )
 
 func TestConstantsAreWithoutWhatTheClusterSays(t *testing.T) {

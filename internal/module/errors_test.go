@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
-	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
+	"github.com/machine-iac/machine-iac-operator/test/moduletest"
 )
 
 func TestSettle(t *testing.T) {

@@ -15,27 +15,28 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/hclfuncs"
 )
 
-// ConfigLocals is the name under which a stack's program gets the values of its locals.
+// ConfigLocals is the configuration key under which a stack's program gets its locals.
 const ConfigLocals = "locals"
 
-// localsRoot is what references to locals begin with.
+// localsRoot starts references to locals.
 const localsRoot = "local"
 
 // Local is a value of a stack that is computed from variables before a run.
 type Local struct {
 	// Name is the local's name.
 	Name string
-	// Expression refers to variables and to other locals.
+	// Expression may refer to variables and to other locals.
 	Expression hclsyntax.Expression
-	// Range is where the local is in the module.
+	// Range of the local in the module.
 	Range hcl.Range
 }
 
-// localVariables are the variables that locals may refer to: what is computed reaches the program in plain text.
-var localVariables = []string{VariableMachine, VariableProviderSpec, VariableCluster}
+// localVariables are the variables that locals may refer to. The program gets the result in plain
+// text.
+var localVariables = []string{VariableMachine, VariableProviderSpec, VariableCluster, VariableRecorded}
 
-// Locals evaluates the locals of a stack for the variables of a run, the JSON object that internal/render makes, and returns them as a JSON
-// object by name; nil where there are none. Nothing of user data is in it.
+// Locals evaluates the locals of a stack and returns them as a JSON object, or nil if there are
+// none. variables is the JSON object from package render. The result contains no user data.
 func (m *Module) Locals(variables []byte) ([]byte, error) {
 	if len(m.definition.Locals) == 0 {
 		return nil, nil
@@ -56,32 +57,34 @@ func (m *Module) Locals(variables []byte) ([]byte, error) {
 	return raw, nil
 }
 
-// LocalError says that a local of a stack has no value for the variables at hand.
+// LocalError means that a local of a stack cannot be evaluated for the given variables.
 type LocalError struct {
-	// Stack is the stack's name, Local the local's.
+	// Stack is the stack's name, and Local the local's.
 	Stack, Local string
-	// Range is where the local is.
+	// Range of the local.
 	Range hcl.Range
-	// Reason says in few words what failed. It quotes nothing of the variables.
+	// Reason is a short description. It quotes no values of variables.
 	Reason string
-	// Detail says more, and may quote the variables.
+	// Detail is a longer description, which may quote values of variables.
 	Detail string
-	// Limit is the limit that has ended the evaluation; nil where something else failed.
+	// Limit is the limit that was exceeded, or nil.
 	Limit *hclfuncs.LimitError
-	// References are what the local depends on of the variables, directly or through other locals.
+	// References are the references to variables that the local depends on, directly or through other
+	// locals.
 	References []hcl.Traversal
 }
 
-// Error implements error. It leaves out the detail, which may show a secret.
+// Error implements error. It omits the detail, which may contain a secret.
 func (e *LocalError) Error() string {
 	reason := e.Reason
 	if e.Limit != nil {
 		reason = e.Limit.Error()
 	}
-	return fmt.Sprintf("the stack %q cannot compute local.%s (%s:%d): %s", e.Stack, e.Local, e.Range.Filename, e.Range.Start.Line, reason)
+	return fmt.Sprintf("the stack %q cannot compute local.%s (%s:%d): %s", e.Stack, e.Local, e.Range.Filename,
+		e.Range.Start.Line, reason)
 }
 
-// EvalLocals evaluates the locals of a stack for values of the variables by name, which may be unknown in part. The error is a
+// EvalLocals evaluates the locals of a stack. The variables may be partly unknown. Errors are
 // [*LocalError].
 func (m *Module) EvalLocals(variables map[string]cty.Value) (map[string]cty.Value, error) {
 	context := LocalContext(variables)
@@ -90,7 +93,8 @@ func (m *Module) EvalLocals(variables map[string]cty.Value) (map[string]cty.Valu
 		value, diags := one.Value(context, values)
 		if diags.HasErrors() {
 			return nil, &LocalError{
-				Stack: m.definition.Name, Local: one.Name, Range: one.Range, Reason: strings.TrimSuffix(oneLine(diags[0].Summary), "."),
+				Stack: m.definition.Name, Local: one.Name, Range: one.Range, Reason: strings.TrimSuffix(oneLine(diags[0].Summary),
+					"."),
 				Detail: oneLine(diags[0].Detail), Limit: hclfuncs.BudgetOf(context).Exceeded(), References: m.dependencies(one),
 			}
 		}
@@ -99,7 +103,8 @@ func (m *Module) EvalLocals(variables map[string]cty.Value) (map[string]cty.Valu
 	return values, nil
 }
 
-// dependencies returns what a local depends on of the variables. Locals come after those that they refer to.
+// dependencies returns the references to variables that a local depends on. Locals are sorted after
+// those that they refer to.
 func (m *Module) dependencies(of Local) []hcl.Traversal {
 	var references []hcl.Traversal
 	wanted := map[string]bool{of.Name: true}
@@ -110,12 +115,13 @@ func (m *Module) dependencies(of Local) []hcl.Traversal {
 		for _, name := range one.References() {
 			wanted[name] = true
 		}
-		references = append(references, slices.DeleteFunc(one.Expression.Variables(), func(r hcl.Traversal) bool { return ReferencedVariable(r) == "" })...)
+		references = append(references, slices.DeleteFunc(one.Expression.Variables(),
+			func(r hcl.Traversal) bool { return ReferencedVariable(r) == "" })...)
 	}
 	return references
 }
 
-// declares reports whether the module has a variable.
+// declares reports whether the module declares a variable.
 func (m *Module) declares(name string) bool {
 	_, declared := m.definition.Variables[name]
 	return declared
@@ -125,25 +131,26 @@ func (m *Module) declares(name string) bool {
 func (m *Module) decodeVariables(raw []byte) (map[string]cty.Value, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {
-		return nil, errors.New("the variables are no JSON object")
+		return nil, errors.New("the variables are not a JSON object")
 	}
 	decoded := map[string]cty.Value{}
 	for _, name := range localVariables {
-		if !m.declares(name) {
+		if !m.declares(name) || name == VariableRecorded && fields[name] == nil {
 			continue
 		}
 		value, err := ctyjson.Unmarshal(fields[name], m.definition.Variables[name].Type.WithoutOptionalAttributesDeep())
 		if err != nil {
-			return nil, fmt.Errorf("the variable %s is not of its type", name)
+			return nil, fmt.Errorf("the value of variable %s does not match its type", name)
 		}
 		decoded[name] = value
 	}
 	return decoded, nil
 }
 
-// LocalContext returns what locals are evaluated in, without those that are evaluated before.
+// LocalContext returns the evaluation context for locals, without the values of other locals.
 func LocalContext(variables map[string]cty.Value) *hcl.EvalContext {
-	visible := map[string]cty.Value{}
+	// recorded is null unless given, as before there is an instance.
+	visible := map[string]cty.Value{VariableRecorded: cty.NullVal(cty.DynamicPseudoType)}
 	for _, name := range localVariables {
 		if value, declared := variables[name]; declared {
 			visible[name] = value
@@ -152,7 +159,7 @@ func LocalContext(variables map[string]cty.Value) *hcl.EvalContext {
 	return EvalContext(visible)
 }
 
-// Value evaluates one local, with the values of those that it refers to.
+// Value evaluates one local, given the values of the locals that it refers to.
 func (l Local) Value(context *hcl.EvalContext, before map[string]cty.Value) (cty.Value, hcl.Diagnostics) {
 	own := context.NewChild()
 	own.Variables = map[string]cty.Value{localsRoot: cty.ObjectVal(before)}
@@ -170,7 +177,7 @@ func (l Local) References() []string {
 	return names
 }
 
-// ReferencedLocal returns the name of the local that a reference leads to; "" when it leads elsewhere.
+// ReferencedLocal returns the name of the local that a reference points to, or "".
 func ReferencedLocal(reference hcl.Traversal) string {
 	if len(reference) < 2 || reference.IsRelative() || reference.RootName() != localsRoot {
 		return ""

@@ -4,17 +4,17 @@ import (
 	"io/fs"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module/hclfuncs"
-	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
-// MetadataFile is the name of the file that describes a module to the operator.
+// MetadataFile describes a module to the operator.
 const MetadataFile = "module.yaml"
 
-// Defaults of fields that a module.yaml may leave out.
+// Defaults of optional fields of module.yaml.
 const (
 	// DefaultCredentialsPath is the default of spec.credentials.path.
 	DefaultCredentialsPath = "credentialsSecret.name"
@@ -24,57 +24,74 @@ const (
 	defaultSettleSeconds = 60
 )
 
-// Definition is what a module is made of, as it is read from its files.
+// Definition is the content of a module, as read from its files.
 type Definition struct {
 	// Name is the module's name.
 	Name string
-	// Spec is the spec of module.yaml with defaults filled in.
+	// Spec is the spec of module.yaml with defaults applied.
 	Spec v1alpha1.ModuleSpec
-	// Files are those that influence a run.
-	Files snapshot.Files
-	// LookupFiles are the paths in Files of what finds a lost instance, sorted.
+	// Files are the files that influence a run.
+	Files Files
+	// LookupFiles are the paths in Files that find a lost instance, sorted.
 	LookupFiles []string
-	// AdoptFiles and InventoryFiles are the same for what brings in an instance that something else has made, and for what lists instances.
+	// AdoptFiles and InventoryFiles are likewise the files that import an existing instance, and that
+	// list instances.
 	AdoptFiles, InventoryFiles []string
-	// InstanceCheck is HCL that has the variables and the providers of the module, and nothing else; empty where the providers need more.
-	InstanceCheck []byte
-	// Variables are those that the module declares, by name.
+	// Bare is the module without its resources.
+	Bare BareRoot
+	// Variables are the module's variables, by name.
 	Variables map[string]Variable
 	// Providers are sorted by source.
 	Providers []Provider
-	// Instances are the addresses that the resource has which is the instance: several where one of them is made, none where only the program says.
+	// Instances are the possible addresses of the instance: several if the module creates one of them,
+	// none if only the program knows.
 	Instances []string
-	// Absent and Final match errors of the engine: that the instance to import does not exist, and that no retry can help.
+	// Identities read which Machine a resource belongs to, by resource type.
+	Identities Identities
+	// Absent and Final match engine errors that mean that the instance to import does not exist, and
+	// that retrying cannot help.
 	Absent, Final []*regexp.Regexp
-	// AdoptAbsent match errors of the engine: that the instance to adopt does not exist.
+	// NothingMade match engine errors after which the instance certainly was not created.
+	NothingMade []*regexp.Regexp
+	// Hints are advice on engine errors.
+	Hints []Hint
+	// AdoptAbsent match engine errors that mean that the instance to adopt does not exist.
 	AdoptAbsent []*regexp.Regexp
-	// InstanceTypes is the catalogue of instance types by name.
+	// InstanceTypes is the catalog of instance types, by name.
 	InstanceTypes map[string]v1alpha1.InstanceTypeCapacity
-	// Rights are the permissions that the credentials must have.
+	// Rights are the permissions that the credentials need.
 	Rights []Right
-	// Defaults are the fields of the providerSpec that are filled in.
+	// Defaults of fields of the providerSpec.
 	Defaults []Default
-	// Checks are the assertions that warn.
+	// Checks are assertions that only warn.
 	Checks []Check
-	// Locals are a stack's, each behind those that it refers to.
+	// Locals of a stack, sorted after those that they refer to.
 	Locals []Local
-	// Packages are those that a stack pins, sorted by name.
+	// Packages that a stack pins, sorted by name.
 	Packages []Package
 }
 
-// Module is a provider module that keeps the contract. It never changes and may be shared.
+// Hint is advice on engine errors that match.
+type Hint struct {
+	Matches *regexp.Regexp
+	Text    string
+}
+
+// Module is a provider module that complies with the contract. It is immutable and safe for
+// concurrent use.
 type Module struct {
 	definition Definition
 	digest     string
 }
 
-// New returns the module of a definition, which the caller must not change any more. It does not check the contract; the package load does.
+// New returns the module of a definition, which the caller must not change afterwards. It does not
+// check the contract; package load does.
 func New(definition Definition) *Module {
 	definition.meter()
 	return &Module{definition: definition, digest: definition.Files.Digest()}
 }
 
-// meter has all expressions evaluated within limits.
+// meter adds evaluation limits to all expressions.
 func (d *Definition) meter() {
 	for _, variable := range d.Variables {
 		for i := range variable.Validations {
@@ -94,40 +111,35 @@ func (d *Definition) meter() {
 	}
 }
 
-// Engine returns what runs the module.
-func (m *Module) Engine() v1alpha1.Engine {
-	if m.definition.Spec.Engine == "" {
-		return v1alpha1.EngineTerraform
-	}
-	return m.definition.Spec.Engine
-}
-
 // Name returns the module's name.
 func (m *Module) Name() string { return m.definition.Name }
 
-// Digest returns the sha256 over all files of the module that influence a run, in hex.
+// Digest returns the hex SHA-256 of all files of the module that influence a run.
 func (m *Module) Digest() string { return m.digest }
 
 // Reference returns name@sha256:digest.
 func (m *Module) Reference() string { return m.definition.Name + "@sha256:" + m.digest }
 
-// Spec returns the spec of module.yaml with defaults filled in; userData is always there. The path to a Secret's name is empty where
-// provider_spec has no field for it. The caller must not change what it points to.
+// Spec returns the spec of module.yaml with defaults applied. userData is always set. The path to a
+// Secret's name is empty if provider_spec has no field for it. The caller must not modify what it
+// points to.
 func (m *Module) Spec() v1alpha1.ModuleSpec { return m.definition.Spec }
 
-// Files returns all files of the module that influence a run: the HCL, the lock file or the program, module.yaml, the searches and any file that the
-// HCL or the program may read; not a catalogue of instance types. They are held in memory, and are exactly what Digest covers.
+// Files returns exactly the files that Digest covers, in memory: those that influence a run, such
+// as HCL, the lock file or the program, module.yaml, the searches, and any file that the HCL or the
+// program may read. It excludes a catalog of instance types.
 func (m *Module) Files() fs.FS { return m.definition.Files }
 
-// LookupFiles returns the paths in Files of the HCL that finds a lost instance, sorted, or of the program that does; none when the module
-// has no lookup.
+// LookupFiles returns the sorted paths in Files of the HCL or the program that finds a lost
+// instance. It is empty if the module has no lookup.
 func (m *Module) LookupFiles() []string { return slices.Clone(m.definition.LookupFiles) }
 
-// AdoptFiles returns the paths in Files of the HCL, or of the program, that brings in an instance which something else has made, sorted; none when
-// the module cannot adopt.
+// AdoptFiles returns the sorted paths in Files of the HCL or the program that imports an existing
+// instance. It is empty if the module cannot adopt.
 func (m *Module) AdoptFiles() []string { return slices.Clone(m.definition.AdoptFiles) }
 
-// AdoptCreates returns the types of resources that an adoption may create besides those that are in the state only.
+// AdoptCreates returns the types of resources that an adoption may create, besides those that exist
+// only in the state.
 func (m *Module) AdoptCreates() []string {
 	if m.definition.Spec.Adopt == nil {
 		return nil
@@ -135,21 +147,25 @@ func (m *Module) AdoptCreates() []string {
 	return slices.Clone(m.definition.Spec.Adopt.Creates)
 }
 
-// InventoryFiles returns the paths in Files of the HCL that lists the instances of a cluster, sorted; none when the module has no inventory.
+// InventoryFiles returns the sorted paths in Files of the HCL that lists the instances of a
+// cluster. It is empty if the module has no inventory.
 func (m *Module) InventoryFiles() []string { return slices.Clone(m.definition.InventoryFiles) }
 
-// InstanceCheck returns the HCL with which it is looked whether the instance is still there, and how often that is done; nothing and zero where it
-// is left to drift checks. The caller must not change the HCL.
-func (m *Module) InstanceCheck() (hcl []byte, interval time.Duration) {
+// Bare returns the module without its resources. The caller must not modify it.
+func (m *Module) Bare() BareRoot { return m.definition.Bare }
+
+// LookInterval returns how often to check that the instance still exists. Zero leaves it to drift
+// checks.
+func (m *Module) LookInterval() time.Duration {
 	wanted := m.definition.Spec.InstanceCheck
-	if wanted == nil || len(m.definition.InstanceCheck) == 0 {
-		return nil, 0
+	if wanted == nil || len(m.definition.Bare.HCL) == 0 {
+		return 0
 	}
-	return m.definition.InstanceCheck, time.Duration(wanted.IntervalSeconds) * time.Second
+	return time.Duration(wanted.IntervalSeconds) * time.Second
 }
 
-// VolumeWait returns how long the deletion of an instance waits for volumes that are attached to its Node, from the end of the drain on; zero for not at
-// all.
+// VolumeWait returns how long, after the drain, deletion waits for volumes attached to the Node.
+// Zero means that it does not wait.
 func (m *Module) VolumeWait() time.Duration {
 	if volumes := m.definition.Spec.AttachedVolumes; volumes != nil {
 		return time.Duration(volumes.WaitSeconds) * time.Second
@@ -157,24 +173,79 @@ func (m *Module) VolumeWait() time.Duration {
 	return 0
 }
 
-// Absent reports whether an error of the engine says, in the words that module.yaml lists, that the instance to import does not
-// exist.
+// Absent reports whether an engine error means that the instance to import does not exist,
+// according to module.yaml.
 func (m *Module) Absent(message string) bool { return matchesAny(m.definition.Absent, message) }
 
-// AdoptAbsent reports the same of the instance to adopt.
+// AdoptAbsent is Absent for the instance to adopt.
 func (m *Module) AdoptAbsent(message string) bool {
 	return matchesAny(m.definition.AdoptAbsent, message)
 }
 
-// Final reports whether an error of the engine, its summary and its detail on lines of their own, says in the words that module.yaml lists
-// that the configuration is wrong and no retry can help.
+// AdoptsByName reports whether adopt/ can search for an instance by the Machine's name alone.
+func (m *Module) AdoptsByName() bool {
+	return m.definition.Spec.Adopt != nil && m.definition.Spec.Adopt.ByName
+}
+
+// Identities read which Machine a resource belongs to. The caller must not modify them.
+func (m *Module) Identities() Identities { return m.definition.Identities }
+
+// Identifies reports whether it is known where the instance carries its Machine's UID.
+func (m *Module) Identifies() bool {
+	return len(m.definition.Identities) > 0 &&
+		!slices.ContainsFunc(m.definition.Instances,
+			func(address string) bool { return !m.definition.Identities.Has(address) })
+}
+
+// Final reports whether an engine error means that the configuration is wrong and retrying cannot
+// help, according to module.yaml. text is the summary and the detail on separate lines.
 func (m *Module) Final(text string) bool { return matchesAny(m.definition.Final, text) }
+
+// NothingMade reports whether an engine error means that the instance certainly was not created.
+// text is as for Final. An expression must match where the provider's own words begin: what follows
+// may quote a name or a tag from the providerSpec, or a server.
+func (m *Module) NothingMade(text string) bool {
+	text = strings.TrimPrefix(text, bridgePrefix.FindString(text))
+	return slices.ContainsFunc(m.definition.NothingMade, func(pattern *regexp.Regexp) bool {
+		at := pattern.FindStringIndex(text)
+		return at != nil && at[0] == 0
+	})
+}
+
+// bridgePrefix matches what Pulumi's bridge writes before the words of a provider.
+var bridgePrefix = regexp.MustCompile(`^(?:sdk-v2/provider2\.go:\d+: )?` +
+	`(?:sdk\.helper_schema: |1 error occurred:\s+\* )?`)
+
+// Effects returns what an in-place update of an attribute does to a running instance, by resource
+// type and attribute.
+func (m *Module) Effects() map[string]map[string]string {
+	effects := map[string]map[string]string{}
+	for _, entry := range m.definition.Spec.Disruptive {
+		for _, name := range entry.Attributes {
+			if effects[entry.Type] == nil {
+				effects[entry.Type] = map[string]string{}
+			}
+			effects[entry.Type][name] = entry.Effect
+		}
+	}
+	return effects
+}
+
+// Hint returns advice on an engine error from module.yaml, or "".
+func (m *Module) Hint(text string) string {
+	for _, one := range m.definition.Hints {
+		if one.Matches.MatchString(text) {
+			return one.Text
+		}
+	}
+	return ""
+}
 
 func matchesAny(patterns []*regexp.Regexp, text string) bool {
 	return slices.ContainsFunc(patterns, func(pattern *regexp.Regexp) bool { return pattern.MatchString(text) })
 }
 
-// Settle returns how long after the end of a run that died a lookup that finds nothing counts.
+// Settle returns how long after a run died its lookup may find nothing before that is conclusive.
 func (m *Module) Settle() time.Duration {
 	seconds := int64(defaultSettleSeconds)
 	if lookup := m.definition.Spec.Lookup; lookup != nil && lookup.SettleSeconds != nil {
@@ -183,7 +254,7 @@ func (m *Module) Settle() time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// Constants returns the environment variables of module.yaml that have constant values.
+// Constants returns the environment variables of module.yaml with constant values.
 func (m *Module) Constants() map[string]string {
 	constants := map[string]string{}
 	for _, variable := range m.definition.Spec.Environment {
@@ -194,24 +265,27 @@ func (m *Module) Constants() map[string]string {
 	return constants
 }
 
-// Variable returns a variable; one without a type where the module does not declare it.
+// Variable returns a variable. It has no type if the module does not declare it.
 func (m *Module) Variable(name string) Variable { return m.definition.Variables[name] }
 
-// Defaults returns the fields of the providerSpec that module.yaml says are filled in, in its order. The caller must not change them.
+// Defaults returns the defaults of providerSpec fields in the order of module.yaml. The caller must
+// not modify them.
 func (m *Module) Defaults() []Default { return m.definition.Defaults }
 
-// Checks returns the assertions that warn about values of variables, in the order of the module. The caller must not change them.
+// Checks returns the assertions that only warn, in the order of the module. The caller must not
+// modify them.
 func (m *Module) Checks() []Check { return m.definition.Checks }
 
-// Providers returns what the lock file pins, or a stack's packages bridge, sorted by source. The same provider may appear once for each
-// registry.
+// Providers returns the providers that the lock file pins, or that a stack's packages bridge,
+// sorted by source. A provider may appear once for each registry.
 func (m *Module) Providers() []Provider { return slices.Clone(m.definition.Providers) }
 
-// Packages returns what a stack pins, sorted by name.
+// Packages returns the packages that a stack pins, sorted by name.
 func (m *Module) Packages() []Package { return slices.Clone(m.definition.Packages) }
 
-// InstanceAddress returns the address of the resource that is the instance, as the engine reports it: "kubectl_manifest.this", or
-// "kubectl:index/manifest:Manifest.this" for a stack. Empty for a stack whose program is not YAML, and where it may have several addresses.
+// InstanceAddress returns the address of the instance as the engine reports it:
+// "kubectl_manifest.this", or "kubectl:index/manifest:Manifest.this" for a stack. It is empty for a
+// stack whose program is not YAML, and if there are several possible addresses.
 func (m *Module) InstanceAddress() string {
 	if len(m.definition.Instances) != 1 {
 		return ""
@@ -219,15 +293,16 @@ func (m *Module) InstanceAddress() string {
 	return m.definition.Instances[0]
 }
 
-// InstanceAddresses returns the addresses of all resources of which one is the instance.
+// InstanceAddresses returns the possible addresses of the instance.
 func (m *Module) InstanceAddresses() []string { return slices.Clone(m.definition.Instances) }
 
-// MayBeInstance reports whether the resource with an address is the instance, or would be if it were made.
+// MayBeInstance reports whether the resource with an address is, or would be, the instance.
 func (m *Module) MayBeInstance(address string) bool {
 	return slices.Contains(m.definition.Instances, address)
 }
 
-// InstanceTypes returns the module's catalogue of instance types by name; empty when it has none. The caller must not change it.
+// InstanceTypes returns the module's catalog of instance types by name, which may be empty. The
+// caller must not modify it.
 func (m *Module) InstanceTypes() map[string]v1alpha1.InstanceTypeCapacity {
 	return m.definition.InstanceTypes
 }
@@ -242,14 +317,15 @@ func (m *Module) Serves(apiVersion, kind string) bool {
 	return false
 }
 
-// FoldsCase reports whether fields of the kind are matched whatever their case.
+// FoldsCase reports whether field names of the kind are case-insensitive.
 func (m *Module) FoldsCase(kind string) bool {
 	return slices.ContainsFunc(m.definition.Spec.ProviderSpecs, func(served v1alpha1.ProviderSpecKind) bool {
 		return served.Kind == kind && served.FieldNames == v1alpha1.FieldNamesCaseInsensitive
 	})
 }
 
-// KindOfPlatform returns the kind that a providerSpec without one is of; empty where the module serves none.
+// KindOfPlatform returns the kind of a providerSpec without a kind, or "" if the module serves
+// none.
 func (m *Module) KindOfPlatform() string {
 	if m.definition.Spec.Platform == "" || len(m.definition.Spec.ProviderSpecs) == 0 {
 		return ""
@@ -259,5 +335,6 @@ func (m *Module) KindOfPlatform() string {
 
 // ServesKind reports whether the module serves the providerSpec kind in any version.
 func (m *Module) ServesKind(kind string) bool {
-	return slices.ContainsFunc(m.definition.Spec.ProviderSpecs, func(served v1alpha1.ProviderSpecKind) bool { return served.Kind == kind })
+	return slices.ContainsFunc(m.definition.Spec.ProviderSpecs,
+		func(served v1alpha1.ProviderSpecKind) bool { return served.Kind == kind })
 }

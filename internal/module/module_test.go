@@ -11,7 +11,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
-	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
+	"github.com/machine-iac/machine-iac-operator/test/moduletest"
 )
 
 func TestLoadReturnsWhatTheModuleSays(t *testing.T) {
@@ -139,7 +139,7 @@ func TestDigest(t *testing.T) {
 		"stays when the README changes":         {changes: []moduletest.Change{{"README.md", "", "# other\n"}}},
 		"stays when a test changes":             {changes: []moduletest.Change{{"tests/more.tftest.hcl", "", "run \"more\" {}\n"}}},
 		"stays when an example changes":         {changes: []moduletest.Change{{"examples/machineset.yaml", "", "kind: Other\n"}}},
-		"changes with the HCL":                  {changes: []moduletest.Change{{"main.tf", "var.machine.uid", "var.machine.name"}}, wantChange: true},
+		"changes with the HCL":                  {changes: []moduletest.Change{{"main.tf", "input = var.machine.uid", "input = var.machine.name"}}, wantChange: true},
 		"changes with module.yaml":              {changes: []moduletest.Change{{"module.yaml", "no such", "not a"}}, wantChange: true},
 		"changes with the lock file":            {changes: []moduletest.Change{{".terraform.lock.hcl", "\n}", "\n  hashes = []\n}"}}, wantChange: true},
 		"changes with the lookup":               {changes: []moduletest.Change{{"lookup/import.tf", "instances/", "i/"}}, wantChange: true},

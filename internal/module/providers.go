@@ -1,10 +1,10 @@
 package module
 
-// The registries under whose names the two engines look for a provider whose source names no host.
+// The default registries of the two engines, for provider sources without a host.
 const (
-	// OpenTofuHost is OpenTofu's.
+	// OpenTofuHost is OpenTofu's registry.
 	OpenTofuHost = "registry.opentofu.org"
-	// TerraformHost is HashiCorp Terraform's.
+	// TerraformHost is HashiCorp Terraform's registry.
 	TerraformHost = "registry.terraform.io"
 )
 
@@ -12,7 +12,7 @@ const (
 type Provider struct {
 	// Host is the registry's host name, for example "registry.opentofu.org".
 	Host string
-	// Namespace is who publishes the provider.
+	// Namespace is the publisher of the provider.
 	Namespace string
 	// Type is the provider's name.
 	Type string
@@ -27,12 +27,13 @@ func (p Provider) Source() string {
 
 // Package is a Pulumi package that a stack pins in sdks/.
 type Package struct {
-	// Name is what the types of its resources begin with.
+	// Name starts the types of its resources.
 	Name string
 	// Version is the package's version.
 	Version string
-	// Plugin and PluginVersion are what serves it: the package itself, or what bridges a Terraform provider.
+	// Plugin and PluginVersion are what serves it: the package itself, or the bridge to a Terraform
+	// provider.
 	Plugin, PluginVersion string
-	// Provider is the bridged provider; nil where there is none.
+	// Provider is the bridged provider, or nil.
 	Provider *Provider
 }

@@ -8,15 +8,16 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 )
 
-// Right is permissions that the credentials must have where a condition holds.
+// Right is a set of permissions that the credentials need under a condition.
 type Right struct {
 	v1alpha1.ModuleRights
-	// Condition returns a bool, of what [LocalContext] has; nil for permissions that are always needed.
+	// Condition returns a bool and may use what [LocalContext] contains. Nil means always.
 	Condition hclsyntax.Expression
 }
 
-// Rights returns the permissions that the credentials certainly must have for values of the variables by name, which may be unknown in part. A
-// condition that depends on what is not known, or cannot be evaluated for these values, does not count.
+// Rights returns the permissions that the credentials certainly need for values of the variables,
+// which may be partly unknown. It skips conditions that depend on unknown values or cannot be
+// evaluated.
 func (m *Module) Rights(variables map[string]cty.Value) []v1alpha1.ModuleRights {
 	context := LocalContext(variables)
 	var needed []v1alpha1.ModuleRights

@@ -9,22 +9,27 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/hclfuncs"
 )
 
-// The variables of a module: these and no others. Only "cluster" may be left out.
+// The variables of a module. It declares all of them and no others; only "cluster" and "recorded"
+// are optional.
 const (
-	// VariableMachine has the name, namespace, UID, cluster and labels of the Machine.
+	// VariableMachine contains the name, namespace, UID, cluster and labels of the Machine.
 	VariableMachine = "machine"
-	// VariableProviderSpec carries the fields of the Machine's providerSpec.
+	// VariableProviderSpec contains the fields of the Machine's providerSpec.
 	VariableProviderSpec = "provider_spec"
-	// VariableUserData carries the text that the instance runs at its first boot; empty when there is none.
+	// VariableUserData contains the instance's user data, or is empty.
 	VariableUserData = "user_data"
-	// VariableCluster has what is known of the cluster, as far as the module declares it.
+	// VariableCluster contains facts about the cluster, as far as the module declares them.
 	VariableCluster = "cluster"
+	// VariableRecorded contains the value that the output of this name had when the instance was
+	// created, or null before that.
+	VariableRecorded = "recorded"
 )
 
-// VariableAdopt is the variable that adopt/ declares: which instance is adopted.
+// VariableAdopt is the variable of adopt/ that identifies the instance to adopt.
 const VariableAdopt = "adopt"
 
-// OutputInventory is the output that inventory/ declares: a list of objects with provider_id, name, created and machine_uid, all strings.
+// OutputInventory is the output of inventory/: a list of objects with the strings provider_id,
+// name, created and machine_uid.
 const OutputInventory = "inventory"
 
 // MachineType is the type of the variable "machine".
@@ -38,32 +43,33 @@ var MachineType = cty.Object(map[string]cty.Type{
 
 // Variable is an input of a module.
 type Variable struct {
-	// Name is one of the four.
+	// Name of the variable, one of the five.
 	Name string
 	// Type is the type constraint. Objects in it may have optional attributes.
 	Type cty.Type
-	// Defaults are the values that optional attributes take when they are missing. Nil when there are none.
+	// Defaults are the defaults of optional attributes, or nil.
 	Defaults *typeexpr.Defaults
 	// Description is for people.
 	Description string
-	// Sensitive says that values must not be shown.
+	// Sensitive means that values must not be shown.
 	Sensitive bool
-	// Validations are what values must hold to besides the type, in the order of the module.
+	// Validations are in the order of the module.
 	Validations []Validation
 }
 
-// Validation is a validation block of a variable. Its expressions refer to variables of the module and call [hclfuncs.Functions], nothing
-// else, so that they can be evaluated wherever the variables are known. They are parsed once, and may be evaluated by many at once.
+// Validation is a validation block of a variable. Its expressions refer only to variables of the
+// module and call only [hclfuncs.Functions], so they can be evaluated wherever the variables are
+// known. They are parsed once and safe for concurrent use.
 type Validation struct {
-	// Variable is the name of the variable that the block belongs to.
+	// Variable is the name of the block's variable.
 	Variable string
-	// Condition returns a bool: whether the variables may be what they are.
+	// Condition returns a bool: whether the variables are valid.
 	Condition hclsyntax.Expression
-	// ErrorMessage returns a text that says what to write instead.
+	// ErrorMessage returns a text that says how to fix the value.
 	ErrorMessage hclsyntax.Expression
-	// References are what the condition refers to, each beginning with var, in the order of their appearance.
+	// References are the condition's references, each starting with var, in order of appearance.
 	References []hcl.Traversal
-	// Range is where the block is in the module.
+	// Range of the block in the module.
 	Range hcl.Range
 }
 
@@ -71,10 +77,10 @@ func (v *Validation) meter() {
 	v.Condition, v.ErrorMessage = hclfuncs.Metered(v.Condition), hclfuncs.Metered(v.ErrorMessage)
 }
 
-// variablesRoot is what references to variables begin with.
+// variablesRoot starts references to variables.
 const variablesRoot = "var"
 
-// ReferencedVariable returns the name of the variable that a reference leads to; "" when it leads elsewhere.
+// ReferencedVariable returns the name of the variable that a reference points to, or "".
 func ReferencedVariable(reference hcl.Traversal) string {
 	if len(reference) < 2 || reference.IsRelative() || reference.RootName() != variablesRoot {
 		return ""
@@ -85,8 +91,8 @@ func ReferencedVariable(reference hcl.Traversal) string {
 	return ""
 }
 
-// EvalContext returns what a validation's expressions are evaluated in, for values of the variables by name. All that is evaluated in it has one
-// budget.
+// EvalContext returns the evaluation context for validations with values of the variables. All
+// evaluations in it share one budget.
 func EvalContext(variables map[string]cty.Value) *hcl.EvalContext {
 	return EvalContextWithin(hclfuncs.NewBudget(), variables)
 }
@@ -98,10 +104,10 @@ func EvalContextWithin(budget *hclfuncs.Budget, variables map[string]cty.Value) 
 	return context
 }
 
-// Check is an assertion of a check block that refers to variables only, so that it can be evaluated wherever they are known. One that
-// does not hold refuses nothing: it warns.
+// Check is an assertion of a check block that refers only to variables, so it can be evaluated
+// wherever they are known. If it fails, it only warns.
 type Check struct {
-	// Name is the block's.
+	// Name of the block.
 	Name string
 	// Validation is the assertion, as if it were a validation of the variable provider_spec.
 	Validation

@@ -21,12 +21,12 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/operator/operands"
 )
 
-// ConfigMaps in the operator's namespace. None of them needs to be there.
+// Optional ConfigMaps in the operator's namespace.
 const (
-	// ImagesName has the images of a release in JSON, as machine-api-operator's.
+	// ImagesName contains the images of a release as JSON, as for machine-api-operator.
 	ImagesName = "machine-api-operator-images"
 	imagesKey  = "images.json"
-	// SettingsName has what an administrator chooses.
+	// SettingsName contains the administrator's settings.
 	SettingsName = "machine-api-operator-config"
 )
 
@@ -38,9 +38,13 @@ const (
 	settingEgress     = "egress"     // what the controllers reach, one network a line; everything without
 	settingModuleKeys = "moduleKeys" // the SecretProviderClass with keys for stored modules; none without
 	settingStateKeys  = "stateKeys"  // the same with keys for states
+
+	settingNodeSelector = "nodeSelector" // of the controllers' Pods, in YAML; replaces OpenShift's
+	settingTolerations  = "tolerations"  // likewise
 )
 
-var allSettings = []string{settingPlatform, settingWebhooks, settingArguments, settingEgress, settingModuleKeys, settingStateKeys}
+var allSettings = []string{settingPlatform, settingWebhooks, settingArguments, settingEgress, settingModuleKeys,
+	settingStateKeys, settingNodeSelector, settingTolerations}
 
 // cluster is the name of OpenShift's configuration objects.
 const clusterName = "cluster"
@@ -62,7 +66,7 @@ func (r *Reconciler) inputs(ctx context.Context) (operands.Inputs, error) {
 		}
 	}
 	for _, step := range []func(context.Context, *operands.Inputs, *corev1.ConfigMap) error{
-		r.image, r.infrastructure, r.proxy, r.authorities, r.tls, r.features,
+		r.image, r.infrastructure, r.placement, r.proxy, r.authorities, r.tls, r.features,
 	} {
 		if err := step(ctx, &in, settings); err != nil {
 			return in, err
@@ -71,7 +75,7 @@ func (r *Reconciler) inputs(ctx context.Context) (operands.Inputs, error) {
 	return in, nil
 }
 
-// read gets an object that need not be there, of an API that the cluster may not have.
+// read gets an optional object of an API that the cluster may not have.
 func (r *Reconciler) read(ctx context.Context, key client.ObjectKey, into client.Object) (found bool, err error) {
 	err = r.live.Get(ctx, key, into)
 	switch {
@@ -106,7 +110,8 @@ func choose(settings *corev1.ConfigMap, in *operands.Inputs) error {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		} else if !strings.HasPrefix(line, "--") {
-			return fmt.Errorf("%s has the line %q, which is no flag; write one flag a line, such as --max-concurrent-runs=16", settingArguments, line)
+			return fmt.Errorf("%s has the line %q, which is no flag; write one flag a line, such as --max-concurrent-runs=16",
+				settingArguments, line)
 		}
 		in.Arguments = append(in.Arguments, line)
 	}
@@ -129,7 +134,20 @@ func choose(settings *corev1.ConfigMap, in *operands.Inputs) error {
 	return nil
 }
 
-// image finds the image of the controllers: that of the release, else the operator's own, as one image has both programs.
+// unconfined returns the last flag that lets engines run unconfined, or "".
+func unconfined(arguments []string) string {
+	for _, argument := range slices.Backward(arguments) {
+		if mode, is := strings.CutPrefix(argument, "--sandbox="); is && mode != "required" {
+			return argument
+		} else if is {
+			return ""
+		}
+	}
+	return ""
+}
+
+// image returns the image of the controllers: the release's, or else the operator's own, since one
+// image has both programs.
 func (r *Reconciler) image(ctx context.Context, in *operands.Inputs, _ *corev1.ConfigMap) error {
 	images := &corev1.ConfigMap{}
 	found, err := r.read(ctx, r.own(ImagesName), images)
@@ -137,14 +155,10 @@ func (r *Reconciler) image(ctx context.Context, in *operands.Inputs, _ *corev1.C
 		return err
 	}
 	if found {
-		named := struct {
-			Operator string `json:"machineAPIOperator"`
-		}{}
-		if err := json.Unmarshal([]byte(images.Data[imagesKey]), &named); err != nil || named.Operator == "" {
-			return fmt.Errorf("ConfigMap %s/%s has no image of machineAPIOperator in %s; set it to JSON with that key, or delete the ConfigMap",
-				r.options.Namespace, ImagesName, imagesKey)
+		if in.Image, err = ImageOf([]byte(images.Data[imagesKey])); err != nil {
+			return fmt.Errorf("ConfigMap %s/%s: %s %w; or delete the ConfigMap", r.options.Namespace, ImagesName, imagesKey,
+				err)
 		}
-		in.Image = named.Operator
 		return nil
 	}
 	if in.Image = r.options.Image; in.Image != "" {
@@ -163,24 +177,49 @@ func (r *Reconciler) image(ctx context.Context, in *operands.Inputs, _ *corev1.C
 	return nil
 }
 
-// infrastructure reads where the cluster is, and how large its control plane is.
+// ImageOf returns the operator's image, which the controllers run too, from a release's images in
+// JSON.
+func ImageOf(images []byte) (string, error) {
+	named := struct {
+		Operator string `json:"machineAPIOperator"`
+	}{}
+	if err := json.Unmarshal(images, &named); err != nil || named.Operator == "" {
+		return "", errors.New("has no image of machineAPIOperator; set it to JSON with that key")
+	}
+	return named.Operator, nil
+}
+
+// infrastructure reads the platform and the size of the control plane.
 func (r *Reconciler) infrastructure(ctx context.Context, in *operands.Inputs, settings *corev1.ConfigMap) error {
 	found := &configv1.Infrastructure{}
 	there, err := r.read(ctx, client.ObjectKey{Name: clusterName}, found)
 	if err != nil {
 		return err
 	}
-	var platform configv1.PlatformType
+	platform := found.Status.Platform //nolint:staticcheck // what clusters had before platformStatus
 	if found.Status.PlatformStatus != nil {
 		platform = found.Status.PlatformStatus.Type
 	}
-	if chosen := settings.Data[settingPlatform]; chosen != "" && !there {
+	chosen := settings.Data[settingPlatform]
+	if chosen == "" && !there {
+		if chosen, err = r.installedPlatform(ctx); err != nil {
+			return err
+		}
+	}
+	if chosen != "" && !there {
 		platform = configv1.PlatformType(chosen)
 		in.Arguments = append([]string{"--cluster-fact=platform=" + chosen}, in.Arguments...)
 	}
-	in.TerminationHandler = slices.Contains([]configv1.PlatformType{configv1.AWSPlatformType, configv1.AzurePlatformType, configv1.GCPPlatformType}, platform)
+	in.TerminationHandler = slices.Contains([]configv1.PlatformType{configv1.AWSPlatformType, configv1.AzurePlatformType,
+		configv1.GCPPlatformType}, platform)
 	in.SingleReplica = singleNode(found)
-	in.ServiceCA = there // OpenShift's service CA is on every cluster that has an Infrastructure
+	// An Infrastructure alone is not OpenShift: manuals have people create one on other clusters.
+	if in.ServiceCA = there && serves(r.live, serviceCA); in.ServiceCA {
+		// The installer's Machines are there before the operator. The administrator's own flags come
+		// later and win.
+		in.Arguments = append([]string{"--adoption=OnRequest"}, in.Arguments...)
+		in.Placement = placementOn(found.Status.ControlPlaneTopology)
+	}
 	return nil
 }
 
@@ -216,7 +255,8 @@ func (r *Reconciler) tls(ctx context.Context, in *operands.Inputs, _ *corev1.Con
 	return nil
 }
 
-// features reads which features are on in the operator's version. For one that the cluster does not know yet, every feature is off.
+// features reads which features are enabled in the operator's version. Until the cluster knows that
+// version, all of them are off.
 func (r *Reconciler) features(ctx context.Context, in *operands.Inputs, _ *corev1.ConfigMap) error {
 	found := &configv1.FeatureGate{}
 	if _, err := r.read(ctx, client.ObjectKey{Name: clusterName}, found); err != nil {

@@ -5,13 +5,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// The series of the operator, besides those of every controller. docs/operator.md lists them.
+// The operator's own series. docs/reference/metrics.md lists them.
 var (
 	installationCondition = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "machine_iac_installation_condition", Help: "1 where a condition of the installation is True, else 0.",
+		Name: "machine_iac_installation_condition", Help: "1 if a condition of the installation is True, else 0.",
 	}, []string{"condition"})
 	operandWrites = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "machine_iac_operand_writes_total", Help: "Times that an operand was made, changed, or changed back, by kind.",
+		Name: "machine_iac_operand_writes_total", Help: "Objects that the operator created or changed, by kind.",
 	}, []string{"kind"})
 )
 
@@ -22,7 +22,8 @@ func Collectors() []prometheus.Collector {
 
 // observe sets the series of the status.
 func observe(status configv1.ClusterOperatorStatus) {
-	for _, kind := range []configv1.ClusterStatusConditionType{configv1.OperatorAvailable, configv1.OperatorProgressing, configv1.OperatorDegraded} {
+	for _, kind := range []configv1.ClusterStatusConditionType{configv1.OperatorAvailable, configv1.OperatorProgressing,
+		configv1.OperatorDegraded} {
 		value := 0.0
 		if found := condition(status, kind); found != nil && found.Status == configv1.ConditionTrue {
 			value = 1

@@ -1,7 +1,7 @@
-// Package operator keeps the installation of the controllers: it applies what they need, restores what others change, and reports how the
-// installation is.
+// Package operator keeps the controllers installed: it applies what they need, reverts changes by
+// others, and reports the state of the installation.
 //
-// It needs, of the cluster: what install/kubernetes/operator grants.
+// It needs the permissions in install/kubernetes/operator.
 package operator
 
 import (
@@ -28,10 +28,11 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/operator/operands"
 )
 
-// resync is how often everything is looked at without an event.
+// resync is how often everything is checked without an event.
 const resync = 10 * time.Minute
 
-// AllowDowngrade is an annotation of the controllers' Deployment with the version of an older operator that may take over.
+// AllowDowngrade is an annotation of the controllers' Deployment with the version of an older
+// operator that may take over.
 const AllowDowngrade = "machine-iac.io/allow-downgrade"
 
 // Options configure the operator.
@@ -48,7 +49,8 @@ type Options struct {
 	// Live reads what is read at each sync, without a cache; Cached has the operands.
 	Live   client.Client
 	Cached client.Reader
-	// TLS is what the operator's own server accepts since it started. Restart is called when the cluster's profile is another one.
+	// TLS is what the operator's own server accepts since it started. Restart is called when the
+	// cluster's profile is another one.
 	TLS     operands.TLS
 	Restart func()
 	// Recorder sends events about the controllers' Deployment.
@@ -64,8 +66,10 @@ type Reconciler struct {
 	applier *apply.Applier
 	status  *reporter
 	clock   clock.PassiveClock
-	// outdated says that the operator's own server does not follow the cluster's TLS profile.
+	// outdated means that the operator's own server does not follow the cluster's TLS profile.
 	outdated bool
+	// unconfined is the flag that allows engines to run unconfined, as last read.
+	unconfined string
 }
 
 var _ reconcile.Reconciler = &Reconciler{}
@@ -81,13 +85,15 @@ func New(o Options) *Reconciler {
 	}
 }
 
-// Reconcile makes the installation what it should be. The request says nothing, since there is one installation.
+// Reconcile brings the installation to the desired state. The request is ignored, since there is
+// only one installation.
 func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	if err := r.status.read(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
 	wait, err := r.sync(ctx)
-	if reporting := r.status.write(ctx, outcome{rolledOut: wait == 0 && err == nil, failure: err}); reporting != nil {
+	if reporting := r.status.write(ctx, outcome{rolledOut: wait == 0 &&
+		err == nil, failure: err, unconfined: r.unconfined}); reporting != nil {
 		return reconcile.Result{}, errors.Join(err, reporting)
 	}
 	if r.outdated && r.options.Restart != nil {
@@ -102,12 +108,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
-// sync applies everything and returns after how long to requeue since something has not rolled out yet; zero if all has.
+// sync applies everything. It returns when to requeue because something has not rolled out yet, or
+// zero.
 func (r *Reconciler) sync(ctx context.Context) (time.Duration, error) {
 	in, err := r.inputs(ctx)
 	if err != nil {
 		return 0, err
 	}
+	r.unconfined = unconfined(in.Arguments)
 	r.outdated = !equality.Semantic.DeepEqual(in.TLS, r.options.TLS)
 	if err := r.allowed(ctx); err != nil {
 		return 0, err
@@ -119,7 +127,7 @@ func (r *Reconciler) sync(ctx context.Context) (time.Duration, error) {
 	r.status.relate(objects)
 	applied, err := r.apply(ctx, objects)
 	if apierrors.IsConflict(err) {
-		return rolloutInterval / 5, nil // somebody is writing right now
+		return rolloutInterval / 5, nil // another writer is active
 	}
 	if err != nil {
 		return 0, err
@@ -152,8 +160,9 @@ func (r *Reconciler) allowed(ctx context.Context) error {
 		apply.Name(found), recorded, own, AllowDowngrade, r.options.Version)}
 }
 
-// apply applies the objects and returns them as they are then. All are tried; the errors are returned together.
-func (r *Reconciler) apply(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+// apply applies all objects and returns the results. It joins the errors.
+func (r *Reconciler) apply(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured,
+	error) {
 	var applied []*unstructured.Unstructured
 	var failed []error
 	for _, one := range objects {
@@ -182,7 +191,8 @@ func (r *Reconciler) apply(ctx context.Context, objects []*unstructured.Unstruct
 	return applied, errors.Join(failed...)
 }
 
-// reader returns what an operand is read with. ConfigMaps are not cached: others have many and large ones.
+// reader returns the client to read an operand with. ConfigMaps are not cached: clusters have many
+// large ones.
 func (r *Reconciler) reader(object *unstructured.Unstructured) client.Reader {
 	if object.GetKind() == "ConfigMap" {
 		return r.live
@@ -190,7 +200,7 @@ func (r *Reconciler) reader(object *unstructured.Unstructured) client.Reader {
 	return r.options.Cached
 }
 
-// remove deletes operands that the inputs leave out.
+// remove deletes operands that the inputs exclude.
 func (r *Reconciler) remove(ctx context.Context, in operands.Inputs) error {
 	unwanted, err := operands.Unwanted(r.options.Manifests, in)
 	if err != nil {
@@ -212,7 +222,7 @@ func (r *Reconciler) remove(ctx context.Context, in operands.Inputs) error {
 	return nil
 }
 
-// rollout returns after how long to requeue since something does not run yet as it was applied.
+// rollout returns when to requeue because something does not run as applied yet, or zero.
 func (r *Reconciler) rollout(ctx context.Context, applied []*unstructured.Unstructured) (time.Duration, error) {
 	var waits []time.Duration
 	var reasons []string
@@ -253,7 +263,8 @@ func related(namespace string, objects []*unstructured.Unstructured) []configv1.
 		if strings.HasSuffix(plural, "ys") {
 			plural = strings.TrimSuffix(plural, "ys") + "ies"
 		}
-		references = append(references, configv1.ObjectReference{Group: kind.Group, Resource: plural, Namespace: one.GetNamespace(), Name: one.GetName()})
+		references = append(references, configv1.ObjectReference{Group: kind.Group, Resource: plural,
+			Namespace: one.GetNamespace(), Name: one.GetName()})
 	}
 	return references
 }

@@ -48,10 +48,12 @@ func statusKind(live client.Client) (schema.GroupVersionKind, error) {
 			return kind, nil
 		}
 	}
-	return schema.GroupVersionKind{}, fmt.Errorf("the cluster has neither %s nor %s, which the status is written to; apply install/kubernetes/crds", ClusterOperator.GroupKind(), MachineAPIOperator.GroupKind())
+	return schema.GroupVersionKind{},
+		fmt.Errorf("the cluster has neither %s nor %s, which the status is written to; apply install/kubernetes/crds",
+			ClusterOperator.GroupKind(), MachineAPIOperator.GroupKind())
 }
 
-// read reads the status that was written last, and makes the object if it is not there.
+// read reads the last status, and creates the object if it is missing.
 func (p *reporter) read(ctx context.Context) error {
 	kind, err := statusKind(p.client)
 	if err != nil {
@@ -63,9 +65,10 @@ func (p *reporter) read(ctx context.Context) error {
 	if apierrors.IsNotFound(err) {
 		object = p.object()
 		if kind == ClusterOperator {
-			object.Object["spec"] = map[string]any{} // its schema requires it
+			object.Object["spec"] = map[string]any{} // required by its schema
 		}
-		err = p.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(apply.FieldManager), client.ForceOwnership)
+		err = p.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(apply.FieldManager),
+			client.ForceOwnership)
 	}
 	if err != nil {
 		return fmt.Errorf("reading %s %s: %w", kind.Kind, StatusName, err)
@@ -90,7 +93,8 @@ func (p *reporter) relate(objects []*unstructured.Unstructured) {
 	p.related = related(p.namespace, objects)
 }
 
-// write writes the status if it has changed, and sends an event if the operator has become degraded or has rolled a version out.
+// write writes the status if it has changed, and sends an event if the operator has become degraded
+// or has rolled a version out.
 func (p *reporter) write(ctx context.Context, o outcome) error {
 	after := next(p.before, p.version, p.related, p.clock.Now(), o)
 	observe(after)
@@ -104,7 +108,8 @@ func (p *reporter) write(ctx context.Context, o outcome) error {
 	delete(fields, "extension")
 	object := p.object()
 	object.Object["status"] = fields
-	err = p.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(apply.FieldManager), client.ForceOwnership)
+	err = p.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(object),
+		client.FieldOwner(apply.FieldManager), client.ForceOwnership)
 	if err != nil {
 		return fmt.Errorf("writing the status of %s %s: %w", p.kind.Kind, StatusName, err)
 	}
@@ -114,9 +119,11 @@ func (p *reporter) write(ctx context.Context, o outcome) error {
 }
 
 func (p *reporter) announce(before, after configv1.ClusterOperatorStatus) {
-	about := &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: p.namespace, Name: operands.Deployment}
+	about := &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: p.namespace,
+		Name: operands.Deployment}
 	if was, is := reported(before), reported(after); was != is {
-		p.recorder.Eventf(about, nil, corev1.EventTypeNormal, "Status upgrade", "Report", "Progressing from operator: %s to operator: %s", was, is)
+		p.recorder.Eventf(about, nil, corev1.EventTypeNormal, "Status upgrade",
+			"Report", "Progressing from operator: %s to operator: %s", was, is)
 	}
 	was, is := condition(before, configv1.OperatorDegraded), condition(after, configv1.OperatorDegraded)
 	if is != nil && is.Status == configv1.ConditionTrue && (was == nil || was.Status != is.Status) {

@@ -20,13 +20,15 @@ import (
 )
 
 const (
-	// availableFor is how long a Deployment must have been available before it counts as rolled out, as machine-api-operator has it.
+	// availableFor is how long a Deployment must have been available to count as rolled out, as in
+	// machine-api-operator.
 	availableFor = 3 * time.Minute
-	// rolloutInterval is the requeueAfter of a rollout that has not ended.
+	// rolloutInterval is the requeueAfter of an unfinished rollout.
 	rolloutInterval = 5 * time.Second
 )
 
-// rolledOut returns nothing if an object's Pods run as the object says. Otherwise it returns why not, and the requeueAfter.
+// rolledOut returns nil if an object's Pods run as specified. Otherwise it returns why not, and the
+// requeueAfter.
 func rolledOut(live *unstructured.Unstructured, now time.Time) (why string, wait time.Duration, err error) {
 	switch live.GetKind() {
 	case "Deployment":
@@ -83,7 +85,8 @@ func daemonSetRolledOut(d *appsv1.DaemonSet) string {
 	return ""
 }
 
-// workers returns why the first installation is not complete though the controllers run: a MachineSet lacks Machines, or hardly any of them runs.
+// workers returns why the first installation is incomplete although the controllers run:
+// MachineSets lack Machines, or almost none of the Machines run.
 func (r *Reconciler) workers(ctx context.Context) (string, error) {
 	sets, machines := &machinev1beta1.MachineSetList{}, &machinev1beta1.MachineList{}
 	for _, list := range []client.ObjectList{sets, machines} {
@@ -96,7 +99,8 @@ func (r *Reconciler) workers(ctx context.Context) (string, error) {
 	for _, set := range sets.Items {
 		owned := 0
 		for _, machine := range machines.Items {
-			if slices.ContainsFunc(machine.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.UID == set.UID }) {
+			if slices.ContainsFunc(machine.OwnerReferences,
+				func(owner metav1.OwnerReference) bool { return owner.UID == set.UID }) {
 				owned++
 			}
 		}

@@ -48,16 +48,22 @@ var kinds = []schema.GroupVersionKind{
 	admissionregistrationv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfiguration"),
 }
 
-// Kinds of the Prometheus Operator, which a cluster has both or none of.
+// Kinds of the Prometheus Operator. A cluster has both or neither.
 var (
 	prometheusRule = schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "PrometheusRule"}
 	serviceMonitor = schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}
 )
 
-// configuration are the kinds of OpenShift that inputs are read from. A cluster has all of them or none.
+// serviceCA is the configuration of OpenShift's service CA. Clusters without that operator do not
+// have the kind; discovering it needs no rights.
+var serviceCA = schema.GroupVersionKind{Group: "operator.openshift.io", Version: "v1", Kind: "ServiceCA"}
+
+// configuration are the OpenShift kinds that inputs are read from. A cluster has all of them or
+// none.
 var configuration = []string{"APIServer", "FeatureGate", "Infrastructure", "Proxy"}
 
-// CacheOptions returns what the operator's manager caches: operands, which have a label, and ConfigMaps of the operator's namespace.
+// CacheOptions returns what the operator's manager caches: operands, which have a label, and
+// ConfigMaps of the operator's namespace.
 func CacheOptions(namespace string, live client.Client) cache.Options {
 	owned := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{operands.ManagedByLabel: operands.ManagedBy})}
 	options := cache.Options{
@@ -77,7 +83,8 @@ func CacheOptions(namespace string, live client.Client) cache.Options {
 	}
 	configMaps := map[string]cache.Config{namespace: {}}
 	if serves(live, ClusterOperator) {
-		configMaps[operands.ConsoleNamespace] = cache.Config{FieldSelector: fields.OneTermEqualSelector("metadata.name", operands.Dashboard)}
+		configMaps[operands.ConsoleNamespace] = cache.Config{FieldSelector: fields.OneTermEqualSelector("metadata.name",
+			operands.Dashboard)}
 	}
 	options.ByObject[partial(corev1.SchemeGroupVersion.WithKind("ConfigMap"))] = cache.ByObject{Namespaces: configMaps}
 	return options
@@ -119,8 +126,12 @@ func partial(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
 
 // SetupWithManager adds the operator to a manager that was made with [CacheOptions].
 func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
-	request := reconcile.Request{NamespacedName: client.ObjectKey{Namespace: r.options.Namespace, Name: operands.Deployment}}
-	one := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{request} })
+	request := reconcile.Request{NamespacedName: client.ObjectKey{Namespace: r.options.Namespace,
+		Name: operands.Deployment}}
+	one := handler.EnqueueRequestsFromMapFunc(func(context.Context,
+		client.Object) []reconcile.Request {
+		return []reconcile.Request{request}
+	})
 	// The first installation has no object yet to start with.
 	start := source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		queue.Add(request)
@@ -133,7 +144,8 @@ func (r *Reconciler) SetupWithManager(mgr manager.Manager) error {
 	settings := predicate.NewPredicateFuncs(func(object client.Object) bool {
 		return slices.Contains([]string{SettingsName, ImagesName, operands.TrustedCA, operands.Dashboard}, object.GetName())
 	})
-	made = made.WatchesMetadata(partial(corev1.SchemeGroupVersion.WithKind("ConfigMap")), one, builder.WithPredicates(settings))
+	made = made.WatchesMetadata(partial(corev1.SchemeGroupVersion.WithKind("ConfigMap")),
+		one, builder.WithPredicates(settings))
 	for _, name := range configuration {
 		kind := configv1.GroupVersion.WithKind(name)
 		if !serves(r.live, kind) {

@@ -13,15 +13,16 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/operator/operands"
 )
 
-// Start is what of the cluster's configuration the operator takes when it starts, and not later.
+// Start is the part of the cluster's configuration that the operator reads only when it starts.
 type Start struct {
 	// TLS is what the operator's own server accepts.
 	TLS operands.TLS
-	// SingleNode is true where the control plane is one node: its API server is away for as long as the node takes to restart.
+	// SingleNode is true if the control plane has one node: its API server is unavailable while the
+	// node restarts.
 	SingleNode bool
 }
 
-// ReadStart reads it. None of it needs to be there.
+// ReadStart reads the configuration. All of it is optional.
 func ReadStart(ctx context.Context, live client.Client) (Start, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

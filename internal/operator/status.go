@@ -18,7 +18,12 @@ const (
 	reasonFailed       = "SyncingFailed"
 	// reasonDowngrade is not machine-api-operator's, which applies whatever it carries.
 	reasonDowngrade = "DowngradeRefused"
+	// reasonSandbox says that engines may run unconfined.
+	reasonSandbox = "SandboxNotRequired"
 )
+
+// enginesConfined is a condition that is there once engines were allowed to run unconfined.
+const enginesConfined configv1.ClusterStatusConditionType = "EnginesConfined"
 
 // upgradePatience is how long an upgrade may fail before the operator is degraded.
 const upgradePatience = 20 * time.Minute
@@ -32,6 +37,8 @@ type outcome struct {
 	rolledOut bool
 	// failure is why it is not; nil while it merely takes its time.
 	failure error
+	// unconfined is the flag that allows engines to run unconfined, empty where none does.
+	unconfined string
 }
 
 // downgradeError says that a newer operator has applied the operands, so that nothing was.
@@ -39,32 +46,44 @@ type downgradeError struct{ message string }
 
 func (e *downgradeError) Error() string { return e.message }
 
-// next returns the status after a sync. The rules are machine-api-operator's: Available is never taken back, the version is reported once it has been
-// rolled out, and an upgrade may fail for a while before the operator is degraded.
-func next(before configv1.ClusterOperatorStatus, version string, related []configv1.ObjectReference, now time.Time, o outcome) configv1.ClusterOperatorStatus {
+// next returns the status after a sync, by machine-api-operator's rules: Available is never
+// withdrawn, the version is reported once it has been rolled out, and an upgrade may fail for a
+// while before the operator becomes degraded.
+func next(before configv1.ClusterOperatorStatus, version string, related []configv1.ObjectReference, now time.Time,
+	o outcome) configv1.ClusterOperatorStatus {
 	after := *before.DeepCopy()
 	after.RelatedObjects = related
 	set := func(kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus, reason, message string) {
-		setCondition(&after.Conditions, configv1.ClusterOperatorStatusCondition{Type: kind, Status: status, Reason: reason, Message: message}, now)
+		setCondition(&after.Conditions, configv1.ClusterOperatorStatusCondition{Type: kind, Status: status, Reason: reason,
+			Message: message}, now)
 	}
 	if len(before.Conditions) == 0 {
 		set(configv1.OperatorAvailable, configv1.ConditionFalse, reasonInitializing, "Operator is initializing")
 		set(configv1.OperatorDegraded, configv1.ConditionFalse, reasonInitializing, "Operator is initializing")
 	}
 	set(configv1.OperatorUpgradeable, configv1.ConditionTrue, reasonAsExpected, "")
+	if o.unconfined != "" {
+		set(enginesConfined, configv1.ConditionFalse, reasonSandbox,
+			fmt.Sprintf("The ConfigMap %s has %s in %s: where that confines nothing, a provider can read the token of the controllers' "+
+				"service account, which may list all Secrets of the namespace", SettingsName, o.unconfined, settingArguments))
+	} else if condition(before, enginesConfined) != nil {
+		set(enginesConfined, configv1.ConditionTrue, reasonAsExpected, "")
+	}
 	if o.rolledOut {
-		set(configv1.OperatorAvailable, configv1.ConditionTrue, reasonAsExpected, "Cluster Machine API Operator is available at operator: "+version)
+		set(configv1.OperatorAvailable, configv1.ConditionTrue, reasonAsExpected,
+			"Cluster Machine API Operator is available at operator: "+version)
 		set(configv1.OperatorProgressing, configv1.ConditionFalse, reasonAsExpected, "")
 		set(configv1.OperatorDegraded, configv1.ConditionFalse, reasonAsExpected, "")
 		after.Versions = []configv1.OperandVersion{{Name: versionName, Version: version}}
 		return after
 	}
-	if refused, ok := errors.AsType[*downgradeError](o.failure); ok { // at once: nothing progresses
+	if refused, ok := errors.AsType[*downgradeError](o.failure); ok { // immediately: nothing progresses
 		set(configv1.OperatorProgressing, configv1.ConditionFalse, reasonDowngrade, "")
 		set(configv1.OperatorDegraded, configv1.ConditionTrue, reasonDowngrade, refused.message)
 		return after
 	}
-	if was := condition(before, configv1.OperatorDegraded); was != nil && was.Reason == reasonDowngrade { // it is allowed now
+	// it is allowed now
+	if was := condition(before, configv1.OperatorDegraded); was != nil && was.Reason == reasonDowngrade {
 		set(configv1.OperatorDegraded, configv1.ConditionFalse, reasonAsExpected, "")
 	}
 	upgrading := reported(before) != version
@@ -75,15 +94,18 @@ func next(before configv1.ClusterOperatorStatus, version string, related []confi
 		return after
 	}
 	if !upgrading {
-		set(configv1.OperatorDegraded, configv1.ConditionTrue, reasonFailed, fmt.Sprintf("Failed to resync for operator: %s because %v", version, o.failure))
+		set(configv1.OperatorDegraded, configv1.ConditionTrue, reasonFailed,
+			fmt.Sprintf("Failed to resync for operator: %s because %v", version, o.failure))
 	} else if now.Sub(since(before, configv1.OperatorProgressing, now)) > upgradePatience {
-		set(configv1.OperatorDegraded, configv1.ConditionTrue, reasonFailed, fmt.Sprintf("Failed when progressing towards operator: %s because %v", version, o.failure))
+		set(configv1.OperatorDegraded, configv1.ConditionTrue, reasonFailed,
+			fmt.Sprintf("Failed when progressing towards operator: %s because %v", version, o.failure))
 	}
 	return after
 }
 
-// setCondition sets a condition. The time of its transition changes with its status only.
-func setCondition(conditions *[]configv1.ClusterOperatorStatusCondition, to configv1.ClusterOperatorStatusCondition, now time.Time) {
+// setCondition sets a condition. Its transition time changes only with its status.
+func setCondition(conditions *[]configv1.ClusterOperatorStatusCondition, to configv1.ClusterOperatorStatusCondition,
+	now time.Time) {
 	to.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
 	at := slices.IndexFunc(*conditions, func(c configv1.ClusterOperatorStatusCondition) bool { return c.Type == to.Type })
 	if at < 0 {
@@ -96,16 +118,18 @@ func setCondition(conditions *[]configv1.ClusterOperatorStatusCondition, to conf
 	(*conditions)[at] = to
 }
 
-// condition returns a condition; nil if it is not there.
-func condition(status configv1.ClusterOperatorStatus, kind configv1.ClusterStatusConditionType) *configv1.ClusterOperatorStatusCondition {
-	at := slices.IndexFunc(status.Conditions, func(c configv1.ClusterOperatorStatusCondition) bool { return c.Type == kind })
+// condition returns a condition, or nil.
+func condition(status configv1.ClusterOperatorStatus,
+	kind configv1.ClusterStatusConditionType) *configv1.ClusterOperatorStatusCondition {
+	at := slices.IndexFunc(status.Conditions,
+		func(c configv1.ClusterOperatorStatusCondition) bool { return c.Type == kind })
 	if at < 0 {
 		return nil
 	}
 	return &status.Conditions[at]
 }
 
-// since returns since when a condition is true; now, if it is not.
+// since returns when a condition became true, or now if it is not true.
 func since(status configv1.ClusterOperatorStatus, kind configv1.ClusterStatusConditionType, now time.Time) time.Time {
 	if found := condition(status, kind); found != nil && found.Status == configv1.ConditionTrue {
 		return found.LastTransitionTime.Time

@@ -74,6 +74,35 @@ func TestNext(t *testing.T) {
 	}
 }
 
+func TestEnginesThatRunUnconfinedAreReported(t *testing.T) {
+	for _, test := range []struct {
+		arguments []string
+		want      string
+	}{
+		{nil, ""},
+		{[]string{"--sandbox=required", "--sandbox-read=/etc/keys"}, ""},
+		{[]string{"--sandbox=off"}, "--sandbox=off"},
+		{[]string{"--sandbox=off", "--sandbox=preferred"}, "--sandbox=preferred"},
+		{[]string{"--sandbox=off", "--sandbox=required"}, ""},
+	} {
+		if got := unconfined(test.arguments); got != test.want {
+			t.Errorf("%v: %q, want %q", test.arguments, got, test.want)
+		}
+	}
+	confined := after(configv1.ClusterOperatorStatus{}, "1.0.0", map[int]outcome{0: {rolledOut: true}})
+	if found := condition(confined, enginesConfined); found != nil {
+		t.Errorf("nothing was chosen: %+v", found)
+	}
+	off := after(confined, "1.0.0", map[int]outcome{1: {rolledOut: true, unconfined: "--sandbox=off"}})
+	if found := condition(off, enginesConfined); found == nil || found.Status != configv1.ConditionFalse || !strings.Contains(found.Message, "--sandbox=off") {
+		t.Errorf("it is off: %+v", found)
+	}
+	again := after(off, "1.0.0", map[int]outcome{2: {rolledOut: true}})
+	if found := condition(again, enginesConfined); found == nil || found.Status != configv1.ConditionTrue {
+		t.Errorf("it is required again: %+v", found)
+	}
+}
+
 func TestTheTimeOfATransitionIsThatOfTheStatus(t *testing.T) {
 	first := after(configv1.ClusterOperatorStatus{}, "1.0.0", map[int]outcome{0: {rolledOut: true}})
 	later := after(first, "1.0.0", map[int]outcome{1: {failure: errAway}, 2: {failure: errors.New("another one")}})
@@ -112,7 +141,7 @@ func TestChoose(t *testing.T) {
 		data map[string]string
 		want string
 	}{
-		"an unknown key":         {map[string]string{"webhook": "Disabled"}, `"webhook" is no setting; use platform, webhooks, arguments, egress, moduleKeys or stateKeys`},
+		"an unknown key":         {map[string]string{"webhook": "Disabled"}, `"webhook" is no setting; use platform, webhooks, arguments, egress, moduleKeys, stateKeys, nodeSelector or tolerations`},
 		"an unknown value":       {map[string]string{"webhooks": "off"}, `webhooks is "off"; set it to Enabled or Disabled`},
 		"a line that is no flag": {map[string]string{"arguments": "--a=b\nmax-concurrent-runs=3\n"}, `"max-concurrent-runs=3", which is no flag`},
 		"what is no network":     {map[string]string{"egress": "192.0.2.0/24 443\napi.example.com\n"}, `egress: "api.example.com" is no network`},

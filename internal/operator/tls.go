@@ -9,8 +9,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/operator/operands"
 )
 
-// openSSL has the names in crypto/tls of cipher suites that TLS profiles call as OpenSSL does. Those that Go does not have, or has only for those who
-// ask for insecure ones, are left out.
+// openSSL maps OpenSSL's names of cipher suites in TLS profiles to crypto/tls. It omits those that
+// Go lacks or considers insecure.
 var openSSL = map[string]string{
 	"ECDHE-ECDSA-AES128-GCM-SHA256": "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
 	"ECDHE-RSA-AES128-GCM-SHA256":   "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
@@ -24,11 +24,13 @@ var openSSL = map[string]string{
 	"ECDHE-RSA-AES256-SHA":          "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
 }
 
-// tlsOf returns what servers accept by the cluster's TLS profile. Only with the policy StrictAllComponents does it hold for every component; those that
-// never followed it have the profile Intermediate otherwise.
+// tlsOf returns the TLS settings of servers from the cluster's profile. Only with the policy
+// StrictAllComponents does the profile apply to every component; those that never followed it
+// otherwise use the profile Intermediate.
 func tlsOf(spec configv1.APIServerSpec) operands.TLS {
 	profile := configv1.TLSProfiles[configv1.TLSProfileIntermediateType]
-	if chosen := spec.TLSSecurityProfile; chosen != nil && spec.TLSAdherence == configv1.TLSAdherencePolicyStrictAllComponents {
+	if chosen := spec.TLSSecurityProfile; chosen != nil &&
+		spec.TLSAdherence == configv1.TLSAdherencePolicyStrictAllComponents {
 		if chosen.Type == configv1.TLSProfileCustomType && chosen.Custom != nil {
 			profile = &chosen.Custom.TLSProfileSpec
 		} else if known, ok := configv1.TLSProfiles[chosen.Type]; ok {
@@ -37,10 +39,11 @@ func tlsOf(spec configv1.APIServerSpec) operands.TLS {
 	}
 	accepted := operands.TLS{MinVersion: string(profile.MinTLSVersion)}
 	if profile.MinTLSVersion == configv1.VersionTLS13 {
-		return accepted // whose cipher suites Go does not let anybody choose
+		return accepted // Go does not let applications choose its cipher suites
 	}
 	for _, name := range profile.Ciphers {
-		if suite, ok := openSSL[name]; ok && slices.ContainsFunc(tls.CipherSuites(), func(s *tls.CipherSuite) bool { return s.Name == suite }) {
+		if suite, ok := openSSL[name]; ok &&
+			slices.ContainsFunc(tls.CipherSuites(), func(s *tls.CipherSuite) bool { return s.Name == suite }) {
 			accepted.CipherSuites = append(accepted.CipherSuites, suite)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// advising is the example module with checks.
+// advising returns the example module with check blocks.
 func advising(t testing.TB) *module.Module {
 	t.Helper()
 	return moduleOf(t, map[string]string{"checks.tf": `
@@ -52,14 +52,20 @@ func TestChecksWarn(t *testing.T) {
 	}{
 		"nothing is doubtful": {fields: disk},
 		"one that does not hold warns in its own words, with its path": {
-			fields: disk + `,"cpu":1`, want: []Warning{{Path: "spec.providerSpec.value.cpu", Message: "providerSpec.cpu: 1 is few", Advice: true}},
+			fields: disk + `,"cpu":1`,
+			want: []Warning{{Path: "spec.providerSpec.value.cpu", Message: "providerSpec.cpu: 1 is few",
+				Advice: true}},
 		},
-		"of what is unknown nothing is said":             {fields: disk + `,"cpu":1`, name: "-", want: []Warning{{Path: "spec.providerSpec.value.cpu", Message: "providerSpec.cpu: 1 is few", Advice: true}}},
-		"the Machine may be doubtful too":                {fields: disk, name: "odd", want: []Warning{{Path: "metadata.name", Message: "an odd name", Advice: true}}},
+		"of what is unknown nothing is said": {fields: disk + `,"cpu":1`, name: "-",
+			want: []Warning{{Path: "spec.providerSpec.value.cpu", Message: "providerSpec.cpu: 1 is few",
+				Advice: true}}},
+		"the Machine may be doubtful too": {fields: disk, name: "odd",
+			want: []Warning{{Path: "metadata.name", Message: "an odd name", Advice: true}}},
 		"what cannot be evaluated is left to the engine": {fields: ``},
 		"a secret is not shown": {
 			fields: disk + `,"apiToken":4711`,
-			want:   []Warning{{Path: "spec.providerSpec.value.apiToken", Message: "the validation is in checks.tf:17 of the module", Advice: true}},
+			want: []Warning{{Path: "spec.providerSpec.value.apiToken",
+				Message: "the validation is in checks.tf:17 of the module", Advice: true}},
 		},
 	}
 	for name, tc := range tests {
@@ -111,7 +117,8 @@ func TestAKindInAnotherVersionIsServedAndWarnedOf(t *testing.T) {
 				t.Fatalf("it is served by %v (%v)", served, err)
 			}
 			warnings, err := Check(input)
-			want := []Warning{{Path: "spec.providerSpec.value.apiVersion", Message: "incorrect GroupVersionKind for ExampleProviderSpec object: " + tc.want, Advice: true}}
+			want := []Warning{{Path: "spec.providerSpec.value.apiVersion",
+				Message: "incorrect GroupVersionKind for ExampleProviderSpec object: " + tc.want, Advice: true}}
 			if diff := cmp.Diff(want, warnings); diff != "" || err != nil {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
@@ -124,8 +131,10 @@ func TestAKindInAnotherVersionIsServedAndWarnedOf(t *testing.T) {
 		}
 	})
 	t.Run("a kind that two modules have", func(t *testing.T) {
-		other := moduleOf(t, map[string]string{"module.yaml": strings.NewReplacer("name: example", "name: other", "example.io/v1", "other.io/v1").
-			Replace(readFile(t, "testdata/module/module.yaml"))})
+		other := moduleOf(t,
+			map[string]string{"module.yaml": strings.NewReplacer("name: example", "name: other", "example.io/v1",
+				"other.io/v1").
+				Replace(readFile(t, "testdata/module/module.yaml"))})
 		both, err := module.NewCatalog(example, other)
 		if err != nil {
 			t.Fatal(err)
@@ -133,7 +142,8 @@ func TestAKindInAnotherVersionIsServedAndWarnedOf(t *testing.T) {
 		if served, err := ModuleFor(both, machineWith(valid+"}"), ""); err != nil || served != example {
 			t.Errorf("its own version is served by %v (%v)", served, err)
 		}
-		if served, err := ModuleFor(both, machineWith(strings.Replace(valid, "example.io/v1", "example.io/v2", 1)+"}"), ""); served != nil || !IsFieldError(err) {
+		if served, err := ModuleFor(both, machineWith(strings.Replace(valid, "example.io/v1", "example.io/v2", 1)+"}"),
+			""); served != nil || !IsFieldError(err) {
 			t.Errorf("got %v and %v, want another version to be refused", served, err)
 		}
 	})

@@ -9,10 +9,11 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// Check returns the errors and the warnings of [Render] before there is anything to run: of what Secrets hold it knows nothing, and
-// what the Machine does not have yet (name, UID, cluster) may become anything. What Check refuses, Render and [Refs] refuse too, but for
-// a wrong [DriftPolicy]; of what it accepts, they refuse only what depends on what is not known. The error is an [Errors] when the Machine is at fault; any other
-// error is a mistake of the caller.
+// Check returns the errors and warnings of [Render] before a run is possible. It does not know the
+// content of Secrets, and treats what the Machine does not have yet (name, UID, cluster) as
+// unknown. Whatever Check rejects, Render and [Refs] reject too, except for an invalid
+// [DriftPolicy]. Of what it accepts, they reject only what depends on unknown values. The error is
+// an [Errors] if the Machine is at fault; any other error is a bug in the caller.
 func Check(input Input) ([]Warning, error) {
 	if input.Machine == nil || input.Module == nil {
 		return nil, errors.New("checking inputs: a Machine and a module are required")
@@ -27,7 +28,8 @@ func Check(input Input) ([]Warning, error) {
 		userData = cty.StringVal("")
 	}
 	values := map[string]cty.Value{
-		module.VariableMachine: plannedMachine(input), module.VariableProviderSpec: providerSpec, module.VariableUserData: userData,
+		module.VariableMachine: plannedMachine(input), module.VariableProviderSpec: providerSpec,
+		module.VariableUserData: userData,
 	}
 	if err := addCluster(values, input); err != nil {
 		return nil, fmt.Errorf("checking inputs: %w", err)
@@ -39,10 +41,11 @@ func Check(input Input) ([]Warning, error) {
 	return found.warned(), found.err()
 }
 
-// generatedPrefix is how much of a generateName the API server keeps.
+// generatedPrefix is the length to which the API server truncates a generateName.
 const generatedPrefix = 58
 
-// plannedMachine returns the variable machine as far as it is known of a Machine that is yet to be created.
+// plannedMachine returns the variable machine of a Machine that does not exist yet, as far as it is
+// known.
 func plannedMachine(input Input) cty.Value {
 	planned := renderMachine(input).AsValueMap()
 	open := cty.UnknownVal(cty.String).RefineNotNull()

@@ -14,14 +14,19 @@ func TestCheckReturnsWhatRenderWouldAsFarAsItIsKnown(t *testing.T) {
 		change func(*machinev1beta1.Machine)
 		want   []string
 	}{
-		"neither name nor UID":             {change: func(m *machinev1beta1.Machine) { m.Name, m.UID = "", "" }},
-		"a name that may become any":       {change: func(m *machinev1beta1.Machine) { m.Name, m.Labels = "", map[string]string{"tier": "low"} }},
-		"the beginning of a name suffices": {change: func(m *machinev1beta1.Machine) { m.Name, m.GenerateName = "", "worker-a-" }},
+		"neither name nor UID": {change: func(m *machinev1beta1.Machine) { m.Name, m.UID = "", "" }},
+		"a name that may become any": {change: func(m *machinev1beta1.Machine) {
+			m.Name, m.Labels = "", map[string]string{"tier": "low"}
+		}},
+		"the beginning of a name suffices": {change: func(m *machinev1beta1.Machine) {
+			m.Name, m.GenerateName = "", "worker-a-"
+		}},
 		"a name that will be wrong": {
 			change: func(m *machinev1beta1.Machine) {
 				m.Name, m.GenerateName, m.Labels = "", "infra-", map[string]string{"tier": "low"}
 			},
-			want: []string{`spec.template.metadata: the module "example" does not allow labels.tier "low" with name; Begin the name with worker-.`},
+			want: []string{
+				`spec.template.metadata: the module "example" does not allow labels.tier "low" with name; Begin the name with worker-.`},
 		},
 		"user data that nobody has read": {validationCase: validationCase{fields: `"userDataSecret":{"name":"u"}`}},
 		"a wrong field": {
@@ -92,7 +97,8 @@ func TestCheckWarnsAboutUnknownFields(t *testing.T) {
 	input := inputWith(t, valid+`,"Size":1}`)
 	input.Under = "spec.template"
 	warnings, err := Check(input)
-	want := []Warning{{Path: "spec.template.spec.providerSpec.value.Size", Message: "unknown field, ignored", Hint: "write it as size", Unknown: true}}
+	want := []Warning{{Path: "spec.template.spec.providerSpec.value.Size", Message: "unknown field, ignored",
+		Hint: "write it as size", Unknown: true}}
 	if diff := cmp.Diff(want, warnings); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -122,7 +128,8 @@ func TestUnder(t *testing.T) {
 	if !errors.As(err, &failed) || failed[0].Path != "spec.providerSpec.value.apiVersion" {
 		t.Errorf("want the error as it was, got %v", err)
 	}
-	if other := errors.New("other"); !errors.Is(Under("spec.template", other), other) || Under("spec.template", nil) != nil {
+	if other := errors.New("other"); !errors.Is(Under("spec.template", other), other) ||
+		Under("spec.template", nil) != nil {
 		t.Error("want any other error as it is")
 	}
 }
@@ -140,7 +147,8 @@ func BenchmarkCheck(b *testing.B) {
 
 func BenchmarkCheckThatFails(b *testing.B) {
 	from := moduleWith(b, readFile(b, validationsFile))
-	input := validationCase{fields: `"size":"huge","cpu":0,"disks":[{"gib":0},{"gib":1,"type":"x"}],"password":"x","labels":{"a":"b"}`}.input(b, from)
+	input := validationCase{
+		fields: `"size":"huge","cpu":0,"disks":[{"gib":0},{"gib":1,"type":"x"}],"password":"x","labels":{"a":"b"}`}.input(b, from)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := Check(input); err == nil {

@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
-	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
+	"github.com/machine-iac/machine-iac-operator/test/moduletest"
 )
 
-// clusterAware is the module of moduletest with a variable for the cluster, and a check and a validation that refer to it.
+// clusterAware returns moduletest's module with the variable cluster, and a check and a validation that use it.
 func clusterAware(t *testing.T) *module.Module {
 	t.Helper()
-	return moduletest.Load(t, moduletest.Change{"variables.tf", `  description = "The fields of the providerSpec."`, `  description = "The fields of the providerSpec."
+	return moduletest.Load(t, moduletest.Change{"variables.tf", `  description = "The fields of the providerSpec."`,
+		`  description = "The fields of the providerSpec."
   validation {
     condition     = var.cluster.platform == null || var.provider_spec.size != var.cluster.platform
     error_message = "Name another size."
@@ -43,7 +43,8 @@ func TestAModuleSeesWhatItDeclaresOfTheCluster(t *testing.T) {
 	if want := `"cluster":{"platform":null,"resource_tags":[]}`; !strings.Contains(string(without.Variables), want) {
 		t.Errorf("%s has not %s", without.Variables, want)
 	}
-	input.Cluster = &platform.Cluster{Platform: "AWS", Region: "r", ResourceTags: []platform.ResourceTag{{Key: "a", Value: "b"}, {Key: "c", Value: "d"}}}
+	input.Cluster = &module.Cluster{Platform: "AWS", Region: "r",
+		ResourceTags: []module.ResourceTag{{Key: "a", Value: "b"}, {Key: "c", Value: "d"}}}
 	with, err := Render(input)
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +62,7 @@ func TestAModuleSeesWhatItDeclaresOfTheCluster(t *testing.T) {
 	if err != nil || string(variables) != string(with.Variables) {
 		t.Errorf("the variables of a preview are %s, %v", variables, err)
 	}
-	input.Cluster.Region = "other"
+	input.Cluster.Region, input.Cluster.Installation = "other", "uid" // modules from before declare no installation
 	if again, err := Render(input); err != nil || again.Hash != with.Hash {
 		t.Errorf("the hash covers what the module does not declare: %v", err)
 	}
@@ -73,7 +74,7 @@ func TestWithoutTheVariableTheClusterMakesNoDifference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	input.Cluster = &platform.Cluster{Platform: "AWS"}
+	input.Cluster = &module.Cluster{Platform: "AWS", Installation: "uid"}
 	if after, err := Render(input); err != nil || after.Hash != before.Hash {
 		t.Errorf("the hash differs: %v", err)
 	}
@@ -81,7 +82,7 @@ func TestWithoutTheVariableTheClusterMakesNoDifference(t *testing.T) {
 
 func TestAValidationMayReferToTheCluster(t *testing.T) {
 	input := inputWith(t, strings.Replace(valid, "small", "AWS", 1)+"}")
-	input.Module, input.Cluster = clusterAware(t), &platform.Cluster{Platform: "AWS"}
+	input.Module, input.Cluster = clusterAware(t), &module.Cluster{Platform: "AWS"}
 	_, err := Check(input)
 	want := `spec.providerSpec.value.size: the module "example" does not allow "AWS" with cluster.platform "AWS"; Name another size.`
 	if err == nil || err.Error() != want {

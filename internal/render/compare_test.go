@@ -12,7 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// What follows reads JSON without HCL and its types, to compare what a user wrote with what was rendered.
+// This file compares what a user wrote with what was rendered, as JSON without HCL's types.
 
 func decodeJSON(t testing.TB, raw []byte) any {
 	t.Helper()
@@ -25,7 +25,7 @@ func decodeJSON(t testing.TB, raw []byte) any {
 	return decoded
 }
 
-// differ returns where two values are not the same; "" when they are.
+// differ returns the first difference between two values, or "".
 func differ(path string, want, got any) string {
 	wantFields, wantObject := want.(map[string]any)
 	gotFields, gotObject := got.(map[string]any)
@@ -55,9 +55,9 @@ func differ(path string, want, got any) string {
 	return fmt.Sprintf("%.200s: want %.200v (%T), got %.200v (%T)", path, want, want, got, got)
 }
 
-// equals returns where the rendered value is not what was given; "" when it is. Rendered are all fields of the type: those that were
-// not given hold defaults, and those that the type does not have are gone. Scalars may have been brought to the type, texts are
-// normalized, and lists may have become sets.
+// equals returns where the rendered value differs from the given one, or "". Rendered values have every field of the
+// type: omitted ones hold defaults, unknown ones are gone. Scalars may be converted, texts are normalised, and lists
+// may be sets.
 func equals(path string, given, rendered any) string {
 	switch rendered := rendered.(type) {
 	case map[string]any:
@@ -103,7 +103,7 @@ func equalItems(path string, given, rendered []any) string {
 			return ""
 		}
 	}
-	// Perhaps a set.
+	// Possibly a set.
 	wanted, got := map[string]bool{}, map[string]bool{}
 	for _, item := range given {
 		wanted[text(item)] = true
@@ -128,7 +128,7 @@ func sameScalar(want, got any) bool {
 	return ok1 && ok2 && w.Cmp(g) == 0
 }
 
-// text returns a scalar as a text, the same for a number however it is written.
+// text returns a scalar as text, the same for any notation of a number.
 func text(scalar any) string {
 	switch scalar := scalar.(type) {
 	case string:

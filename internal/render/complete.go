@@ -13,7 +13,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// Unfilled is a field whose default needs values of the cluster that are not known.
+// Unfilled is a field whose default needs unknown values of the cluster.
 type Unfilled struct {
 	// Path is the field's path in the Machine.
 	Path string
@@ -21,11 +21,13 @@ type Unfilled struct {
 	Missing []string
 }
 
-// Complete returns the Machine with the defaults of the module's module.yaml written into its providerSpec: the Machine itself where
-// there is nothing to write, else a copy. Admission does this to what is created; a caller that renders a Machine does it first, so that the
-// same providerSpec gives the same instance where there is no admission. A field that its author has given stays as it is, and so does
-// a providerSpec that cannot be read, which [Check] and [Render] refuse.
-func Complete(machine *machinev1beta1.Machine, from *module.Module, cluster module.ClusterValues) (*machinev1beta1.Machine, []Unfilled) {
+// Complete returns the Machine with the defaults of module.yaml in its providerSpec: the Machine
+// itself if nothing changes, else a copy. Admission does this for new objects. A caller that
+// renders a Machine does it first, so that the same providerSpec gives the same instance without
+// admission. Complete does not change fields that are set, or a providerSpec that is unreadable,
+// which [Check] and [Render] reject.
+func Complete(machine *machinev1beta1.Machine, from *module.Module,
+	cluster module.ClusterValues) (*machinev1beta1.Machine, []Unfilled) {
 	if len(from.Defaults()) == 0 {
 		return machine, nil
 	}
@@ -68,7 +70,7 @@ func Complete(machine *machinev1beta1.Machine, from *module.Module, cluster modu
 	return &completed, unfilled
 }
 
-// clusterValuesOf returns the cluster's values as they are for the Machine, which may name its cluster.
+// clusterValuesOf returns the cluster's values for the Machine, which may name its own cluster.
 func clusterValuesOf(machine *machinev1beta1.Machine, cluster module.ClusterValues) module.ClusterValues {
 	own := module.ClusterValues{}
 	maps.Copy(own, cluster)
@@ -79,7 +81,8 @@ func clusterValuesOf(machine *machinev1beta1.Machine, cluster module.ClusterValu
 	return own
 }
 
-// valuesOf returns the part of a providerSpec that a module sees, and its path in the Machine; nil where it cannot be read.
+// valuesOf returns the part of a providerSpec that a module sees, and its path in the Machine, or
+// nil if it is unreadable.
 func valuesOf(fields map[string]any) (values map[string]any, at string) {
 	if !isGeneric(fields) {
 		return fields, valuePath
@@ -91,13 +94,15 @@ func valuesOf(fields map[string]any) (values map[string]any, at string) {
 	return values, genericValuesPath
 }
 
-// seenBy returns the values as the module sees them: a kind for any module names Secrets beside its values.
+// seenBy returns the values as the module sees them: a generic kind names Secrets outside of its
+// values.
 func seenBy(from *module.Module, fields, values map[string]any) map[string]any {
 	if !isGeneric(fields) {
 		return values
 	}
 	seen, _ := copied(values).(map[string]any)
-	if credentials := from.Spec().Credentials; credentials != nil && credentials.Path != "" && fields["credentialsSecret"] != nil {
+	if credentials := from.Spec().Credentials; credentials != nil && credentials.Path != "" &&
+		fields["credentialsSecret"] != nil {
 		put(seen, credentials.Path, rawAt(fields, "credentialsSecret.name"))
 	}
 	if path := from.Spec().UserData.Path; path != "" && fields["userDataSecret"] != nil {
@@ -106,14 +111,16 @@ func seenBy(from *module.Module, fields, values map[string]any) map[string]any {
 	return seen
 }
 
-// addition is what is written at a path of field names joined by dots.
+// addition is a value to set at a path of field names, joined by dots.
 type addition struct {
 	path  string
 	value any
 }
 
-// additionsTo returns what the defaults add to values, all decided by what the author has given.
-func additionsTo(values map[string]any, from *module.Module, cluster module.ClusterValues) (additions []addition, unfilled []Unfilled) {
+// additionsTo returns the defaults to add to values. They depend only on the fields that the author
+// has set.
+func additionsTo(values map[string]any, from *module.Module, cluster module.ClusterValues) (additions []addition,
+	unfilled []Unfilled) {
 	for _, one := range from.Defaults() {
 		given := func(path string) bool { return !module.IsUnset(rawAt(values, path)) }
 		if given(one.Path) || slices.ContainsFunc(one.Unless, given) {
@@ -129,11 +136,12 @@ func additionsTo(values map[string]any, from *module.Module, cluster module.Clus
 	return additions, unfilled
 }
 
-// put sets the value at a path of field names joined by dots, and creates parents that are missing. It does nothing where something other than
-// an object is in the way.
+// put sets the value at a path of field names, joined by dots, and creates missing parents. It does
+// nothing if a parent is not an object.
 func put(fields map[string]any, path string, value any) { _ = putAs(fields, path, value, false) }
 
-// putAs is put where names are those that the author has written, in whatever case if that makes no difference. It reports whether it was set.
+// putAs is put with names as the author spelled them, if their case does not matter. It reports
+// whether the value was set.
 func putAs(fields map[string]any, path string, value any, folds bool) bool {
 	steps := strings.Split(path, ".")
 	last := len(steps) - 1
@@ -173,7 +181,7 @@ func copied(value any) any {
 	}
 }
 
-// encode returns decoded JSON as JSON, in which texts are as their author wrote them.
+// encode returns decoded JSON as JSON without escaping HTML.
 func encode(value any) ([]byte, error) {
 	var raw bytes.Buffer
 	encoder := json.NewEncoder(&raw)

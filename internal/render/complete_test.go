@@ -10,7 +10,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// defaulted is a module that fills in a size, a zone with a cluster value in it, a pair of fields, and both Secrets.
+// defaulted returns a module with defaults for a size, a zone with a cluster value, a pair of fields, and both Secrets.
 func defaulted(t testing.TB) *module.Module {
 	t.Helper()
 	return moduleOf(t, map[string]string{
@@ -40,13 +40,14 @@ func defaulted(t testing.TB) *module.Module {
 func TestComplete(t *testing.T) {
 	const kind = `{"apiVersion":"example.io/v1","kind":"ExampleProviderSpec"`
 	const generic = `{"apiVersion":"machine-iac.io/v1alpha1","kind":"TerraformMachineProviderSpec","module":"example"`
-	const given = kind + `,"size":"s","placement":{"zone":"z"},"cpu":1,"disks":[{"gib":1}],"credentialsSecret":{"name":"c"},"userDataSecret":{}}`
+	const given = kind +
+		`,"size":"s","placement":{"zone":"z"},"cpu":1,"disks":[{"gib":1}],"credentialsSecret":{"name":"c"},"userDataSecret":{}}`
 	known := module.ClusterValues{module.ValueRegion: "r", module.ValueClusterID: "demo"}
 	tests := map[string]struct {
 		providerSpec string
 		known        module.ClusterValues
 		cluster      string
-		// want is the same providerSpec where empty.
+		// want defaults to the same providerSpec.
 		want         string
 		wantUnfilled []Unfilled
 	}{
@@ -57,28 +58,34 @@ func TestComplete(t *testing.T) {
 		},
 		"what is given stays, and an object that is empty is given": {providerSpec: given, known: known},
 		"null, an empty text and an empty list are what clients write for nothing": {
-			providerSpec: kind + `,"size":"","placement":null,"disks":[],"quota":1,"credentialsSecret":{"name":"c"},"userDataSecret":{}}`, known: known,
+			providerSpec: kind +
+				`,"size":"","placement":null,"disks":[],"quota":1,"credentialsSecret":{"name":"c"},"userDataSecret":{}}`, known: known,
 			want: `{"apiVersion":"example.io/v1","credentialsSecret":{"name":"c"},"disks":[{"gib":7}],"kind":"ExampleProviderSpec",` +
 				`"placement":{"zone":"demo-r"},"quota":1,"size":"small","userDataSecret":{}}`,
 		},
 		"another architecture has its own size": {
-			providerSpec: kind + `,"placement":{"zone":"z"},"cpu":1,"disks":[{"gib":1}],"credentialsSecret":{},"userDataSecret":{}}`,
-			known:        module.ClusterValues{module.ValueArchitecture: "arm64"},
+			providerSpec: kind +
+				`,"placement":{"zone":"z"},"cpu":1,"disks":[{"gib":1}],"credentialsSecret":{},"userDataSecret":{}}`,
+			known: module.ClusterValues{module.ValueArchitecture: "arm64"},
 			want: `{"apiVersion":"example.io/v1","cpu":1,"credentialsSecret":{},"disks":[{"gib":1}],"kind":"ExampleProviderSpec",` +
 				`"placement":{"zone":"z"},"size":"small-arm","userDataSecret":{}}`,
 		},
 		"a value with a cluster value that is not known is left out, and reported": {
-			providerSpec: kind + `,"size":"s","placement":{"rack":"a"},"cpu":1,"disks":[{"gib":1}],"credentialsSecret":{},"userDataSecret":{}}`,
-			wantUnfilled: []Unfilled{{Path: "spec.providerSpec.value.placement.zone", Missing: []string{"clusterID", "region"}}},
+			providerSpec: kind +
+				`,"size":"s","placement":{"rack":"a"},"cpu":1,"disks":[{"gib":1}],"credentialsSecret":{},"userDataSecret":{}}`,
+			wantUnfilled: []Unfilled{{Path: "spec.providerSpec.value.placement.zone",
+				Missing: []string{"clusterID", "region"}}},
 		},
 		"a Machine's cluster is the one that its label names": {
-			providerSpec: kind + `,"size":"s","placement":{"rack":"a"},"cpu":1,"disks":[{"gib":1}],"credentialsSecret":{},"userDataSecret":{}}`,
-			known:        known, cluster: "other",
+			providerSpec: kind +
+				`,"size":"s","placement":{"rack":"a"},"cpu":1,"disks":[{"gib":1}],"credentialsSecret":{},"userDataSecret":{}}`,
+			known: known, cluster: "other",
 			want: `{"apiVersion":"example.io/v1","cpu":1,"credentialsSecret":{},"disks":[{"gib":1}],"kind":"ExampleProviderSpec",` +
 				`"placement":{"rack":"a","zone":"other-r"},"size":"s","userDataSecret":{}}`,
 		},
 		"what its author wrote is kept to the letter": {
-			providerSpec: kind + `,"x":12345678901234567890.10,"y":"<&>\u0001","placement":"no object","cpu":1,"disks":[{"gib":1}],"credentialsSecret":{},"userDataSecret":{}}`, known: known,
+			providerSpec: kind +
+				`,"x":12345678901234567890.10,"y":"<&>\u0001","placement":"no object","cpu":1,"disks":[{"gib":1}],"credentialsSecret":{},"userDataSecret":{}}`, known: known,
 			want: `{"apiVersion":"example.io/v1","cpu":1,"credentialsSecret":{},"disks":[{"gib":1}],"kind":"ExampleProviderSpec",` +
 				`"placement":"no object","size":"small","userDataSecret":{},"x":12345678901234567890.10,"y":"<&>\u0001"}`,
 		},
@@ -88,8 +95,11 @@ func TestComplete(t *testing.T) {
 				`"values":{"cpu":4,"disks":[{"gib":7}],"placement":{"zone":"demo-r"},"quota":9,"size":"small","userDataSecret":{"name":"user"}}}`,
 		},
 		"its values may name them too": {
-			providerSpec: generic + `,"values":{"size":"s","cpu":1,"disks":[{"gib":1}],"credentialsSecret":{"name":"c"},"userDataSecret":{"name":"u"}}}`,
-			want:         "", wantUnfilled: []Unfilled{{Path: "spec.providerSpec.value.values.placement.zone", Missing: []string{"clusterID", "region"}}},
+			providerSpec: generic +
+				`,"values":{"size":"s","cpu":1,"disks":[{"gib":1}],"credentialsSecret":{"name":"c"},"userDataSecret":{"name":"u"}}}`,
+			want: "",
+			wantUnfilled: []Unfilled{{Path: "spec.providerSpec.value.values.placement.zone",
+				Missing: []string{"clusterID", "region"}}},
 		},
 		"values that are none stay":                {providerSpec: generic + `,"values":[]}`, known: known},
 		"a providerSpec that cannot be read stays": {providerSpec: kind + `,"size":"a","size":"b"}`, known: known},

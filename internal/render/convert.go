@@ -14,18 +14,19 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// secretName matches fields whose values messages do not show.
+// secretName matches fields whose values messages must not show.
 var secretName = regexp.MustCompile(`(?i)(passw|passphrase|token|secret|private|credential)`)
 
 // converter converts decoded JSON to a variable's type.
 type converter struct {
 	*findings
-	// hide says that no value may be shown.
+	// hide means that messages must not show any value.
 	hide bool
 }
 
-// convertValues returns a providerSpec's values as a value of the variable's type, defaults filled in. What is wrong or unknown
-// is added to found. In the result whatever is wrong is unknown, so that the rest can still be checked.
+// convertValues returns a providerSpec's values in the variable's type, with defaults applied. It
+// adds errors and warnings to found. Invalid values become unknown, so that the rest can still be
+// checked.
 func convertValues(s *spec, variable module.Variable, found *findings) cty.Value {
 	c := converter{findings: found, hide: variable.Sensitive}
 	value := c.value(s.at, s.values, variable.Type)
@@ -34,20 +35,21 @@ func convertValues(s *spec, variable module.Variable, found *findings) cty.Value
 	}
 	converted, err := convert.Convert(value, variable.Type)
 	if err != nil {
-		// Not reachable as long as value checks whatever convert checks; a module's own defaults may still surprise.
-		found.fail(&FieldError{Path: s.at, Problem: "it does not fit the module's variable provider_spec: " + err.Error()})
+		// Unreachable unless value and convert disagree, but a module's own defaults may surprise.
+		found.fail(&FieldError{Path: s.at, Problem: "it does not fit the module's variable provider_spec: " +
+			err.Error()})
 		return unknown(variable.Type)
 	}
 	return converted
 }
 
-// unknown returns a value of which nothing is known but its type.
+// unknown returns an unknown value of a type.
 func unknown(wanted cty.Type) cty.Value {
 	return cty.UnknownVal(wanted.WithoutOptionalAttributesDeep())
 }
 
-// value returns raw as a value that converts to the wanted type. Lists are tuples and maps are objects still, since optional
-// attributes may make their elements differ until defaults are applied.
+// value returns raw as a value that converts to the wanted type. Lists are still tuples, and maps
+// objects, since optional attributes may make their elements differ until defaults are applied.
 func (c converter) value(path string, raw any, wanted cty.Type) cty.Value {
 	switch {
 	case wanted.IsPrimitiveType():
@@ -98,7 +100,7 @@ func (c converter) primitive(path string, raw any, wanted cty.Type) cty.Value {
 	return converted
 }
 
-// numeral returns the number that a string reads as. The bounds are those of numbers, and words like "Inf" are none.
+// numeral returns the number in a string. It rejects numbers out of bounds, and words like "Inf".
 func (c converter) numeral(path, raw string) cty.Value {
 	if !decimal.MatchString(raw) {
 		return c.mismatch(path, raw, cty.Number)
@@ -123,14 +125,15 @@ func (c converter) object(path string, fields map[string]any, wanted cty.Type) c
 	known := wanted.AttributeTypes()
 	values := map[string]cty.Value{}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
-		// As elsewhere in the API, null is the same as not there.
+		// As elsewhere in the API, null means unset.
 		if raw, given := fields[name]; given && raw != nil {
 			values[name] = c.value(fieldPath(path, name), raw, known[name])
 			continue
 		}
 		if !wanted.AttributeOptional(name) {
 			c.fail(&FieldError{
-				Path: fieldPath(path, name), Fault: Missing, Problem: typeName(known[name]) + " is required, but it is missing",
+				Path: fieldPath(path, name), Fault: Missing, Problem: typeName(known[name]) + " is required, but it " +
+					"is missing",
 				Fix: fmt.Sprintf("add %s: %s", name, sample(known[name])),
 			})
 			values[name] = unknown(known[name])
@@ -144,7 +147,7 @@ func (c converter) object(path string, fields map[string]any, wanted cty.Type) c
 	return cty.ObjectVal(values)
 }
 
-// spelling returns a hint when a field differs from a known one in case or punctuation only.
+// spelling returns a hint if a field differs from a known one only in case or punctuation.
 func spelling(name string, known []string) string {
 	fold := func(text string) string {
 		return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(text))
@@ -173,7 +176,7 @@ func (c converter) list(path string, items []any, wanted func(index int) cty.Typ
 	return cty.TupleVal(values)
 }
 
-// mismatch reports that raw is not what is wanted.
+// mismatch reports that raw has the wrong type.
 func (c converter) mismatch(path string, raw any, wanted cty.Type) cty.Value {
 	failed := &FieldError{Path: path, Fix: fix(path, wanted)}
 	if !c.hides(path) {
@@ -193,7 +196,7 @@ func (c converter) hides(path string) bool {
 	return c.hide || secretName.MatchString(strings.TrimPrefix(path, valuePath))
 }
 
-// show returns a scalar as JSON, shortened; nothing for lists and objects, which say more by their kind.
+// show returns a scalar as shortened JSON, or "" for lists and objects, whose kind says more.
 func show(raw any) string {
 	switch raw := raw.(type) {
 	case string:

@@ -12,11 +12,11 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/credential"
 )
 
-// CredentialKeys returns the keys that the module reads from the credentials Secret, with the fields of the Machine's providerSpec
-// that they name filled in; nil when it reads none. The error is an [Errors] when the Machine is at fault.
+// CredentialKeys returns the keys that the module reads from the credentials Secret, with the
+// providerSpec fields in them expanded, or nil if it reads none. The error is an [Errors] if the
+// Machine is at fault.
 func CredentialKeys(machine *machinev1beta1.Machine, from *module.Module) ([]v1alpha1.CredentialKey, error) {
 	if machine == nil || from == nil {
 		return nil, errors.New("naming the keys of credentials: a Machine and a module are required")
@@ -25,7 +25,8 @@ func CredentialKeys(machine *machinev1beta1.Machine, from *module.Module) ([]v1a
 	if credentials == nil {
 		return nil, nil
 	}
-	if !slices.ContainsFunc(credentials.Keys, func(key v1alpha1.CredentialKey) bool { return strings.Contains(key.Key, "{") }) {
+	if !slices.ContainsFunc(credentials.Keys,
+		func(key v1alpha1.CredentialKey) bool { return strings.Contains(key.Key, "{") }) {
 		return slices.Clone(credentials.Keys), nil
 	}
 	found := &findings{}
@@ -37,8 +38,9 @@ func CredentialKeys(machine *machinev1beta1.Machine, from *module.Module) ([]v1a
 	return keys, nil
 }
 
-// credentialKeys returns the module's keys with fields of providerSpec, which is at a path of the Machine, filled in. One that cannot be named is added to found, unless
-// what is wrong with its fields is there already, and left out.
+// credentialKeys returns the module's keys with fields of providerSpec expanded, which is at a path
+// of the Machine. It skips keys that cannot be expanded and adds an error to found, unless the
+// field's error is there already.
 func credentialKeys(from *module.Module, at string, providerSpec cty.Value, found *findings) []v1alpha1.CredentialKey {
 	credentials := from.Spec().Credentials
 	if credentials == nil {
@@ -46,7 +48,9 @@ func credentialKeys(from *module.Module, at string, providerSpec cty.Value, foun
 	}
 	keys := make([]v1alpha1.CredentialKey, 0, len(credentials.Keys))
 	for _, key := range credentials.Keys {
-		named, err := credential.ExpandKey(key.Key, func(path string) (string, error) { return keyPart(key.Key, valueAt(providerSpec, path), at+"."+path) })
+		named, err := module.ExpandKey(key.Key, func(path string) (string, error) {
+			return keyPart(key.Key, valueAt(providerSpec, path), at+"."+path)
+		})
 		if err == nil {
 			key.Key = named
 			keys = append(keys, key)
@@ -60,7 +64,7 @@ func credentialKeys(from *module.Module, at string, providerSpec cty.Value, foun
 	return keys
 }
 
-// errUnknown says that a field is wrong in a way that is reported elsewhere.
+// errUnknown means that a field has an error that is reported elsewhere.
 var errUnknown = errors.New("the field is not known")
 
 // keyPart returns the text of the field at a path that a key names.
@@ -71,13 +75,17 @@ func keyPart(key string, field cty.Value, path string) (string, error) {
 	failed := &FieldError{Path: path, Fix: "write it"}
 	if field.IsNull() || field.Type() != cty.String || field.AsString() == "" {
 		failed.Fault = Missing
-		failed.Problem = fmt.Sprintf("the key %q of the credentials Secret is named after it, but it is missing or empty", key)
+		failed.Problem = fmt.Sprintf("the key %q of the credentials Secret is named after it, but it is missing or "+
+			"empty",
+			key)
 		return "", failed
 	}
 	part := field.AsString()
 	if len(validation.IsConfigMapKey("x"+part)) > 0 {
 		failed.Value = show(part)
-		failed.Problem = fmt.Sprintf("the key %q of the credentials Secret is named after it, but %s cannot be part of one", key, failed.Value)
+		failed.Problem = fmt.Sprintf("the key %q of the credentials Secret is named after it, but %s cannot be part "+
+			"of one",
+			key, failed.Value)
 		failed.Fix = "use letters, digits, '-', '_' and '.'"
 		return "", failed
 	}

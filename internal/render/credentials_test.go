@@ -13,7 +13,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 )
 
-// namedModule returns the example whose token is at a key that a field of the providerSpec names.
+// namedModule returns the example whose token's key contains a field of the providerSpec.
 func namedModule(t *testing.T) *module.Module {
 	t.Helper()
 	folder := t.TempDir()
@@ -35,15 +35,20 @@ func namedModule(t *testing.T) *module.Module {
 func TestAKeyOfTheCredentialsIsNamedByAField(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rest, key, wantErr string
-		// inSecret says that the fault is in the Secret, which a check does not know.
+		// inSecret means that the error is in the Secret, which Check does not read.
 		inSecret bool
 	}{
-		"it is read from there":       {rest: `,"placement":{"zone":"a.example.com"}}`, key: "a.example.com.token"},
-		"the Secret has another zone": {rest: `,"placement":{"zone":"a"}}`, key: "b.token", inSecret: true, wantErr: `spec.providerSpec.value.credentialsSecret.name: the Secret needs the key "a.token", but it is missing; add it to the Secret's data`},
-		"the field is left out":       {rest: `}`, key: "a.token", wantErr: `spec.providerSpec.value.placement.zone: the key "{placement.zone}.token" of the credentials Secret is named after it, but it is missing or empty; write it`},
-		"the field is empty":          {rest: `,"placement":{"zone":""}}`, key: "a.token", wantErr: `spec.providerSpec.value.placement.zone: the key "{placement.zone}.token" of the credentials Secret is named after it, but it is missing or empty; write it`},
-		"the field fits no key":       {rest: `,"placement":{"zone":"a:443"}}`, key: "a.token", wantErr: `spec.providerSpec.value.placement.zone: the key "{placement.zone}.token" of the credentials Secret is named after it, but "a:443" cannot be part of one; use letters, digits, '-', '_' and '.'`},
-		"an error is reported once":   {rest: `,"placement":{"zone":[]}}`, key: "a.token", wantErr: `spec.providerSpec.value.placement.zone: a string is required, but it is a list; write it as zone: "text"`},
+		"it is read from there": {rest: `,"placement":{"zone":"a.example.com"}}`, key: "a.example.com.token"},
+		"the Secret has another zone": {rest: `,"placement":{"zone":"a"}}`, key: "b.token", inSecret: true,
+			wantErr: `spec.providerSpec.value.credentialsSecret.name: the Secret needs the key "a.token", but it is missing; add it to the Secret's data`},
+		"the field is left out": {rest: `}`, key: "a.token",
+			wantErr: `spec.providerSpec.value.placement.zone: the key "{placement.zone}.token" of the credentials Secret is named after it, but it is missing or empty; write it`},
+		"the field is empty": {rest: `,"placement":{"zone":""}}`, key: "a.token",
+			wantErr: `spec.providerSpec.value.placement.zone: the key "{placement.zone}.token" of the credentials Secret is named after it, but it is missing or empty; write it`},
+		"the field fits no key": {rest: `,"placement":{"zone":"a:443"}}`, key: "a.token",
+			wantErr: `spec.providerSpec.value.placement.zone: the key "{placement.zone}.token" of the credentials Secret is named after it, but "a:443" cannot be part of one; use letters, digits, '-', '_' and '.'`},
+		"an error is reported once": {rest: `,"placement":{"zone":[]}}`, key: "a.token",
+			wantErr: `spec.providerSpec.value.placement.zone: a string is required, but it is a list; write it as zone: "text"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			input := inputWith(t, valid+tc.rest)
@@ -69,8 +74,10 @@ func TestAKeyOfTheCredentialsIsNamedByAField(t *testing.T) {
 			if tc.wantErr != "" {
 				return
 			}
-			if keys[1].Key != tc.key || inputs.Environment["EXAMPLE_TOKEN"] != "t0p-secret" || !slices.Contains(inputs.Sensitive, "t0p-secret") {
-				t.Errorf("keys %+v, environment %v, sensitive %v; want %s read and kept", keys, inputs.Environment, inputs.Sensitive, tc.key)
+			if keys[1].Key != tc.key || inputs.Environment["EXAMPLE_TOKEN"] != "t0p-secret" ||
+				!slices.Contains(inputs.Sensitive, "t0p-secret") {
+				t.Errorf("keys %+v, environment %v, sensitive %v; want %s read and kept", keys, inputs.Environment,
+					inputs.Sensitive, tc.key)
 			}
 			if slices.Contains(inputs.Sensitive, "https://example.com") {
 				t.Error("a key that is public is kept from messages")
@@ -104,7 +111,8 @@ func TestAKeyOfTheCredentialsBecomesAFile(t *testing.T) {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	if _, set := inputs.Environment["EXAMPLE_TOKEN_FILE"]; set || !slices.Contains(inputs.Sensitive, "t0p\x00secret") {
-		t.Errorf("environment %v, sensitive %v; want the value in the file only, and kept", inputs.Environment, inputs.Sensitive)
+		t.Errorf("environment %v, sensitive %v; want the value in the file only, and kept", inputs.Environment,
+			inputs.Sensitive)
 	}
 	if strings.Contains(string(inputs.Variables), "t0p") {
 		t.Errorf("the variables hold the value: %s", inputs.Variables)

@@ -14,33 +14,36 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// valuePath is where a providerSpec is in a Machine.
+// valuePath is the path of the providerSpec in a Machine.
 const valuePath = "spec.providerSpec.value"
 
-// Bounds on what a providerSpec may hold.
+// Bounds of a providerSpec.
 const (
-	// maxSize is the length of its JSON in bytes.
+	// maxSize bounds its JSON in bytes.
 	maxSize = 3 << 20
-	// maxValues is how many fields and entries of lists it has, at all depths.
+	// maxValues bounds its fields and list entries at all depths.
 	maxValues       = 5_000
 	maxDepth        = 64
 	maxNumberLength = 150
 	maxExponent     = 308
 )
 
-// A providerSpec is decoded to map[string]any, []any, string, json.Number, bool and nil. encoding/json alone would round
-// numbers, and keep one of two equal keys without a word.
+// A providerSpec is decoded to map[string]any, []any, string, json.Number, bool and nil.
+// encoding/json alone would round numbers and silently drop duplicate keys.
 
-// decodedBefore are providerSpecs that were decoded before. What is returned is the same with and without.
+// decodedBefore caches decoded providerSpecs.
 var decodedBefore decodedSpecs
 
-// decodeProviderSpec returns the fields of the embedded object, apiVersion, kind and metadata among them.
+// decodeProviderSpec returns the fields of the embedded object, including apiVersion, kind and
+// metadata.
 func decodeProviderSpec(machine *machinev1beta1.Machine) (map[string]any, *FieldError) {
 	if machine.Spec.ProviderSpec.Value == nil || len(bytes.TrimSpace(machine.Spec.ProviderSpec.Value.Raw)) == 0 {
-		return nil, &FieldError{Path: valuePath, Fault: Missing, Problem: "an object is required, but it is missing", Fix: "write the providerSpec of a provider module"}
+		return nil, &FieldError{Path: valuePath, Fault: Missing, Problem: "an object is required, but it is missing",
+			Fix: "write the providerSpec of a provider module"}
 	}
 	if size := len(machine.Spec.ProviderSpec.Value.Raw); size > maxSize {
-		return nil, &FieldError{Path: valuePath, Problem: fmt.Sprintf("it has at most %d bytes, but these are %d", maxSize, size), Fix: "leave out what the instance does not need"}
+		return nil, &FieldError{Path: valuePath, Problem: fmt.Sprintf("it has at most %d bytes, but these are %d",
+			maxSize, size), Fix: "leave out what the instance does not need"}
 	}
 	if fields := decodedBefore.get(machine.Spec.ProviderSpec.Value.Raw); fields != nil {
 		return fields, nil
@@ -56,7 +59,8 @@ func decodeProviderSpec(machine *machinev1beta1.Machine) (map[string]any, *Field
 	}
 	fields, ok := value.(map[string]any)
 	if !ok {
-		return nil, &FieldError{Path: valuePath, Problem: "an object is required, but it is " + nameOf(value), Fix: "write the providerSpec of a provider module"}
+		return nil, &FieldError{Path: valuePath, Problem: "an object is required, but it is " + nameOf(value),
+			Fix: "write the providerSpec of a provider module"}
 	}
 	return decodedBefore.add(machine.Spec.ProviderSpec.Value.Raw, fields), nil
 }
@@ -73,12 +77,15 @@ func decodeNext(decoder *specDecoder, path string, depth int) (any, *FieldError)
 		return nil, syntaxError(path, err)
 	}
 	if decoder.values++; decoder.values > maxValues {
-		return nil, &FieldError{Path: path, Problem: fmt.Sprintf("a providerSpec holds at most %d values, but this one holds more", maxValues), Fix: "write shorter lists"}
+		return nil, &FieldError{Path: path,
+			Problem: fmt.Sprintf("a providerSpec holds at most %d values, but this one holds more",
+				maxValues), Fix: "write shorter lists"}
 	}
 	switch token := token.(type) {
 	case json.Delim:
 		if depth == maxDepth {
-			return nil, &FieldError{Path: path, Problem: fmt.Sprintf("it nests deeper than %d levels", maxDepth), Fix: "write it flatter"}
+			return nil, &FieldError{Path: path, Problem: fmt.Sprintf("it nests deeper than %d levels", maxDepth),
+				Fix: "write it flatter"}
 		}
 		if token == '{' {
 			return decodeObject(decoder, path, depth+1)
@@ -102,7 +109,7 @@ func decodeObject(decoder *specDecoder, path string, depth int) (any, *FieldErro
 		if !ok {
 			return nil, syntaxError(path, fmt.Errorf("unexpected %v", token))
 		}
-		// Two spellings of one character are the same to the engine.
+		// The engine normalises equivalent encodings of a character.
 		name = cty.NormalizeString(name)
 		at := fieldPath(path, name)
 		if _, twice := fields[name]; twice {
@@ -139,7 +146,7 @@ func syntaxError(path string, err error) *FieldError {
 	return &FieldError{Path: path, Problem: "it is not valid JSON: " + strings.Join(strings.Fields(err.Error()), " ")}
 }
 
-// checkNumber refuses what cannot be carried exactly: the engine's numbers have 512 bits.
+// checkNumber rejects numbers that the engine cannot represent exactly: it has 512 bits.
 func checkNumber(path string, number json.Number) *FieldError {
 	text := number.String()
 	exponent := 0
@@ -155,13 +162,14 @@ func checkNumber(path string, number json.Number) *FieldError {
 	}
 	return &FieldError{
 		Path: path, Value: shorten(text), Fix: "write a shorter number, or a string",
-		Problem: fmt.Sprintf("a number has at most %d digits and an exponent of at most %d, but this one has more", maxNumberLength, maxExponent),
+		Problem: fmt.Sprintf("a number has at most %d digits and an exponent of at most %d, but this one has more",
+			maxNumberLength, maxExponent),
 	}
 }
 
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,62}$`)
 
-// fieldPath returns the path of a field. Names that would not read as a step are quoted.
+// fieldPath returns the path of a field. It quotes names that would not read as a step.
 func fieldPath(path, name string) string {
 	if plainName.MatchString(name) {
 		return path + "." + name
@@ -173,7 +181,7 @@ func indexPath(path string, index int) string {
 	return path + "[" + strconv.Itoa(index) + "]"
 }
 
-// shorten keeps messages short, whatever the data is.
+// shorten truncates a text for a message.
 func shorten(text string) string {
 	const limit = 64
 	if runes := []rune(text[:min(len(text), 4*limit+4)]); len(runes) > limit {
@@ -182,7 +190,7 @@ func shorten(text string) string {
 	return text
 }
 
-// nameOf returns what a decoded value is, with an article.
+// nameOf returns the kind of a decoded value, with an article.
 func nameOf(value any) string {
 	switch value.(type) {
 	case nil:

@@ -8,8 +8,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 )
 
-// DriftPolicy returns what becomes of the Machine's instance when it is found changed: the field driftPolicy of a kind for any module, the
-// annotation [v1alpha1.DriftPolicyAnnotation] for every other. The error is an [Errors].
+// DriftPolicy returns the Machine's drift policy: the field driftPolicy of a generic kind, and the
+// annotation [v1alpha1.DriftPolicyAnnotation] otherwise. The error is an [Errors].
 func DriftPolicy(machine *machinev1beta1.Machine) (v1alpha1.DriftPolicy, error) {
 	if machine == nil {
 		return "", errors.New("reading the drift policy: a Machine is required")
@@ -25,7 +25,7 @@ func DriftPolicy(machine *machinev1beta1.Machine) (v1alpha1.DriftPolicy, error) 
 	return policy, nil
 }
 
-// driftPolicy returns the policy of a Machine whose providerSpec has the fields.
+// driftPolicy returns the drift policy of a Machine with these providerSpec fields.
 func driftPolicy(machine *machinev1beta1.Machine, fields map[string]any) (v1alpha1.DriftPolicy, *FieldError) {
 	const fix = "write Report, Repair or Ignore"
 	path := fieldPath("metadata.annotations", v1alpha1.DriftPolicyAnnotation)
@@ -40,7 +40,8 @@ func driftPolicy(machine *machinev1beta1.Machine, fields map[string]any) (v1alph
 	}
 	text, isString := raw.(string)
 	if !isString {
-		return "", &FieldError{Path: path, Value: show(raw), Problem: "a string is required, but it is " + nameOf(raw), Fix: fix}
+		return "", &FieldError{Path: path, Value: show(raw), Problem: "a string is required, but it is " +
+			nameOf(raw), Fix: fix}
 	}
 	switch policy := v1alpha1.DriftPolicy(text); policy {
 	case v1alpha1.DriftReport, v1alpha1.DriftRepair, v1alpha1.DriftIgnore:
@@ -48,5 +49,6 @@ func driftPolicy(machine *machinev1beta1.Machine, fields map[string]any) (v1alph
 	case "":
 		return v1alpha1.DriftReport, nil
 	}
-	return "", &FieldError{Path: path, Fault: Unsupported, Value: show(text), Problem: show(text) + " is no drift policy", Fix: fix}
+	return "", &FieldError{Path: path, Fault: Unsupported, Value: show(text),
+		Problem: show(text) + " is no drift policy", Fix: fix}
 }

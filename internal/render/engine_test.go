@@ -14,12 +14,12 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// engine is the engine and the folder of a module without providers that it is run on.
+// engine is an engine in the folder of a module without providers.
 type engine struct {
 	path, folder string
 }
 
-// newEngine returns the engine, initialised for a module of the given files, or skips the test where there is none.
+// newEngine returns an engine with an initialised module, or skips the test if there is none.
 func newEngine(t *testing.T, files map[string]string) *engine {
 	t.Helper()
 	path := os.Getenv("TOFU")
@@ -54,7 +54,7 @@ func (e *engine) run(t *testing.T, args ...string) ([]byte, error) {
 	return command.CombinedOutput()
 }
 
-// accepts reports whether the engine plans with the variables, and what it says.
+// accepts reports whether the engine can plan with the variables, and returns its message.
 func (e *engine) accepts(t *testing.T, variables []byte) (accepted bool, message string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(e.folder, "input.tfvars.json"), variables, 0o600); err != nil {
@@ -67,29 +67,34 @@ func (e *engine) accepts(t *testing.T, variables []byte) (accepted bool, message
 	return err == nil, string(output)
 }
 
-// hostile are texts that mean something to HCL, to shells, to templates or to terminals.
+// hostile returns texts with a meaning in HCL, shells, templates or terminals.
 func hostile() []string {
 	return []string{
-		"${file(\"/etc/passwd\")}", "%{ if true }x%{ endif }", "$${x}", "%%{x}", "$", "${", "%{", "\\${x}", "\\", "\\n", "\\u0000", "a\nb", "a\r\nb", "\t", "\"", "\\\"",
-		"\"}\nresource \"null_resource\" \"x\" {}\n", "<<EOT\nx\nEOT", "#", "//", "/*", "*/", "-var=x", "--", "$(id)", "`id`", "' OR 1=1", "<&>", "{{ .x }}",
-		"\x00", "\x1b[31m", "\x7f", "\u2028", "\u202e", "\ufeff", "\ufffd", "e\u0301", "é", "日本", "🙂", "null", "true", "1e3", "0x10", "Inf", "-0", " ", "",
+		"${file(\"/etc/passwd\")}", "%{ if true }x%{ endif }", "$${x}", "%%{x}", "$", "${", "%{", "\\${x}", "\\", "\\n",
+		"\\u0000", "a\nb", "a\r\nb", "\t", "\"", "\\\"",
+		"\"}\nresource \"null_resource\" \"x\" {}\n", "<<EOT\nx\nEOT", "#", "//", "/*", "*/", "-var=x", "--", "$(id)",
+		"`id`", "' OR 1=1", "<&>", "{{ .x }}",
+		"\x00", "\x1b[31m", "\x7f", "\u2028", "\u202e", "\ufeff", "\ufffd", "e\u0301", "é", "日本", "🙂", "null", "true",
+		"1e3", "0x10", "Inf", "-0", " ", "",
 		"{\"a\": 1}", "[1]", "var.user_data", "../../etc/passwd", strings.Repeat("${x}", 1<<10),
 	}
 }
 
-// TestEngineTakesInputsForDataOnly renders hostile texts as values, as elements, as keys and as user data, and reads back from the
-// engine's outputs what it made of them.
+// TestEngineTakesInputsForDataOnly renders hostile texts as values, elements, keys and user data, and compares them
+// with the engine's outputs.
 func TestEngineTakesInputsForDataOnly(t *testing.T) {
 	texts := hostile()
 	labels := map[string]string{}
 	disks := []any{}
 	for _, text := range texts {
-		labels[cty.NormalizeString(text)] = text // two spellings of one key would be refused
+		labels[cty.NormalizeString(text)] = text // two spellings of one key would be rejected
 		disks = append(disks, map[string]any{"gib": 1, "type": text, "labels": map[string]string{"x" + text: text}})
 	}
 	spec := map[string]any{
-		"apiVersion": "example.io/v1", "kind": "ExampleProviderSpec", "size": strings.Join(texts, "|"), "apiToken": 7, "labels": labels, "networks": texts, "disks": disks,
-		"cpu": json.Number("9007199254740993"), "quota": json.Number("0.1"), "range": []any{json.Number("1e308"), json.Number("-123456789012345678901234567890")},
+		"apiVersion": "example.io/v1", "kind": "ExampleProviderSpec", "size": strings.Join(texts, "|"), "apiToken": 7,
+		"labels": labels, "networks": texts, "disks": disks,
+		"cpu": json.Number("9007199254740993"), "quota": json.Number("0.1"),
+		"range":             []any{json.Number("1e308"), json.Number("-123456789012345678901234567890")},
 		"credentialsSecret": map[string]any{"name": "c"},
 	}
 	raw, err := json.Marshal(spec)
@@ -118,7 +123,8 @@ output "user_data" {
   sensitive = true
 }
 `
-	e := newEngine(t, map[string]string{"variables.tf": string(variables), "outputs.tf": outputs, "input.tfvars.json": string(inputs.Variables)})
+	e := newEngine(t, map[string]string{"variables.tf": string(variables), "outputs.tf": outputs,
+		"input.tfvars.json": string(inputs.Variables)})
 	if output, err := e.run(t, "apply", "-no-color", "-auto-approve", "-var-file=input.tfvars.json"); err != nil {
 		t.Fatalf("%v\n%.2000s", err, output)
 	}
@@ -144,7 +150,8 @@ output "user_data" {
 			t.Error(problem)
 		}
 	}
-	if problem := equals("provider_spec", decodeJSON(t, raw), decodeJSON(t, got["provider_spec"].Value)); problem != "" {
+	if problem := equals("provider_spec", decodeJSON(t, raw),
+		decodeJSON(t, got["provider_spec"].Value)); problem != "" {
 		t.Errorf("what the engine has is not what the user wrote: %s", problem)
 	}
 }

@@ -6,31 +6,32 @@ import (
 	"strings"
 )
 
-// Fault is the way in which a field is wrong.
+// Fault is the kind of error of a field.
 type Fault int
 
 const (
-	// Invalid is a value that is wrong in any way that has no name of its own.
+	// Invalid is any error without a more specific Fault.
 	Invalid Fault = iota
-	// Missing is a value that is required and not there.
+	// Missing is a required value that is not set.
 	Missing
-	// Unsupported is a value that is not one of those that there are to choose from.
+	// Unsupported is a value that is not one of the allowed ones.
 	Unsupported
 )
 
-// FieldError says what is wrong with one field, and what to write instead.
+// FieldError is an error in one field, and its fix.
 type FieldError struct {
-	// Path is the field's path in the Machine, for example spec.providerSpec.value.placement.zone.
+	// Path of the field in the Machine, for example spec.providerSpec.value.placement.zone.
 	Path string
-	// Fault is the way in which the field is wrong.
+	// Fault is the kind of error.
 	Fault Fault
-	// Value is the wrong value as JSON, shortened. Empty when there is none, or when it may be a secret.
+	// Value is the wrong value as shortened JSON. Empty if there is none, or if it may be secret.
 	Value string
-	// Problem says what is expected and what is there.
+	// Problem says what is expected and what was found.
 	Problem string
 	// Fix says what to write.
 	Fix string
-	// InSecret is true when the fault is in a Secret that the field names, so that a change of the Secret helps.
+	// InSecret is true if the error is in a Secret that the field names, so that changing the Secret
+	// helps.
 	InSecret bool
 }
 
@@ -42,7 +43,7 @@ func (e *FieldError) Error() string {
 	return e.Path + ": " + e.Problem + "; " + e.Fix
 }
 
-// Errors are all that is wrong with a Machine's inputs, at least one. errors.As finds the first *FieldError in it.
+// Errors are all errors in a Machine's inputs, at least one. errors.As finds the first *FieldError.
 type Errors []*FieldError
 
 // Error implements error, one field a line.
@@ -63,14 +64,15 @@ func (e Errors) Unwrap() []error {
 	return errs
 }
 
-// IsFieldError reports whether err says that only a change of the Machine or of a Secret that it names helps.
+// IsFieldError reports whether err can only be fixed by changing the Machine or a Secret that it
+// names.
 func IsFieldError(err error) bool {
 	var field *FieldError
 	return errors.As(err, &field)
 }
 
-// Under puts a prefix before the paths of the errors in err, for what is written as the template of a Machine:
-// "spec.template" for a MachineSet. An error that holds none is returned as it is.
+// Under prefixes the paths of the errors in err, for Machine templates: "spec.template" for a
+// MachineSet. It returns any other error unchanged.
 func Under(prefix string, err error) error {
 	var found Errors
 	if prefix == "" || !errors.As(err, &found) {
@@ -85,7 +87,7 @@ func Under(prefix string, err error) error {
 	return moved
 }
 
-// OnlySecrets reports whether all that err says is wrong is in Secrets that the Machine names.
+// OnlySecrets reports whether all errors in err are in Secrets that the Machine names.
 func OnlySecrets(err error) bool {
 	var found Errors
 	if !errors.As(err, &found) {
@@ -94,19 +96,19 @@ func OnlySecrets(err error) bool {
 	return !slices.ContainsFunc(found, func(e *FieldError) bool { return !e.InSecret })
 }
 
-// Warning is about a value that is accepted, but may not be what was meant.
+// Warning is about a value that is accepted but possibly not intended.
 type Warning struct {
 	// Path is the field's path in the Machine.
-	Path string
-	// Message says what is the matter.
+	Path    string
 	Message string
 	// Hint says what to do. May be empty.
 	Hint string
-	// Unknown says that there is no such field.
+	// Unknown means that the field does not exist.
 	Unknown bool
-	// Canonical is the name that the field is read as, where it is written in another case; else empty.
+	// Canonical is the field's canonical name, if it is written in another case.
 	Canonical string
-	// Advice says that the field has an effect, though perhaps not the one that was meant. Message then names the field itself.
+	// Advice means that the field has an effect, but possibly not the intended one. Message then names
+	// the field itself.
 	Advice bool
 }
 
@@ -121,12 +123,12 @@ func (w Warning) String() string {
 	return w.Path + ": " + w.Message + "; " + w.Hint
 }
 
-// maxFindings bounds the errors and the warnings that one Machine can cause.
+// maxFindings limits the errors and warnings of one Machine.
 const maxFindings = 50
 
 // findings collects errors and warnings.
 type findings struct {
-	// under is the prefix of every path that is reported.
+	// under is the prefix of every reported path.
 	under    string
 	errs     Errors
 	warnings []Warning
@@ -154,7 +156,7 @@ func (f *findings) warn(warning Warning) {
 	}
 }
 
-// unknown warns of a field that there is not.
+// unknown warns about an unknown field.
 func (f *findings) unknown(path, hint string) {
 	f.warn(Warning{Path: path, Message: "unknown field, ignored", Hint: hint, Unknown: true})
 }

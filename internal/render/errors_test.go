@@ -11,16 +11,20 @@ func TestErrorsSayInWhichWayAFieldIsWrong(t *testing.T) {
 		fields string
 		want   Fault
 	}{
-		"a field that is left out":                                  {fields: `"size":null`, want: Missing},
-		"a field of an element that is left out":                    {fields: `"disks":[{"type":"ssd"}]`, want: Missing},
-		"the name of a Secret that is empty":                        {fields: `"credentialsSecret":{"name":""}`, want: Missing},
-		"the name of a Secret that is none":                         {fields: `"credentialsSecret":{"name":"../c"}`},
-		"another type":                                              {fields: `"size":{}`},
-		"a value that is not offered":                               {fields: `"size":"huge"`, want: Unsupported},
-		"a value of an element that is not offered":                 {fields: `"disks":[{"gib":1,"type":"tape"}]`, want: Unsupported},
-		"a value that is not offered behind a guard for the object": {fields: `"placement":{"zone":"z-3"}`, want: Unsupported},
-		"a value outside of a range":                                {fields: `"cpu":0`},
-		"a text that does not match":                                {fields: `"memory":"16 GB"`},
+		"a field that is left out": {fields: `"size":null`, want: Missing},
+		"a field of an element that is left out": {fields: `"disks":[{"type":"ssd"}]`,
+			want: Missing},
+		"the name of a Secret that is empty": {fields: `"credentialsSecret":{"name":""}`,
+			want: Missing},
+		"the name of a Secret that is none": {fields: `"credentialsSecret":{"name":"../c"}`},
+		"another type":                      {fields: `"size":{}`},
+		"a value that is not offered":       {fields: `"size":"huge"`, want: Unsupported},
+		"a value of an element that is not offered": {fields: `"disks":[{"gib":1,"type":"tape"}]`,
+			want: Unsupported},
+		"a value that is not offered behind a guard for the object": {fields: `"placement":{"zone":"z-3"}`,
+			want: Unsupported},
+		"a value outside of a range": {fields: `"cpu":0`},
+		"a text that does not match": {fields: `"memory":"16 GB"`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

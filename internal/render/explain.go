@@ -16,30 +16,30 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/hclfuncs"
 )
 
-// field is a place in the Machine that a condition looks at.
+// field is a field of the Machine that a condition refers to.
 type field struct {
 	path string
-	// value is what is there; cty.NilVal when nothing is.
+	// value is the current value, or cty.NilVal.
 	value cty.Value
-	// hidden says that the value must not be shown.
+	// hidden means that the value must not be shown.
 	hidden bool
-	// secret says that the value comes from a Secret.
+	// secret means that the value comes from a Secret.
 	secret bool
-	// choice says that the condition offers a choice for it.
+	// choice means that the condition lists the allowed values.
 	choice bool
-	// variable is the one that the field is a part of.
+	// variable is the variable that contains the field.
 	variable string
 }
 
-// failing is an expression and the values of the names in it that a loop around it introduced.
+// failing is an expression and the values of the enclosing loops' variables.
 type failing struct {
 	expression hclsyntax.Expression
 	context    *hcl.EvalContext
 	scope      map[string][]field
 }
 
-// explain returns which fields make a condition come out false, a group for each part of the condition that does on its own: a
-// conjunct, or an element that a loop looks at. There is at least one group.
+// explain returns the fields that make a condition false. Each conjunct, or element of a loop, that is false by itself
+// gives one group. There is at least one group.
 func (v *validator) explain(condition hclsyntax.Expression) [][]field {
 	groups := v.parts(failing{expression: condition, context: v.context})
 	for i, group := range groups {
@@ -55,9 +55,10 @@ func (v *validator) parts(b failing) [][]field {
 	case *hclsyntax.BinaryOpExpr:
 		switch {
 		case e.Op == hclsyntax.OpLogicalOr:
-			return [][]field{slices.Concat(slices.Concat(v.parts(b.with(e.LHS))...), slices.Concat(v.parts(b.with(e.RHS))...))}
+			return [][]field{slices.Concat(slices.Concat(v.parts(b.with(e.LHS))...),
+				slices.Concat(v.parts(b.with(e.RHS))...))}
 		case e.Op == hclsyntax.OpLogicalAnd && b.with(e.LHS).fails():
-			// What follows may make sense only when this holds.
+			// The right side may only make sense if the left side holds.
 			return v.parts(b.with(e.LHS))
 		case e.Op == hclsyntax.OpLogicalAnd:
 			return v.parts(b.with(e.RHS))
@@ -75,7 +76,7 @@ func (v *validator) parts(b failing) [][]field {
 	return [][]field{v.references(b)}
 }
 
-// choices returns the fields that an expression refers to, for which there is a choice of values when it is but one.
+// choices returns the fields in an expression. If there is only one, it has a choice of values.
 func (v *validator) choices(b failing) []field {
 	fields := v.references(b)
 	if _, plain := hclfuncs.Plain(b.expression).(*hclsyntax.ScopeTraversalExpr); plain && len(fields) == 1 {
@@ -84,7 +85,7 @@ func (v *validator) choices(b failing) []field {
 	return fields
 }
 
-// elements returns a group for each element of a list of conditions that comes out false.
+// elements returns a group for each false element of a list of conditions.
 func (v *validator) elements(list failing) [][]field {
 	var groups [][]field
 	switch e := hclfuncs.Plain(list.expression).(type) {
@@ -96,7 +97,8 @@ func (v *validator) elements(list failing) [][]field {
 		}
 	case *hclsyntax.ForExpr:
 		collection, diags := e.CollExpr.Value(list.context)
-		if collection, _ = collection.Unmark(); diags.HasErrors() || e.KeyExpr != nil || !collection.CanIterateElements() {
+		if collection, _ = collection.Unmark(); diags.HasErrors() || e.KeyExpr != nil ||
+			!collection.CanIterateElements() {
 			return nil
 		}
 		position := 0
@@ -114,7 +116,7 @@ func (v *validator) elements(list failing) [][]field {
 	return groups
 }
 
-// elementFields returns where the element of a collection comes from.
+// elementFields returns the fields that an element of a collection comes from.
 func (v *validator) elementFields(collection failing, position int, key, value cty.Value) []field {
 	switch e := hclfuncs.Plain(collection.expression).(type) {
 	case *hclsyntax.TupleConsExpr:
@@ -138,7 +140,8 @@ func (b failing) with(expression hclsyntax.Expression) failing {
 	return failing{expression: expression, context: b.context, scope: b.scope}
 }
 
-// element returns what a loop evaluates for one element. Where the loop leaves the element out, that is nothing.
+// element returns the value that a loop computes for one element, or nothing if it skips the
+// element.
 func (b failing) element(loop *hclsyntax.ForExpr, key, value cty.Value) failing {
 	context := b.context.NewChild()
 	context.Variables = map[string]cty.Value{loop.ValVar: value}
@@ -158,7 +161,7 @@ func (b failing) element(loop *hclsyntax.ForExpr, key, value cty.Value) failing 
 	return failing{expression: loop.ValExpr, context: context, scope: scope}
 }
 
-// fails reports whether the expression is known not to come out true.
+// fails reports whether the expression is known to be false.
 func (b failing) fails() bool {
 	if b.expression == nil {
 		return false
@@ -181,7 +184,8 @@ func (v *validator) references(b failing) []field {
 	return fields
 }
 
-// resolve returns the fields that a reference leads to; several when it goes through what a loop made of several.
+// resolve returns the fields that a reference points to. There may be several if it goes through
+// the result of a loop.
 func (v *validator) resolve(reference hcl.Traversal, scope map[string][]field) []field {
 	starts, steps := scope[reference.RootName()], reference[1:]
 	if name := module.ReferencedVariable(reference); name != "" {
@@ -202,7 +206,6 @@ func (v *validator) resolve(reference hcl.Traversal, scope map[string][]field) [
 	return fields
 }
 
-// root returns the field of a variable as a whole.
 func (v *validator) root(variable string) field {
 	root := field{variable: variable, value: v.values[variable], hidden: v.module.Variable(variable).Sensitive}
 	switch variable {
@@ -211,14 +214,15 @@ func (v *validator) root(variable string) field {
 	case module.VariableCluster:
 		root.path = variable
 	case module.VariableUserData:
-		root.path, root.secret = v.spec.userData.path, v.spec.namesUserData(v.module, v.values[module.VariableProviderSpec])
+		root.path, root.secret = v.spec.userData.path, v.spec.namesUserData(v.module,
+			v.values[module.VariableProviderSpec])
 	default:
 		root.path = v.spec.at
 	}
 	return root
 }
 
-// step returns the field at a key or an index below; the field itself where that is not known.
+// step returns the field at a key or index, or the field itself if the key is unknown.
 func (f field) step(key cty.Value) field {
 	if key, _ = key.Unmark(); key.IsNull() || !key.IsKnown() {
 		return f
@@ -241,7 +245,7 @@ func (f field) step(key cty.Value) field {
 	return next
 }
 
-// element returns what a value holds at a key, cty.NilVal when that is nothing.
+// element returns the element of a value at a key, or cty.NilVal.
 func element(value, key cty.Value) cty.Value {
 	if value == cty.NilVal || !value.IsKnown() || value.IsNull() {
 		return cty.NilVal
@@ -259,7 +263,8 @@ func element(value, key cty.Value) cty.Value {
 	return cty.NilVal
 }
 
-// deepest sorts fields by path and drops those of which a part is there too: "placement" beside "placement.zone" is but a guard.
+// deepest sorts fields by path and drops those that contain another one: "placement" next to
+// "placement.zone" is only a guard.
 func deepest(fields []field) []field {
 	fields = slices.Clone(fields)
 	slices.SortStableFunc(fields, func(a, b field) int {
@@ -268,25 +273,28 @@ func deepest(fields []field) []field {
 		case order != 0 || a.choice == b.choice:
 			return order
 		case a.choice:
-			return -1 // of two that are the same the first is kept
+			return -1 // keep the first of two equal ones
 		default:
 			return 1
 		}
 	})
 	fields = slices.CompactFunc(fields, func(a, b field) bool { return a.path == b.path })
 	return slices.DeleteFunc(slices.Clone(fields), func(f field) bool {
-		return slices.ContainsFunc(fields, func(other field) bool { return other.path != f.path && within(other.path, f.path) })
+		return slices.ContainsFunc(fields, func(other field) bool {
+			return other.path != f.path &&
+				within(other.path, f.path)
+		})
 	})
 }
 
-// within reports whether a path is another or leads below it.
+// within reports whether a path equals another or is below it.
 func within(path, above string) bool {
 	rest, ok := strings.CutPrefix(path, above)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// locate returns those of the fields that belong to the variable which the validation is of, or all of them where none does, and
-// the path that leads to them.
+// locate returns the fields that belong to the validation's variable, or all fields if none does,
+// and their common path.
 func (v *validator) locate(validation module.Validation, fields []field) (own []field, path string) {
 	for _, f := range fields {
 		if f.variable == validation.Variable {
@@ -294,8 +302,9 @@ func (v *validator) locate(validation module.Validation, fields []field) (own []
 		}
 	}
 	if len(own) == 0 {
-		// Nobody can change in a Machine what the cluster is.
-		own = slices.DeleteFunc(slices.Clone(fields), func(f field) bool { return f.variable == module.VariableCluster })
+		// Users cannot change facts about the cluster in a Machine.
+		own = slices.DeleteFunc(slices.Clone(fields),
+			func(f field) bool { return f.variable == module.VariableCluster })
 	}
 	if len(own) == 0 {
 		return nil, v.root(validation.Variable).path
@@ -312,7 +321,7 @@ func (v *validator) locate(validation module.Validation, fields []field) (own []
 	return own, path
 }
 
-// parent returns the path one step up; the empty path when there is none.
+// parent returns the path one level up, or the empty path.
 func parent(path string) string {
 	if at := strings.LastIndexAny(path, ".["); at >= 0 {
 		return path[:at]
@@ -320,7 +329,8 @@ func parent(path string) string {
 	return ""
 }
 
-// list names the fields and their values, as far as these may be shown. The one at the path itself goes without its name.
+// list returns the names and values of fields, if they may be shown. The field at the path itself
+// has no name.
 func list(path string, fields []field) string {
 	var at, others []string
 	for _, f := range fields {
@@ -340,7 +350,8 @@ func list(path string, fields []field) string {
 	return strings.Join(slices.Concat(at, others), " with ")
 }
 
-// show returns the value as JSON, shortened; nothing for what may be secret, and for what has fields of its own.
+// show returns the value as shortened JSON, or "" for values that may be secret or that have
+// fields.
 func (f field) show() string {
 	if f.hidden || f.value == cty.NilVal || !f.value.IsWhollyKnown() {
 		return ""
@@ -368,7 +379,7 @@ func (f field) show() string {
 	}
 }
 
-// maxItems bounds the items of a list that a message shows.
+// maxItems limits the items of a list in a message.
 const maxItems = 4
 
 func hidden(fields []field) bool {

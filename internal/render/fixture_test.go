@@ -14,7 +14,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 )
 
-// The modules that tests render for do not change, and are read once.
+// Shared, immutable modules.
 var (
 	theExample  = sync.OnceValues(func() (*module.Module, error) { return load.Module(os.DirFS("testdata/module")) })
 	theKubemark = sync.OnceValues(func() (*module.Module, error) { return load.Module(os.DirFS(kubemarkFolder)) })
@@ -31,12 +31,13 @@ func exampleModule(t testing.TB) *module.Module {
 
 // machineWith returns a Machine with the raw providerSpec.
 func machineWith(providerSpec string) *machinev1beta1.Machine {
-	machine := &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker-1", Namespace: "openshift-machine-api", UID: "uid-1"}}
+	machine := &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "worker-1",
+		Namespace: "openshift-machine-api", UID: "uid-1"}}
 	machine.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: []byte(providerSpec)}
 	return machine
 }
 
-// valid is a providerSpec with everything that is required; more fields may follow the brace.
+// valid has all required fields. Append more fields and a closing brace.
 const valid = `{"apiVersion":"example.io/v1","kind":"ExampleProviderSpec","size":"small","credentialsSecret":{"name":"c"}`
 
 func inputWith(t testing.TB, providerSpec string) Input {
@@ -60,7 +61,7 @@ func kubemarkModule(t testing.TB) *module.Module {
 	return loaded
 }
 
-// kubemarkMachine returns a Machine as the template of the module's example describes it.
+// kubemarkMachine returns a Machine from the template in the module's example.
 func kubemarkMachine(t testing.TB) *machinev1beta1.Machine {
 	t.Helper()
 	raw, err := os.ReadFile(kubemarkFolder + "/examples/machineset.yaml")
@@ -72,7 +73,8 @@ func kubemarkMachine(t testing.TB) *machinev1beta1.Machine {
 		t.Fatal(err)
 	}
 	template := set.Spec.Template
-	machine := &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{GenerateName: set.Name + "-", Namespace: set.Namespace, Labels: template.Labels}}
+	machine := &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{GenerateName: set.Name + "-",
+		Namespace: set.Namespace, Labels: template.Labels}}
 	machine.Spec = template.Spec
 	return machine
 }

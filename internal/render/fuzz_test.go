@@ -13,10 +13,11 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// FuzzProviderSpec gives whatever bytes as a providerSpec to a module with every type, to one with validations, to one that only
-// the generic kind is for, and to a stack with locals.
+// FuzzProviderSpec tries any bytes as a providerSpec: of a module with every type, one with validations, one for the
+// generic kind only, and a stack with locals.
 func FuzzProviderSpec(f *testing.F) {
-	modules := []*module.Module{exampleModule(f), moduleWith(f, readFile(f, validationsFile)), bareModule(f), stackWith(f, someLocals)}
+	modules := []*module.Module{exampleModule(f), moduleWith(f, readFile(f, validationsFile)), bareModule(f),
+		stackWith(f, someLocals)}
 	for _, tc := range validationCases {
 		own := tc.input(f, modules[1]).Machine.Spec.ProviderSpec.Value.Raw
 		f.Add(own)
@@ -24,16 +25,20 @@ func FuzzProviderSpec(f *testing.F) {
 		f.Add(asStack(f, own, len(own)%2 == 1))
 	}
 	for _, rest := range []string{
-		`}`, bare + `}`, bare + `,"userDataSecret":{"name":""}}`, bare + `,"userDataSecret":null,"driftPolicy":"Repair"}`, bare + `,"driftPolicy":4}`,
-		`,"values":[]}`, `,"values":{"size":"${x}","cpu":"9007199254740993","credentialsSecret":{"name":"c"}},"credentialsSecret":{"name":"d"}}`,
-		`,"values":{"size":"s","kind":"K","module":"m","credentialsSecret":[]},"credentialsSecret":{"name":"c"}}`, `,"module":"example"}`,
+		`}`, bare + `}`, bare + `,"userDataSecret":{"name":""}}`,
+		bare + `,"userDataSecret":null,"driftPolicy":"Repair"}`, bare + `,"driftPolicy":4}`,
+		`,"values":[]}`,
+		`,"values":{"size":"${x}","cpu":"9007199254740993","credentialsSecret":{"name":"c"}},"credentialsSecret":{"name":"d"}}`,
+		`,"values":{"size":"s","kind":"K","module":"m","credentialsSecret":[]},"credentialsSecret":{"name":"c"}}`,
+		`,"module":"example"}`,
 		`,"values":{"size":"s","credentialsSecret":{"name":null,"x":1}},"credentialsSecret":{"name":"c","x":{}}}`,
 	} {
 		f.Add([]byte(genericStart + rest))
 		f.Add([]byte(stackStart + rest))
 	}
 	for _, rest := range []string{
-		`}`, `,"cpu":1e308}`, `,"cpu":"1e999999999"}`, `,"cpu":"Inf"}`, `,"cpu":1,"cpu":2}`, `,"labels":{"\u00e9":"1","e\u0301":"2"}}`, `,"range":[1,-0]}`,
+		`}`, `,"cpu":1e308}`, `,"cpu":"1e999999999"}`, `,"cpu":"Inf"}`, `,"cpu":1,"cpu":2}`,
+		`,"labels":{"\u00e9":"1","e\u0301":"2"}}`, `,"range":[1,-0]}`,
 		`,"placement":{"zone":"${x}%{ if y }\n\"\u0000\ud800"},"disks":[{"gib":"2","labels":{"a":null}}],"networks":["a","a",1]}`,
 	} {
 		f.Add([]byte(valid + rest))
@@ -46,15 +51,17 @@ func FuzzProviderSpec(f *testing.F) {
 	})
 }
 
-// bare continues genericStart with what the module needs that only the generic kind is for.
+// bare continues genericStart for the module that only the generic kind serves.
 const bare = `,"values":{"size":"%{ if y }\n"},"credentialsSecret":{"name":"c"},"userDataSecret":{"name":"u"}`
 
-// FuzzStructured changes what a user may well write: leaves become hostile, values move, nest and multiply.
+// FuzzStructured mutates realistic input: values become hostile, move, nest and multiply.
 func FuzzStructured(f *testing.F) {
 	kubemark := kubemarkModule(f)
-	modules := []*module.Module{moduleWith(f, readFile(f, validationsFile)), kubemark, bareModule(f), stackWith(f, someLocals)}
+	modules := []*module.Module{moduleWith(f, readFile(f, validationsFile)), kubemark, bareModule(f),
+		stackWith(f, someLocals)}
 	seeds := [][]byte{
-		validationCases["every field"].input(f, modules[0]).Machine.Spec.ProviderSpec.Value.Raw, kubemarkMachine(f).Spec.ProviderSpec.Value.Raw,
+		validationCases["every field"].input(f, modules[0]).Machine.Spec.ProviderSpec.Value.Raw,
+		kubemarkMachine(f).Spec.ProviderSpec.Value.Raw,
 	}
 	for seed := range uint64(16) {
 		f.Add(seed, uint8(1), "${var.user_data}")
@@ -74,7 +81,7 @@ func FuzzStructured(f *testing.F) {
 	})
 }
 
-// changed returns a providerSpec with some changes.
+// changed returns a mutated providerSpec.
 func changed(t *testing.T, spec []byte, seed uint64, changes uint8, hostile string) []byte {
 	t.Helper()
 	m := mutator{random: rand.New(rand.NewPCG(seed, 0)), hostile: hostile}
@@ -89,11 +96,12 @@ func changed(t *testing.T, spec []byte, seed uint64, changes uint8, hostile stri
 	return raw
 }
 
-// checkOne checks a providerSpec. What Check accepts must render; what is rendered must be what was given.
+// checkOne checks a providerSpec. What Check accepts must render, and render what was given.
 func checkOne(t *testing.T, from *module.Module, raw []byte) {
 	input := Input{
 		Machine: machineWith(""), Module: from, ClusterID: "demo",
-		Credentials: map[string][]byte{"endpoint": []byte("e"), "token": []byte("t"), "server": []byte("s"), "ca.crt": []byte("c")},
+		Credentials: map[string][]byte{"endpoint": []byte("e"), "token": []byte("t"), "server": []byte("s"),
+			"ca.crt": []byte("c")},
 	}
 	input.Machine.Spec.ProviderSpec.Value.Raw = raw
 	input.Machine.Name = "worker-1"
@@ -112,8 +120,9 @@ func checkOne(t *testing.T, from *module.Module, raw []byte) {
 	if err != nil {
 		t.Fatalf("accepted, but not rendered: %v", err)
 	}
-	if len(raw)%4 == 0 { // now and then, since rendering is most of the work
-		if again, err := Render(input); err != nil || again.Hash != inputs.Hash || !bytes.Equal(again.Variables, inputs.Variables) {
+	if len(raw)%4 == 0 { // rarely, since rendering is most of the work
+		if again, err := Render(input); err != nil || again.Hash != inputs.Hash ||
+			!bytes.Equal(again.Variables, inputs.Variables) {
 			t.Fatalf("want the same result twice, got %v", err)
 		}
 	}
@@ -122,15 +131,20 @@ func checkOne(t *testing.T, from *module.Module, raw []byte) {
 		t.Fatalf("accepted and rendered, but: %v", err)
 	}
 	var variables map[string]json.RawMessage
-	if err := json.Unmarshal(inputs.Variables, &variables); err != nil || len(variables) != 3 {
-		t.Fatalf("want three variables in JSON, got %v in %.500s", err, inputs.Variables)
+	want := 3
+	if from.Variable(module.VariableCluster).Name != "" {
+		want++
 	}
-	if problem := equals("provider_spec", given(decodeJSON(t, raw)), decodeJSON(t, variables[module.VariableProviderSpec])); problem != "" {
+	if err := json.Unmarshal(inputs.Variables, &variables); err != nil || len(variables) != want {
+		t.Fatalf("want the module's variables in JSON, got %v in %.500s", err, inputs.Variables)
+	}
+	if problem := equals("provider_spec", given(decodeJSON(t, raw)),
+		decodeJSON(t, variables[module.VariableProviderSpec])); problem != "" {
 		t.Fatal(problem)
 	}
 }
 
-// checkRest fails when what is accepted and rendered cannot be read by the others that do so.
+// checkRest fails if other readers reject an accepted providerSpec.
 func checkRest(t *testing.T, input Input) {
 	t.Helper()
 	_, _, refs := Refs(input.Machine, input.Module)
@@ -166,13 +180,12 @@ func given(spec any) any {
 	return all
 }
 
-// mutator changes decoded JSON.
 type mutator struct {
 	random  *rand.Rand
 	hostile string
 }
 
-// change returns the value with one place in it changed.
+// change mutates one place in a value.
 func (m *mutator) change(value any, depth int) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -202,7 +215,7 @@ func (m *mutator) change(value any, depth int) any {
 	}
 }
 
-// pick returns a key: of the least hash, since maps have no order that can be repeated.
+// pick returns the key with the lowest hash, because the order of maps is random.
 func (m *mutator) pick(fields map[string]any) string {
 	best, lowest, salt := "", uint64(0), m.random.Uint64()
 	for name := range fields {
@@ -234,7 +247,8 @@ func (m *mutator) leaf() any {
 	case 6:
 		return m.nest(m.random.IntN(80))
 	case 7:
-		return map[string]any{m.text(): m.text(), "key": m.text(), "effect": "NoSchedule", "gib": json.Number("1"), "zone": "z-1", "name": "c"}
+		return map[string]any{m.text(): m.text(), "key": m.text(), "effect": "NoSchedule", "gib": json.Number("1"),
+			"zone": "z-1", "name": "c"}
 	case 8:
 		return []any{m.text(), m.text()}
 	case 9:
@@ -264,4 +278,5 @@ func (m *mutator) text() string {
 	return m.hostile
 }
 
-var hostileTexts = append(hostile(), "1", "16Gi", "z-1", "net-a", "NoSchedule", "amd64", "1e400", "1p10", "٣", "small", "0.1", "+1", "1.", ".5", "10.0.0.0/8")
+var hostileTexts = append(hostile(), "1", "16Gi", "z-1", "net-a", "NoSchedule", "amd64", "1e400", "1p10", "٣", "small",
+	"0.1", "+1", "1.", ".5", "10.0.0.0/8")

@@ -11,48 +11,39 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// genericValuesPath is the path of the attributes of provider_spec in a Machine of a kind for any module.
+// genericValuesPath is the path of provider_spec's attributes in a Machine of a generic kind.
 const genericValuesPath = valuePath + ".values"
 
-// genericKind is a kind through which every module of an engine is served.
-type genericKind struct {
-	kind   string
-	engine v1alpha1.Engine
-	// names is the field that names the module.
-	names string
-}
+// genericKind is a kind that serves every module of an engine, such as [v1alpha1.TerraformMachineProviderSpec]. The
+// engine's noun is the field that names the module.
+type genericKind struct{ module.Traits }
 
-// genericKinds are those of machine-iac.io/v1alpha1: [v1alpha1.TerraformMachineProviderSpec] and [v1alpha1.PulumiMachineProviderSpec].
-var genericKinds = []genericKind{
-	{kind: v1alpha1.TerraformMachineProviderSpecKind, engine: v1alpha1.EngineTerraform, names: "module"},
-	{kind: v1alpha1.PulumiMachineProviderSpecKind, engine: v1alpha1.EnginePulumi, names: "stack"},
-}
-
-// fields are those that a providerSpec of the kind may have.
+// fields are the fields of a providerSpec of the kind.
 func (k genericKind) fields() []string {
-	return append(slices.Clone(reserved), k.names, "values", "credentialsSecret", "userDataSecret", "driftPolicy")
+	return append(slices.Clone(reserved), k.Noun, "values", "credentialsSecret", "userDataSecret", "driftPolicy")
 }
 
-// genericOf returns the kind of a providerSpec with the fields, and whether it is one for any module.
+// genericOf returns the kind of a providerSpec, and reports whether it serves any module.
 func genericOf(fields map[string]any) (genericKind, bool) {
 	if fields["apiVersion"] != v1alpha1.GroupVersion.String() {
 		return genericKind{}, false
 	}
-	at := slices.IndexFunc(genericKinds, func(one genericKind) bool { return fields["kind"] == one.kind })
-	if at < 0 {
-		return genericKind{}, false
+	for _, one := range module.Engines() {
+		if fields["kind"] == one.KindForAny {
+			return genericKind{one}, true
+		}
 	}
-	return genericKinds[at], true
+	return genericKind{}, false
 }
 
-// isGeneric reports whether a providerSpec with the fields is of a kind for any module.
+// isGeneric reports whether a providerSpec with these fields is of a generic kind.
 func isGeneric(fields map[string]any) bool {
 	_, is := genericOf(fields)
 	return is
 }
 
-// generic reads a providerSpec of a kind for any module. Unlike the attributes of a module, its own fields are what they are: no number
-// passes for a string.
+// generic reads a providerSpec of a generic kind. Unlike a module's attributes, its own fields are
+// strictly typed: a number is not accepted as a string.
 type generic struct {
 	*findings
 	kind   genericKind
@@ -60,14 +51,14 @@ type generic struct {
 	module *module.Module
 }
 
-// read fills in a spec. The drift policy is no input of a run, and is not looked at.
+// read applies a spec. It ignores the drift policy, which is not an input of a run.
 func (g generic) read(into *spec, machine *machinev1beta1.Machine) {
 	g.warnings(machine)
 	if failed := g.mismatch(); failed != nil {
 		g.fail(failed)
 		return
 	}
-	values, ok := g.object("values", "write the attributes of the "+g.kind.names+"'s variable provider_spec")
+	values, ok := g.object("values", "write the attributes of the "+g.kind.Noun+"'s variable provider_spec")
 	if !ok {
 		return
 	}
@@ -79,7 +70,8 @@ func (g generic) read(into *spec, machine *machinev1beta1.Machine) {
 		path = credentials.Path
 	} else if g.fields["credentialsSecret"] != nil {
 		g.warn(Warning{
-			Path: valuePath + ".credentialsSecret", Message: titleOf(g.module) + " reads no credentials, so it has no effect",
+			Path: valuePath + ".credentialsSecret", Message: titleOf(g.module) + " reads no credentials, so it has " +
+				"no effect",
 			Hint: "leave it out",
 		})
 	}
@@ -88,19 +80,21 @@ func (g generic) read(into *spec, machine *machinev1beta1.Machine) {
 	into.userData = g.reference("userDataSecret", g.module.Spec().UserData.Path, into.values)
 }
 
-// mismatch returns the error of a spec that names none, or another than the module that serves the Machine; nil when it names that one.
+// mismatch returns an error unless the spec names the module that serves the Machine.
 func (g generic) mismatch() *FieldError {
-	if g.kind.engine != g.module.Engine() {
+	if g.kind.Engine != g.module.Engine() {
 		return &FieldError{
-			Path: valuePath + ".kind", Value: show(g.kind.kind), Fix: "name the kind " + module.KindForAny(g.module.Engine()),
-			Problem: fmt.Sprintf("it names a %s, but the Machine is served by %s", module.Noun(g.kind.engine), titleOf(g.module)),
+			Path: valuePath + ".kind", Value: show(g.kind.KindForAny),
+			Fix:     "name the kind " + g.module.Traits().KindForAny,
+			Problem: fmt.Sprintf("it names a %s, but the Machine is served by %s", g.kind.Title, titleOf(g.module)),
 		}
 	}
 	name, failed := g.kind.moduleName(g.fields)
 	if failed == nil && name != g.module.Name() {
 		failed = &FieldError{
-			Path: valuePath + "." + g.kind.names, Value: show(name), Fix: "name that one",
-			Problem: fmt.Sprintf("it names the %s %s, but the Machine is served by %q", g.kind.names, show(name), g.module.Name()),
+			Path: valuePath + "." + g.kind.Noun, Value: show(name), Fix: "name that one",
+			Problem: fmt.Sprintf("it names the %s %s, but the Machine is served by %q", g.kind.Noun, show(name),
+				g.module.Name()),
 		}
 	}
 	return failed
@@ -108,26 +102,23 @@ func (g generic) mismatch() *FieldError {
 
 // titleOf names a module for people.
 func titleOf(one *module.Module) string {
-	if one.Engine() == v1alpha1.EnginePulumi {
-		return fmt.Sprintf("the stack %q", one.Name())
-	}
-	return fmt.Sprintf("the module %q", one.Name())
+	return fmt.Sprintf("the %s %q", one.Traits().Noun, one.Name())
 }
 
 // moduleName returns the module that a spec of the kind names.
 func (k genericKind) moduleName(fields map[string]any) (string, *FieldError) {
-	name, isString := fields[k.names].(string)
+	name, isString := fields[k.Noun].(string)
 	if isString && name != "" {
 		return name, nil
 	}
-	noun := module.Noun(k.engine)
 	return "", &FieldError{
-		Path: valuePath + "." + k.names, Fault: faultOf(fields[k.names]), Value: show(fields[k.names]), Fix: "name a " + noun + " that is loaded",
-		Problem: "the name of a " + noun + " is required, but it is " + absence(fields[k.names]),
+		Path: valuePath + "." + k.Noun, Fault: faultOf(fields[k.Noun]), Value: show(fields[k.Noun]),
+		Fix:     "name a " + k.Title + " that is loaded",
+		Problem: "the name of a " + k.Title + " is required, but it is " + absence(fields[k.Noun]),
 	}
 }
 
-// warnings warns of fields that have no effect.
+// warnings warns about fields that have no effect.
 func (g generic) warnings(machine *machinev1beta1.Machine) {
 	known := g.kind.fields()
 	provides := g.module.Variable(module.VariableProviderSpec).Type
@@ -144,24 +135,25 @@ func (g generic) warnings(machine *machinev1beta1.Machine) {
 	if _, annotated := machine.Annotations[v1alpha1.DriftPolicyAnnotation]; annotated {
 		g.warn(Warning{
 			Path:    fieldPath("metadata.annotations", v1alpha1.DriftPolicyAnnotation),
-			Message: "it has no effect beside a " + g.kind.kind, Hint: "set driftPolicy in the providerSpec",
+			Message: "it has no effect beside a " + g.kind.KindForAny, Hint: "set driftPolicy in the providerSpec",
 		})
 	}
 }
 
-// object returns a field that is an object, nil when it is left out, and whether it is either.
+// object returns an optional object, and whether it is valid.
 func (g generic) object(name, fix string) (map[string]any, bool) {
 	raw := g.fields[name]
 	object, ok := raw.(map[string]any)
 	if !ok && raw != nil {
-		g.fail(&FieldError{Path: valuePath + "." + name, Problem: "an object is required, but it is " + nameOf(raw), Fix: fix})
+		g.fail(&FieldError{Path: valuePath + "." + name, Problem: "an object is required, but it is " +
+			nameOf(raw), Fix: fix})
 		return nil, false
 	}
 	return object, true
 }
 
-// reference reads a field that names a Secret, and puts the name at the path of values unless there is one. It returns where the
-// name is in the end. The path is empty when the values have no field for it.
+// reference reads a field that names a Secret, and sets the name at the path of values unless it is set. It returns the
+// location of the name. An empty path means that the values have no field for it.
 func (g generic) reference(field, path string, values map[string]any) reference {
 	read := reference{path: valuePath + "." + field + ".name"}
 	object, _ := g.object(field, "write it as "+field+`: {name: "text"}`)
@@ -199,8 +191,8 @@ func (g generic) reference(field, path string, values map[string]any) reference 
 	return read
 }
 
-// requireCredentials fails when nothing names the credentials although the module needs some. What the values lack then is not reported
-// a second time.
+// requireCredentials reports that the credentials are missing if the module needs some, and
+// prevents a second error about the field in values.
 func (g generic) requireCredentials(into *spec) {
 	credentials := g.module.Spec().Credentials
 	if !needsCredentials(g.module) || !isAbsent(into.credentials.raw) {

@@ -15,10 +15,10 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// genericStart begins a providerSpec of the generic kind; more fields may follow.
+// genericStart begins a providerSpec of the generic kind. Append more fields.
 const genericStart = `{"apiVersion":"machine-iac.io/v1alpha1","kind":"TerraformMachineProviderSpec","module":"example"`
 
-// bareModule returns a module without a kind of its own, and without fields for the names of Secrets.
+// bareModule returns a module without its own kind, and without fields for the names of Secrets.
 func bareModule(t testing.TB) *module.Module {
 	t.Helper()
 	return moduleOf(t, map[string]string{
@@ -49,8 +49,8 @@ variable "user_data" {
 	})
 }
 
-// asGeneric returns a providerSpec of a module's own kind as one of the generic kind. With hoist, the names of Secrets are beside the
-// values.
+// asGeneric converts a providerSpec of a module's own kind to the generic kind. With hoist, the names of Secrets move
+// beside the values.
 func asGeneric(t testing.TB, own []byte, name string, hoist bool) []byte {
 	t.Helper()
 	values := map[string]json.RawMessage{}
@@ -58,7 +58,8 @@ func asGeneric(t testing.TB, own []byte, name string, hoist bool) []byte {
 		t.Fatal(err)
 	}
 	spec := map[string]any{
-		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.TerraformMachineProviderSpecKind, "module": name, "values": values,
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.TerraformMachineProviderSpecKind, "module": name,
+		"values": values,
 	}
 	delete(values, "apiVersion")
 	delete(values, "kind")
@@ -83,7 +84,8 @@ func TestTheGenericKindRendersAsTheModulesOwn(t *testing.T) {
 				input := tc.input(t, from)
 				want, wantErr := Render(input)
 				_, wantCheck := Check(input)
-				input.Machine.Spec.ProviderSpec.Value.Raw = asGeneric(t, input.Machine.Spec.ProviderSpec.Value.Raw, "example", hoist)
+				input.Machine.Spec.ProviderSpec.Value.Raw = asGeneric(t, input.Machine.Spec.ProviderSpec.Value.Raw,
+					"example", hoist)
 				got, err := Render(input)
 				_, check := Check(input)
 				if diff := cmp.Diff(belowValues(t, wantErr, hoist), errorLines(t, err)); diff != "" {
@@ -100,7 +102,7 @@ func TestTheGenericKindRendersAsTheModulesOwn(t *testing.T) {
 	}
 }
 
-// belowValues returns errors about a module's own kind as they are about the generic one.
+// belowValues converts errors about a module's own kind to those about the generic kind.
 func belowValues(t *testing.T, err error, hoist bool) []string {
 	lines := errorLines(t, err)
 	for i, line := range lines {
@@ -140,10 +142,12 @@ func TestTheManualMakesTheSameAsTheExampleOfTheModule(t *testing.T) {
 
 func TestTheManualHasEveryFieldOfTheKindsForAnyModule(t *testing.T) {
 	manual := readFile(t, "../../docs/providerspec.md")
-	types := []reflect.Type{reflect.TypeFor[v1alpha1.TerraformMachineProviderSpec](), reflect.TypeFor[v1alpha1.PulumiMachineProviderSpec]()}
-	for i, kind := range genericKinds {
-		if types[i].Name() != kind.kind {
-			t.Fatalf("the kind %s is of the type %s", kind.kind, types[i])
+	types := []reflect.Type{reflect.TypeFor[v1alpha1.TerraformMachineProviderSpec](),
+		reflect.TypeFor[v1alpha1.PulumiMachineProviderSpec]()}
+	for i, engine := range module.Engines() {
+		kind := genericKind{engine}
+		if types[i].Name() != kind.KindForAny {
+			t.Fatalf("the kind %s is of the type %s", kind.KindForAny, types[i])
 		}
 		for field := range types[i].Fields() {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -151,7 +155,7 @@ func TestTheManualHasEveryFieldOfTheKindsForAnyModule(t *testing.T) {
 				continue
 			}
 			if !slices.Contains(kind.fields(), name) {
-				t.Errorf("the field %s is in %s, but nobody reads it", name, kind.kind)
+				t.Errorf("the field %s is in %s, but nobody reads it", name, kind.KindForAny)
 			}
 			if !strings.Contains(manual, "\n| `"+name) {
 				t.Errorf("docs/providerspec.md does not explain %s", name)
@@ -174,76 +178,97 @@ func TestGenericFieldsThatAreWrong(t *testing.T) {
 		"another module": {
 			raw: strings.Replace(genericStart, `"example"`, `"other"`, 1) + small + named + `}`,
 			want: []FieldError{{
-				Path: at + "module", Value: `"other"`, Problem: `it names the module "other", but the Machine is served by "example"`, Fix: "name that one",
+				Path: at + "module", Value: `"other"`,
+				Problem: `it names the module "other", but the Machine is served by "example"`, Fix: "name that one",
 			}},
 		},
 		"no module": {
-			raw:  strings.Replace(genericStart, `,"module":"example"`, "", 1) + small + named + `}`,
-			want: []FieldError{{Path: at + "module", Fault: Missing, Problem: "the name of a provider module is required, but it is missing", Fix: "name a provider module that is loaded"}},
+			raw: strings.Replace(genericStart, `,"module":"example"`, "", 1) + small + named + `}`,
+			want: []FieldError{{Path: at + "module", Fault: Missing,
+				Problem: "the name of a provider module is required, but it is missing",
+				Fix:     "name a provider module that is loaded"}},
 		},
 		"a module that is a number": {
-			raw:  strings.Replace(genericStart, `"example"`, `4`, 1) + small + named + `}`,
-			want: []FieldError{{Path: at + "module", Value: "4", Problem: "the name of a provider module is required, but it is a number", Fix: "name a provider module that is loaded"}},
+			raw: strings.Replace(genericStart, `"example"`, `4`, 1) + small + named + `}`,
+			want: []FieldError{{Path: at + "module", Value: "4",
+				Problem: "the name of a provider module is required, but it is a number",
+				Fix:     "name a provider module that is loaded"}},
 		},
 		"values that are a list": {
-			raw:  genericStart + `,"values":["small"]` + named + `}`,
-			want: []FieldError{{Path: at + "values", Problem: "an object is required, but it is a list", Fix: "write the attributes of the module's variable provider_spec"}},
+			raw: genericStart + `,"values":["small"]` + named + `}`,
+			want: []FieldError{{Path: at + "values", Problem: "an object is required, but it is a list",
+				Fix: "write the attributes of the module's variable provider_spec"}},
 		},
 		"values that are left out": {
-			raw:  genericStart + named + `}`,
-			want: []FieldError{{Path: at + "values.size", Fault: Missing, Problem: "a string is required, but it is missing", Fix: `add size: "text"`}},
+			raw: genericStart + named + `}`,
+			want: []FieldError{{Path: at + "values.size", Fault: Missing,
+				Problem: "a string is required, but it is missing", Fix: `add size: "text"`}},
 		},
 		"a value of another type": {
-			raw:  genericStart + `,"values":{"size":"small","cpu":"four"}` + named + `}`,
-			want: []FieldError{{Path: at + "values.cpu", Value: `"four"`, Problem: `a number is required, but "four" is a string`, Fix: "write it as cpu: 4"}},
+			raw: genericStart + `,"values":{"size":"small","cpu":"four"}` + named + `}`,
+			want: []FieldError{{Path: at + "values.cpu", Value: `"four"`,
+				Problem: `a number is required, but "four" is a string`, Fix: "write it as cpu: 4"}},
 		},
 		"a key that is given twice": {
 			raw:  genericStart + `,"values":{"size":"small","size":"big"}` + named + `}`,
 			want: []FieldError{{Path: at + "values.size", Problem: "it is given twice", Fix: "keep one"}},
 		},
 		"no credentials are reported once": {
-			raw:  genericStart + small + `}`,
-			want: []FieldError{{Path: at + "credentialsSecret.name", Fault: Missing, Problem: "the name of a Secret is required, but it is missing", Fix: secret}},
+			raw: genericStart + small + `}`,
+			want: []FieldError{{Path: at + "credentialsSecret.name", Fault: Missing,
+				Problem: "the name of a Secret is required, but it is missing", Fix: secret}},
 		},
 		"credentials without a name": {
-			raw:  genericStart + small + `,"credentialsSecret":{}}`,
-			want: []FieldError{{Path: at + "credentialsSecret.name", Fault: Missing, Problem: "the name of a Secret is required, but it is missing", Fix: secret}},
+			raw: genericStart + small + `,"credentialsSecret":{}}`,
+			want: []FieldError{{Path: at + "credentialsSecret.name", Fault: Missing,
+				Problem: "the name of a Secret is required, but it is missing", Fix: secret}},
 		},
 		"credentials that are named by a number": {
-			raw:  genericStart + small + `,"credentialsSecret":{"name":4}}`,
-			want: []FieldError{{Path: at + "credentialsSecret.name", Problem: "the name of a Secret is required, but it is a number", Fix: secret}},
+			raw: genericStart + small + `,"credentialsSecret":{"name":4}}`,
+			want: []FieldError{{Path: at + "credentialsSecret.name", Problem: "the name of a Secret is required, but " +
+				"it is a number", Fix: secret}},
 		},
 		"credentials that are a text": {
-			raw:  genericStart + small + `,"credentialsSecret":"c"}`,
-			want: []FieldError{{Path: at + "credentialsSecret", Problem: "an object is required, but it is a string", Fix: `write it as credentialsSecret: {name: "text"}`}},
+			raw: genericStart + small + `,"credentialsSecret":"c"}`,
+			want: []FieldError{{Path: at + "credentialsSecret", Problem: "an object is required, but it is a string",
+				Fix: `write it as credentialsSecret: {name: "text"}`}},
 		},
 		"credentials whose name is none": {
-			raw:  genericStart + small + `,"credentialsSecret":{"name":"../c"}}`,
-			want: []FieldError{{Path: at + "credentialsSecret.name", Value: `"../c"`, Problem: `the name of a Secret is required, but "../c" is none`, Fix: "use lower-case letters, digits, '-' and '.'"}},
+			raw: genericStart + small + `,"credentialsSecret":{"name":"../c"}}`,
+			want: []FieldError{{Path: at + "credentialsSecret.name", Value: `"../c"`,
+				Problem: `the name of a Secret is required, but "../c" is none`,
+				Fix:     "use lower-case letters, digits, '-' and '.'"}},
 		},
 		"values name other credentials": {
 			raw: genericStart + `,"values":{"size":"small","credentialsSecret":{"name":"d"}}` + named + `}`,
 			want: []FieldError{{
-				Path: at + "credentialsSecret.name", Value: `"c"`, Problem: `the Secret "c" is named, but values.credentialsSecret.name names "d"`, Fix: "name it once",
+				Path: at + "credentialsSecret.name", Value: `"c"`,
+				Problem: `the Secret "c" is named, but values.credentialsSecret.name names "d"`, Fix: "name it once",
 			}},
 		},
 		"values name credentials of another type": {
-			raw:  genericStart + `,"values":{"size":"small","credentialsSecret":"d"}` + named + `}`,
-			want: []FieldError{{Path: at + "values.credentialsSecret", Problem: "an object is required, but it is a string", Fix: `write it as credentialsSecret: {name: "text"}`}},
+			raw: genericStart + `,"values":{"size":"small","credentialsSecret":"d"}` + named + `}`,
+			want: []FieldError{{Path: at + "values.credentialsSecret",
+				Problem: "an object is required, but it is a string",
+				Fix:     `write it as credentialsSecret: {name: "text"}`}},
 		},
 		"values name credentials whose name is none": {
 			raw: genericStart + `,"values":{"size":"small","credentialsSecret":{"name":"../c"}}}`,
 			want: []FieldError{{
-				Path: at + "values.credentialsSecret.name", Value: `"../c"`, Problem: `the name of a Secret is required, but "../c" is none`, Fix: "use lower-case letters, digits, '-' and '.'",
+				Path: at + "values.credentialsSecret.name", Value: `"../c"`,
+				Problem: `the name of a Secret is required, but "../c" is none`,
+				Fix:     "use lower-case letters, digits, '-' and '.'",
 			}},
 		},
 		"user data without a name": {
-			raw:  genericStart + small + named + `,"userDataSecret":{"name":""}}`,
-			want: []FieldError{{Path: at + "userDataSecret.name", Fault: Missing, Problem: "the name of a Secret is required, but it is empty", Fix: secret}},
+			raw: genericStart + small + named + `,"userDataSecret":{"name":""}}`,
+			want: []FieldError{{Path: at + "userDataSecret.name", Fault: Missing,
+				Problem: "the name of a Secret is required, but it is empty", Fix: secret}},
 		},
 		"a drift policy that is none": {
-			raw:  genericStart + small + named + `,"driftPolicy":"replace"}`,
-			want: []FieldError{{Path: at + "driftPolicy", Fault: Unsupported, Value: `"replace"`, Problem: `"replace" is no drift policy`, Fix: "write Report, Repair or Ignore"}},
+			raw: genericStart + small + named + `,"driftPolicy":"replace"}`,
+			want: []FieldError{{Path: at + "driftPolicy", Fault: Unsupported, Value: `"replace"`,
+				Problem: `"replace" is no drift policy`, Fix: "write Report, Repair or Ignore"}},
 		},
 	}
 	for name, tc := range tests {
@@ -268,15 +293,20 @@ func TestGenericFieldsWithoutEffectWarn(t *testing.T) {
 		`"credentialsSecret":{"name":"c","namespace":"n"},"values":{"size":"small","kind":"K","Cpu":4}}`)
 	input.Machine.Annotations = map[string]string{v1alpha1.DriftPolicyAnnotation: "nonsense"}
 	want := []Warning{
-		{Path: "spec.providerSpec.value.Values", Message: "unknown field, ignored", Hint: "write it as values", Unknown: true},
-		{Path: "spec.providerSpec.value.cpu", Message: "unknown field, ignored", Hint: "write it below values", Unknown: true},
-		{Path: "spec.providerSpec.value.size", Message: "unknown field, ignored", Hint: "write it below values", Unknown: true},
+		{Path: "spec.providerSpec.value.Values", Message: "unknown field, ignored", Hint: "write it as values",
+			Unknown: true},
+		{Path: "spec.providerSpec.value.cpu", Message: "unknown field, ignored", Hint: "write it below values",
+			Unknown: true},
+		{Path: "spec.providerSpec.value.size", Message: "unknown field, ignored", Hint: "write it below values",
+			Unknown: true},
 		{
 			Path:    `metadata.annotations["machine-iac.io/drift-policy"]`,
-			Message: "it has no effect beside a TerraformMachineProviderSpec", Hint: "set driftPolicy in the providerSpec",
+			Message: "it has no effect beside a TerraformMachineProviderSpec",
+			Hint:    "set driftPolicy in the providerSpec",
 		},
 		{Path: "spec.providerSpec.value.credentialsSecret.namespace", Message: "unknown field, ignored", Unknown: true},
-		{Path: "spec.providerSpec.value.values.Cpu", Message: "unknown field, ignored", Hint: "write it as cpu", Unknown: true},
+		{Path: "spec.providerSpec.value.values.Cpu", Message: "unknown field, ignored", Hint: "write it as cpu",
+			Unknown: true},
 		{Path: "spec.providerSpec.value.values.kind", Message: "unknown field, ignored", Unknown: true},
 	}
 	got, err := Check(input)
@@ -295,11 +325,13 @@ func TestGenericFieldsWithoutEffectWarn(t *testing.T) {
 func TestCredentialsOfAModuleThatReadsNoneWarn(t *testing.T) {
 	description := readFile(t, "testdata/module/module.yaml")
 	from, until := strings.Index(description, "  credentials:"), strings.Index(description, "  environment:")
-	input := inputWith(t, genericStart+`,"credentialsSecret":{"name":"c"},"values":{"size":"small","credentialsSecret":{"name":"d"}}}`)
+	input := inputWith(t,
+		genericStart+`,"credentialsSecret":{"name":"c"},"values":{"size":"small","credentialsSecret":{"name":"d"}}}`)
 	input.Module = moduleOf(t, map[string]string{"module.yaml": description[:from] + description[until:]})
 	warnings, err := Check(input)
 	want := []Warning{{
-		Path: "spec.providerSpec.value.credentialsSecret", Message: `the module "example" reads no credentials, so it has no effect`, Hint: "leave it out",
+		Path:    "spec.providerSpec.value.credentialsSecret",
+		Message: `the module "example" reads no credentials, so it has no effect`, Hint: "leave it out",
 	}}
 	if diff := cmp.Diff(want, warnings); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -318,30 +350,40 @@ func TestSecretsOfTheGenericKind(t *testing.T) {
 		want                          string // what the values have for the two in the end
 	}{
 		"beside the values": {
-			raw:             genericStart + `,"values":{"size":"small"},"credentialsSecret":{"name":"c"},"userDataSecret":{"name":"u"}}`,
-			wantCredentials: Ref{Name: "c", Path: at + "credentialsSecret.name"}, wantUserData: Ref{Name: "u", Path: at + "userDataSecret.name"},
-			want: `{"name":"c"} {"name":"u"}`,
+			raw: genericStart +
+				`,"values":{"size":"small"},"credentialsSecret":{"name":"c"},"userDataSecret":{"name":"u"}}`,
+			wantCredentials: Ref{Name: "c", Path: at + "credentialsSecret.name"},
+			wantUserData:    Ref{Name: "u", Path: at + "userDataSecret.name"},
+			want:            `{"name":"c"} {"name":"u"}`,
 		},
 		"in the values": {
-			raw:             genericStart + `,"values":{"size":"small","credentialsSecret":{"name":"c"},"userDataSecret":{"name":"u"}}}`,
-			wantCredentials: Ref{Name: "c", Path: at + "values.credentialsSecret.name"}, wantUserData: Ref{Name: "u", Path: at + "values.userDataSecret.name"},
-			want: `{"name":"c"} {"name":"u"}`,
+			raw: genericStart +
+				`,"values":{"size":"small","credentialsSecret":{"name":"c"},"userDataSecret":{"name":"u"}}}`,
+			wantCredentials: Ref{Name: "c", Path: at + "values.credentialsSecret.name"},
+			wantUserData:    Ref{Name: "u", Path: at + "values.userDataSecret.name"},
+			want:            `{"name":"c"} {"name":"u"}`,
 		},
 		"the same at both places": {
-			raw:             genericStart + `,"values":{"size":"small","credentialsSecret":{"name":"c"}},"credentialsSecret":{"name":"c"}}`,
-			wantCredentials: Ref{Name: "c", Path: at + "credentialsSecret.name"}, wantUserData: Ref{Path: at + "userDataSecret.name"},
-			want: `{"name":"c"} null`,
+			raw: genericStart +
+				`,"values":{"size":"small","credentialsSecret":{"name":"c"}},"credentialsSecret":{"name":"c"}}`,
+			wantCredentials: Ref{Name: "c", Path: at + "credentialsSecret.name"},
+			wantUserData:    Ref{Path: at + "userDataSecret.name"},
+			want:            `{"name":"c"} null`,
 		},
 		"what the values leave empty is filled in": {
 			raw: genericStart + `,"values":{"size":"small","credentialsSecret":{"name":""},"userDataSecret":null},` +
 				`"credentialsSecret":{"name":"c"},"userDataSecret":{"name":"u"}}`,
-			wantCredentials: Ref{Name: "c", Path: at + "credentialsSecret.name"}, wantUserData: Ref{Name: "u", Path: at + "userDataSecret.name"},
-			want: `{"name":"c"} {"name":"u"}`,
+			wantCredentials: Ref{Name: "c", Path: at + "credentialsSecret.name"},
+			wantUserData:    Ref{Name: "u", Path: at + "userDataSecret.name"},
+			want:            `{"name":"c"} {"name":"u"}`,
 		},
 		"a module without fields for them": {
-			bare: true, raw: genericStart + `,"values":{"size":"small"},"credentialsSecret":{"name":"c"},"userDataSecret":{"name":"u"}}`,
-			wantCredentials: Ref{Name: "c", Path: at + "credentialsSecret.name"}, wantUserData: Ref{Name: "u", Path: at + "userDataSecret.name"},
-			want: " ",
+			bare: true,
+			raw: genericStart +
+				`,"values":{"size":"small"},"credentialsSecret":{"name":"c"},"userDataSecret":{"name":"u"}}`,
+			wantCredentials: Ref{Name: "c", Path: at + "credentialsSecret.name"},
+			wantUserData:    Ref{Name: "u", Path: at + "userDataSecret.name"},
+			want:            " ",
 		},
 	}
 	for name, tc := range tests {
@@ -353,7 +395,8 @@ func TestSecretsOfTheGenericKind(t *testing.T) {
 			}
 			credentials, userData, err := Refs(input.Machine, input.Module)
 			if err != nil || credentials != tc.wantCredentials || userData != tc.wantUserData {
-				t.Errorf("got %+v, %+v, %v; want %+v, %+v", credentials, userData, err, tc.wantCredentials, tc.wantUserData)
+				t.Errorf("got %+v, %+v, %v; want %+v, %+v", credentials, userData, err, tc.wantCredentials,
+					tc.wantUserData)
 			}
 			if warnings, err := Check(input); err != nil || len(warnings) > 0 {
 				t.Errorf("want the check to accept it, got %v, %v", warnings, err)
@@ -369,7 +412,8 @@ func TestSecretsOfTheGenericKind(t *testing.T) {
 			if err := json.Unmarshal(inputs.Variables, &variables); err != nil {
 				t.Fatal(err)
 			}
-			got := string(variables.ProviderSpec["credentialsSecret"]) + " " + string(variables.ProviderSpec["userDataSecret"])
+			got := string(variables.ProviderSpec["credentialsSecret"]) + " " +
+				string(variables.ProviderSpec["userDataSecret"])
 			if got != tc.want || variables.UserData != "#!/bin/sh\n" {
 				t.Errorf("want %s and user data, got %s", tc.want, inputs.Variables)
 			}
@@ -385,7 +429,8 @@ func TestUserDataOfAModuleWithoutAFieldForIt(t *testing.T) {
 	if diff := cmp.Diff([]string{noUserData}, errorLines(t, err)); diff != "" || OnlySecrets(err) {
 		t.Errorf("where no Secret is named, there is no user data (-want +got):\n%s", diff)
 	}
-	input.Machine.Spec.ProviderSpec.Value.Raw = []byte(genericStart + `,"values":{"size":"small"},"credentialsSecret":{"name":"c"},"userDataSecret":{"name":"u"}}`)
+	input.Machine.Spec.ProviderSpec.Value.Raw = []byte(genericStart +
+		`,"values":{"size":"small"},"credentialsSecret":{"name":"c"},"userDataSecret":{"name":"u"}}`)
 	if _, err := Check(input); err != nil {
 		t.Errorf("want to leave open what is in the Secret, got %v", err)
 	}
@@ -412,7 +457,8 @@ func TestAKeyIsNamedByAValueOfTheGenericKind(t *testing.T) {
 
 func TestValuesPath(t *testing.T) {
 	for raw, want := range map[string]string{
-		valid + `}`: "spec.providerSpec.value", genericStart + `}`: "spec.providerSpec.value.values", `[`: "spec.providerSpec.value",
+		valid + `}`: "spec.providerSpec.value", genericStart + `}`: "spec.providerSpec.value.values",
+		`[`: "spec.providerSpec.value",
 	} {
 		if got := ValuesPath(machineWith(raw)); got != want {
 			t.Errorf("%s: want %s, got %s", raw, want, got)

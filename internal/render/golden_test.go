@@ -101,7 +101,7 @@ func renderGolden(t *testing.T, path string) []byte {
 	return text
 }
 
-// indent makes JSON readable without touching its numbers.
+// indent makes JSON readable without changing numbers.
 func indent(t *testing.T, raw []byte) string {
 	t.Helper()
 	var text strings.Builder

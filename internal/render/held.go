@@ -11,26 +11,28 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// maxHeld bounds what is remembered; then it begins anew.
+// maxHeld limits the cache; beyond it, the cache is cleared.
 const maxHeld = 10_000
 
-// Held remembers which validations have held for which values. Machines of one MachineSet differ in nothing that most of them refer to, so that each is
-// evaluated once, and not for every Machine every time. The zero value is empty; nil remembers nothing. It is safe for concurrent use.
+// Held caches which validations have passed for which values. Most of them depend only on fields
+// that the Machines of one MachineSet share, so each is evaluated once instead of for every
+// Machine. The zero value is empty; nil disables it. It is safe for concurrent use.
 type Held struct {
 	mu sync.Mutex
 	// all are digests of a validation and its values.
 	all map[string]struct{}
-	// provided are providerSpecs without a fault, by the module's digest and their JSON.
+	// provided are valid providerSpecs, by module digest and JSON.
 	provided map[string]providedSpec
 }
 
-// providedSpec is the variable provider_spec, and its canonical JSON where that is known already.
+// providedSpec is the variable provider_spec, and its canonical JSON if known.
 type providedSpec struct {
 	value cty.Value
 	json  []byte
 }
 
-// provide returns what a providerSpec provides to a module. All Machines of a MachineSet have the same.
+// provide returns the variable provider_spec for a module. It is the same for all Machines of a
+// MachineSet.
 func (h *Held) provide(read *spec, input Input, found *findings) providedSpec {
 	fresh := func() providedSpec { return providedSpec{value: read.provides(input.Module, found)} }
 	if h == nil || read.values == nil || len(input.Machine.Spec.ProviderSpec.Value.Raw) > maxDecodedSize {
@@ -49,7 +51,7 @@ func (h *Held) provide(read *spec, input Input, found *findings) providedSpec {
 		return provided
 	}
 	var err error
-	if provided.json, err = ctyjson.Marshal(provided.value, provided.value.Type()); err != nil { // it is not wholly known
+	if provided.json, err = ctyjson.Marshal(provided.value, provided.value.Type()); err != nil { // it is partly unknown
 		return providedSpec{value: provided.value}
 	}
 	h.mu.Lock()
@@ -77,8 +79,9 @@ func (h *Held) add(one string) {
 	h.all[one] = struct{}{}
 }
 
-// heldBefore reports whether a validation has held for these values already. What it returns besides notes that it has; it does nothing where that cannot be
-// known again: where it refers to a value that is not known, or to more than variables.
+// heldBefore reports whether a validation has passed for these values before. The returned function
+// records that it has. It is a no-op if the validation depends on unknown values, or on anything
+// but variables.
 func (v *validator) heldBefore(validation module.Validation) (before bool, held func()) {
 	none := func() {}
 	if v.held == nil {
@@ -91,7 +94,7 @@ func (v *validator) heldBefore(validation module.Validation) (before bool, held 
 	return v.held.has(one), func() { v.held.add(one) }
 }
 
-// digestOf returns what stands for a validation and the values that it refers to.
+// digestOf returns the cache key for a validation and the values that it refers to.
 func (v *validator) digestOf(validation module.Validation) (string, bool) {
 	parts := [][]byte{[]byte(v.module.Digest()), []byte(validation.Range.String())}
 	names, ok := referenced(validation)
@@ -108,7 +111,8 @@ func (v *validator) digestOf(validation module.Validation) (string, bool) {
 	return hashOf(parts...), true
 }
 
-// referenced returns the variables that a validation refers to; false where it refers to anything else.
+// referenced returns the variables that a validation refers to, or false if it refers to anything
+// else.
 func referenced(validation module.Validation) ([]string, bool) {
 	var names []string
 	for _, expression := range []hcl.Expression{validation.Condition, validation.ErrorMessage} {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// heldVariables have a validation of each kind: of the providerSpec alone, and of the Machine.
+// heldVariables have a validation of the providerSpec alone, and one of the Machine.
 const heldVariables = `
 variable "machine" {
   type        = object({ name = string, namespace = string, uid = string, cluster_id = string, labels = map(string) })
@@ -35,7 +35,7 @@ variable "user_data" {
 }
 `
 
-// TestWhatHasHeldIsNotEvaluatedAgain: with what is remembered, everything is as without.
+// TestWhatHasHeldIsNotEvaluatedAgain compares results with and without the cache.
 func TestWhatHasHeldIsNotEvaluatedAgain(t *testing.T) {
 	loaded := moduleWith(t, heldVariables)
 	spec := func(size string) string { return strings.Replace(valid, "small", size, 1) + "}" }
@@ -59,7 +59,7 @@ func TestWhatHasHeldIsNotEvaluatedAgain(t *testing.T) {
 			}
 		}
 	}
-	// Two sizes hold, and two names; nothing that does not hold is remembered.
+	// Two sizes and two names pass. Failures are not cached.
 	if len(held.all) != 4 {
 		t.Errorf("%d validations are remembered to have held, want 4", len(held.all))
 	}
@@ -70,7 +70,7 @@ func TestWhatHasHeldIsNotEvaluatedAgain(t *testing.T) {
 	}
 }
 
-// TestAProviderSpecWithAFaultIsNotRemembered: what is said of it is said every time.
+// TestAProviderSpecWithAFaultIsNotRemembered expects the same errors every time.
 func TestAProviderSpecWithAFaultIsNotRemembered(t *testing.T) {
 	var held Held
 	outcome := func(spec string, remembers *Held) (warnings int, failed bool) {
@@ -124,7 +124,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	}
 }
 
-// TestADecodedProviderSpecIsItsCallersOwn: many decode the same at once, and change what they get.
+// TestADecodedProviderSpecIsItsCallersOwn decodes the same providerSpec concurrently and modifies the results.
 func TestADecodedProviderSpecIsItsCallersOwn(t *testing.T) {
 	machine := machineWith(`{"kind":"Own","list":[{"a":"b"}],"n":1.50}`)
 	want, failed := decodeProviderSpec(machine)

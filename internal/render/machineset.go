@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// MachineOf returns a Machine as the MachineSet would make it. Its parts are the MachineSet's own.
+// MachineOf returns a Machine as the MachineSet would create it. It shares the MachineSet's data.
 func MachineOf(set *machinev1beta1.MachineSet) *machinev1beta1.Machine {
 	return &machinev1beta1.Machine{
 		ObjectMeta: metav1.ObjectMeta{
@@ -21,7 +21,7 @@ func MachineOf(set *machinev1beta1.MachineSet) *machinev1beta1.Machine {
 	}
 }
 
-// CheckSet returns what keeps a MachineSet from finding its Machines, whatever they are.
+// CheckSet returns errors in a MachineSet that prevent it from selecting its Machines.
 func CheckSet(spec *machinev1beta1.MachineSetSpec) apifield.ErrorList {
 	path := apifield.NewPath("spec")
 	var errs apifield.ErrorList
@@ -39,7 +39,7 @@ func CheckSet(spec *machinev1beta1.MachineSetSpec) apifield.ErrorList {
 	return errs
 }
 
-// SetSelector returns the selector of a MachineSet that has one of use.
+// SetSelector returns the selector of a MachineSet if it is valid.
 func SetSelector(spec *machinev1beta1.MachineSetSpec) (labels.Selector, error) {
 	selector, err := metav1.LabelSelectorAsSelector(&spec.Selector)
 	if err != nil {

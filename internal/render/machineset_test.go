@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// setWith returns a MachineSet that selects its Machines, and has been changed.
+// setWith returns a modified MachineSet that selects its Machines.
 func setWith(change func(*machinev1beta1.MachineSet)) *machinev1beta1.MachineSet {
 	set := &machinev1beta1.MachineSet{ObjectMeta: metav1.ObjectMeta{Name: "workers", Namespace: "ns"}}
 	set.Spec.Selector.MatchLabels = map[string]string{"set": "workers"}
@@ -27,7 +27,8 @@ func setWith(change func(*machinev1beta1.MachineSet)) *machinev1beta1.MachineSet
 func TestMachineOf(t *testing.T) {
 	got := MachineOf(setWith(nil))
 	want := &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{
-		GenerateName: "workers-", Namespace: "ns", Labels: map[string]string{"set": "workers", "more": "x"}, Annotations: map[string]string{"note": "x"},
+		GenerateName: "workers-", Namespace: "ns", Labels: map[string]string{"set": "workers", "more": "x"},
+		Annotations: map[string]string{"note": "x"},
 	}}
 	want.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: []byte(`{}`)}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -40,13 +41,23 @@ func TestCheckSet(t *testing.T) {
 		change func(*machinev1beta1.MachineSet)
 		want   string
 	}{
-		"one that finds its Machines":  {},
-		"no replicas":                  {change: func(set *machinev1beta1.MachineSet) { set.Spec.Replicas = ptr.To[int32](0) }},
-		"less than no replicas":        {change: func(set *machinev1beta1.MachineSet) { set.Spec.Replicas = ptr.To[int32](-1) }, want: "spec.replicas"},
-		"a selector of everything":     {change: func(set *machinev1beta1.MachineSet) { set.Spec.Selector.MatchLabels = nil }, want: "spec.selector"},
-		"Machines that it cannot find": {change: func(set *machinev1beta1.MachineSet) { set.Spec.Template.Labels = nil }, want: "spec.template.metadata.labels"},
+		"one that finds its Machines": {},
+		"no replicas": {change: func(set *machinev1beta1.MachineSet) {
+			set.Spec.Replicas = ptr.To[int32](0)
+		}},
+		"less than no replicas": {change: func(set *machinev1beta1.MachineSet) {
+			set.Spec.Replicas = ptr.To[int32](-1)
+		}, want: "spec.replicas"},
+		"a selector of everything": {change: func(set *machinev1beta1.MachineSet) {
+			set.Spec.Selector.MatchLabels = nil
+		}, want: "spec.selector"},
+		"Machines that it cannot find": {change: func(set *machinev1beta1.MachineSet) {
+			set.Spec.Template.Labels = nil
+		}, want: "spec.template.metadata.labels"},
 		"a selector that is none": {
-			change: func(set *machinev1beta1.MachineSet) { set.Spec.Selector.MatchLabels = map[string]string{"a b": "c"} }, want: "spec.selector",
+			change: func(set *machinev1beta1.MachineSet) {
+				set.Spec.Selector.MatchLabels = map[string]string{"a b": "c"}
+			}, want: "spec.selector",
 		},
 	}
 	for name, tc := range cases {

@@ -3,19 +3,20 @@ package render
 import "sync"
 
 const (
-	// maxDecoded is how many providerSpecs are remembered; then it begins anew. maxDecodedSize is how long one of them may be.
+	// maxDecoded limits the number of cached providerSpecs; beyond it, the cache is cleared.
+	// maxDecodedSize is the maximum length of one of them.
 	maxDecoded     = 200
 	maxDecodedSize = 16 << 10
 )
 
-// decodedSpecs remembers providerSpecs as they were decoded, by their JSON: all Machines of a MachineSet have the same, and each is decoded several times in a
-// reconcile. It is safe for concurrent use.
+// decodedSpecs caches decoded providerSpecs by their JSON: all Machines of a MachineSet have the
+// same, and each is decoded several times in a reconcile. It is safe for concurrent use.
 type decodedSpecs struct {
 	mu  sync.Mutex
 	all map[string]map[string]any
 }
 
-// get returns a copy of what was decoded; nil for nothing.
+// get returns a copy of a cached value, or nil.
 func (d *decodedSpecs) get(raw []byte) map[string]any {
 	d.mu.Lock()
 	fields := d.all[string(raw)]
@@ -27,7 +28,7 @@ func (d *decodedSpecs) get(raw []byte) map[string]any {
 	return own
 }
 
-// add remembers what was decoded, and returns it for its caller to change.
+// add caches a decoded value and returns a copy that the caller may modify.
 func (d *decodedSpecs) add(raw []byte, fields map[string]any) map[string]any {
 	if len(raw) > maxDecodedSize {
 		return fields

@@ -10,10 +10,11 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// ModuleFor returns the module that serves the Machine's providerSpec: the one that lists its kind, or, where the kind is one for any
-// module, the one that it names. A kind that only one module has is served in any version: the Machine API knows the kind by the cluster's
-// platform, and but warns of another version. One without a kind is of the module for the cluster's platform, which is empty where it is not
-// known. The error is an [Errors] when the providerSpec is at fault.
+// ModuleFor returns the module that serves the Machine's providerSpec: the one that lists its kind,
+// or the one that a generic kind names. A kind that only one module has is served in any version,
+// since the Machine API identifies it by the cluster's platform and only warns about another
+// version. A providerSpec without a kind is served by the module for the cluster's platform, which
+// is empty if unknown. The error is an [Errors] if the providerSpec is at fault.
 func ModuleFor(catalog *module.Catalog, machine *machinev1beta1.Machine, platform string) (*module.Module, error) {
 	if catalog == nil || machine == nil {
 		return nil, errors.New("choosing a module: a catalogue and a Machine are required")
@@ -46,15 +47,17 @@ func ModuleFor(catalog *module.Catalog, machine *machinev1beta1.Machine, platfor
 	var unknown *module.UnknownKindError
 	if errors.As(err, &unknown) {
 		return nil, Errors{{
-			Path: valuePath + ".kind", Fault: Unsupported, Value: show(kind), Fix: didYouMean(kind, unknown.Known) + unknown.Fix(),
-			Problem: fmt.Sprintf("no provider module serves apiVersion %q, kind %q", shorten(apiVersion), shorten(kind)),
+			Path: valuePath + ".kind", Fault: Unsupported, Value: show(kind), Fix: didYouMean(kind, unknown.Known) +
+				unknown.Fix(),
+			Problem: fmt.Sprintf("no provider module serves apiVersion %q, kind %q", shorten(apiVersion),
+				shorten(kind)),
 		}}
 	}
 	return served, err
 }
 
-// didYouMean returns a question that names the kind nearest to one that is not known, among those that are, each with its apiVersion before it.
-// It is empty where none is near.
+// didYouMean returns a question that suggests the known kind closest to an unknown one, or "" if
+// none is close. Known kinds include their apiVersion.
 func didYouMean(kind string, known []string) string {
 	const near = 2
 	best, least := "", near+1
@@ -80,7 +83,7 @@ func didYouMean(kind string, known []string) string {
 // maxKind bounds the names that are compared.
 const maxKind = 128
 
-// distanceOf returns how many letters must be added, removed or replaced to make one text of another.
+// distanceOf returns the edit distance of two texts.
 func distanceOf(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -107,18 +110,19 @@ func (k genericKind) named(catalog *module.Catalog, fields map[string]any) (*mod
 	if failed != nil {
 		return nil, Errors{failed}
 	}
-	found, err := catalog.Named(k.engine, name)
+	found, err := catalog.Named(k.Engine, name)
 	var unknown *module.UnknownModuleError
 	if errors.As(err, &unknown) {
 		return nil, Errors{{
-			Path: valuePath + "." + k.names, Fault: Unsupported, Value: show(name), Fix: unknown.Fix() + "; name one that is loaded",
-			Problem: fmt.Sprintf("no %s is called %s", module.Noun(k.engine), show(name)),
+			Path: valuePath + "." + k.Noun, Fault: Unsupported, Value: show(name),
+			Fix:     unknown.Fix() + "; name one that is loaded",
+			Problem: fmt.Sprintf("no %s is called %s", k.Title, show(name)),
 		}}
 	}
 	return found, err
 }
 
-// KindOf returns apiVersion and kind of the Machine's providerSpec. The error is an [Errors].
+// KindOf returns the apiVersion and kind of the Machine's providerSpec. The error is an [Errors].
 func KindOf(machine *machinev1beta1.Machine) (apiVersion, kind string, err error) {
 	fields, failed := decodeProviderSpec(machine)
 	if failed != nil {
@@ -133,7 +137,8 @@ func kindOf(fields map[string]any) (apiVersion, kind string, err error) {
 		text, ok := fields[name].(string)
 		if !ok || text == "" {
 			found.fail(&FieldError{
-				Path: fieldPath(valuePath, name), Fault: faultOf(fields[name]), Fix: "name a kind that a provider module serves",
+				Path: fieldPath(valuePath, name), Fault: faultOf(fields[name]),
+				Fix:     "name a kind that a provider module serves",
 				Problem: "a string is required, but it is " + absence(fields[name]),
 			})
 		}

@@ -40,7 +40,8 @@ func TestModuleFor(t *testing.T) {
 				`machine-iac.io/v1alpha1 PulumiMachineProviderSpec, machine-iac.io/v1alpha1 TerraformMachineProviderSpec`,
 		},
 		"the generic kind in a version that there is not": {
-			raw: `{"apiVersion":"machine-iac.io/v9","kind":"TerraformMachineProviderSpec","module":"example"}`, fault: Unsupported,
+			raw:   `{"apiVersion":"machine-iac.io/v9","kind":"TerraformMachineProviderSpec","module":"example"}`,
+			fault: Unsupported,
 			wantErr: `spec.providerSpec.value.kind: no provider module serves apiVersion "machine-iac.io/v9", kind "TerraformMachineProviderSpec"; ` +
 				`known are example.io/v1 ExampleProviderSpec, kubemarkproviderconfig.openshift.io/v1alpha1 KubemarkMachineProviderConfig, ` +
 				`machine-iac.io/v1alpha1 PulumiMachineProviderSpec, machine-iac.io/v1alpha1 TerraformMachineProviderSpec`,
@@ -63,9 +64,11 @@ func TestModuleFor(t *testing.T) {
 		},
 		"a name and a digest": {
 			raw: naming(`"` + example.Reference() + `"`), fault: Unsupported,
-			wantErr: `spec.providerSpec.value.module: no provider module is called "` + example.Reference()[:64] + `..."; known are example, kubemark; name one that is loaded`,
+			wantErr: `spec.providerSpec.value.module: no provider module is called "` + example.Reference()[:64] +
+				`..."; known are example, kubemark; name one that is loaded`,
 		},
-		"no object": {raw: `[]`, wantErr: "spec.providerSpec.value: an object is required, but it is a list; write the providerSpec of a provider module"},
+		"no object": {raw: `[]`, wantErr: "spec.providerSpec.value: an object is required, but it is a list; write " +
+			"the providerSpec of a provider module"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +76,8 @@ func TestModuleFor(t *testing.T) {
 			if got != tc.want || textOf(err) != tc.wantErr {
 				t.Fatalf("want %v and %q, got %v and %v", tc.want, tc.wantErr, got, err)
 			}
-			if failed, ok := err.(Errors); err != nil && (!ok || failed[0].Fault != tc.fault) { //nolint:errorlint // the test is of the type that is returned
+			if failed, ok := err.(Errors); err != nil && //nolint:errorlint // the test is of the returned type
+				(!ok || failed[0].Fault != tc.fault) {
 				t.Errorf("want the fault %d, got %+v", tc.fault, failed[0])
 			}
 		})

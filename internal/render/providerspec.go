@@ -9,9 +9,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// ProviderSpec returns the Machine's providerSpec as a value of the module's variable provider_spec, as [Render] would give it to
-// a run: checked, defaults filled in. It needs no Secret, and of the Machine nothing but the providerSpec. The error is an
-// [Errors] when the providerSpec is at fault.
+// ProviderSpec returns the Machine's providerSpec as the module's variable provider_spec, as
+// [Render] would pass it to a run: checked, with defaults applied. It needs only the providerSpec
+// of the Machine, and no Secrets. The error is an [Errors] if the providerSpec is at fault.
 func ProviderSpec(machine *machinev1beta1.Machine, from *module.Module) (cty.Value, error) {
 	if machine == nil || from == nil {
 		return cty.NilVal, errors.New("rendering a providerSpec: a Machine and a module are required")

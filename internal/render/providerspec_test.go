@@ -10,7 +10,7 @@ import (
 
 func TestProviderSpecIsWhatARunIsGiven(t *testing.T) {
 	example := exampleModule(t)
-	// No name, no UID, no Secrets: a MachineSet's template has none.
+	// A MachineSet's template has no name, UID or Secrets.
 	template := &machinev1beta1.Machine{Spec: machineWith(valid + `,"colour":"red"}`).Spec}
 	value, err := ProviderSpec(template, example)
 	if err != nil {
@@ -24,7 +24,8 @@ func TestProviderSpecIsWhatARunIsGiven(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := (&variables{values: map[string]cty.Value{"machine": renderMachine(input), "provider_spec": value, "user_data": cty.StringVal("")}}).marshal()
+	again, err := (&variables{values: map[string]cty.Value{"machine": renderMachine(input), "provider_spec": value,
+		"user_data": cty.StringVal("")}}).marshal()
 	if err != nil || string(again) != string(inputs.Variables) {
 		t.Errorf("the providerSpec differs from that of a run: %s, want within %s (%v)", again, inputs.Variables, err)
 	}

@@ -10,16 +10,16 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// Ref names a Secret in the Machine's namespace.
+// Ref is a reference to a Secret in the Machine's namespace.
 type Ref struct {
-	// Name is the Secret's name. Empty when there is none.
+	// Name of the Secret, or empty.
 	Name string
-	// Path is the path of the name in the Machine.
+	// Path of the name in the Machine.
 	Path string
 }
 
-// Refs returns the Secrets that the Machine's providerSpec refers to. A name is empty when the module does not use such a Secret, or
-// when the providerSpec leaves out one that may be left out. The error is an [Errors].
+// Refs returns the Secrets that the Machine's providerSpec refers to. A name is empty if the module
+// does not use such a Secret, or if it is optional and not set. The error is an [Errors].
 func Refs(machine *machinev1beta1.Machine, from *module.Module) (credentials, userData Ref, err error) {
 	found := &findings{}
 	credentials, userData = readSpec(machine, from, found).refs(from, found)
@@ -29,7 +29,8 @@ func Refs(machine *machinev1beta1.Machine, from *module.Module) (credentials, us
 	return credentials, userData, nil
 }
 
-// refs returns the Secrets that the spec refers to. What is wrong is added to found, unless it is there already.
+// refs returns the Secrets that the spec refers to. It adds errors to found unless they are there
+// already.
 func (s *spec) refs(from *module.Module, found *findings) (credentials, userData Ref) {
 	if s.values == nil {
 		return Ref{}, Ref{}
@@ -40,13 +41,14 @@ func (s *spec) refs(from *module.Module, found *findings) (credentials, userData
 	return credentials, s.userData.ref(false, found)
 }
 
-// needsCredentials reports whether the module does nothing without a Secret.
+// needsCredentials reports whether the module requires a Secret.
 func needsCredentials(from *module.Module) bool {
 	credentials := from.Spec().Credentials
-	return credentials != nil && slices.ContainsFunc(credentials.Keys, func(key v1alpha1.CredentialKey) bool { return !key.Optional })
+	return credentials != nil &&
+		slices.ContainsFunc(credentials.Keys, func(key v1alpha1.CredentialKey) bool { return !key.Optional })
 }
 
-// reference is what is, or should be, where the name of a Secret is expected.
+// reference is an actual or expected name of a Secret.
 type reference struct {
 	path string
 	raw  any
@@ -61,7 +63,8 @@ func (r reference) ref(required bool, found *findings) Ref {
 		found.fail(nameless(r.path, r.raw))
 	case name != "" && len(validation.IsDNS1123Subdomain(name)) > 0:
 		found.fail(&FieldError{
-			Path: r.path, Value: show(name), Problem: "the name of a Secret is required, but " + show(name) + " is none",
+			Path: r.path, Value: show(name), Problem: "the name of a Secret is required, but " + show(name) +
+				" is none",
 			Fix: "use lower-case letters, digits, '-' and '.'",
 		})
 	default:
@@ -70,17 +73,18 @@ func (r reference) ref(required bool, found *findings) Ref {
 	return Ref{Path: r.path}
 }
 
-// nameless is the error where there is something else than the name of a Secret.
+// nameless is the error for anything but the name of a Secret.
 func nameless(path string, raw any) *FieldError {
 	return &FieldError{
-		Path: path, Fault: faultOf(raw), Problem: "the name of a Secret is required, but it is " + absence(raw), Fix: "name a Secret in the Machine's namespace",
+		Path: path, Fault: faultOf(raw), Problem: "the name of a Secret is required, but it is " +
+			absence(raw), Fix: "name a Secret in the Machine's namespace",
 	}
 }
 
-// isAbsent reports whether a value counts as missing.
+// isAbsent reports whether a value counts as unset.
 func isAbsent(raw any) bool { return raw == nil || raw == "" }
 
-// faultOf returns the fault of something that is not a useful string.
+// faultOf returns the fault of a value that should be a non-empty string.
 func faultOf(raw any) Fault {
 	if isAbsent(raw) {
 		return Missing
@@ -88,7 +92,7 @@ func faultOf(raw any) Fault {
 	return Invalid
 }
 
-// absence says in which way something is not a useful string.
+// absence describes why a value is not a non-empty string.
 func absence(raw any) string {
 	switch raw {
 	case nil:

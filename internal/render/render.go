@@ -17,54 +17,54 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/addresses"
-	"github.com/machine-iac/machine-iac-operator/internal/module/credential"
-	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 )
 
-// Input is what inputs are rendered from.
+// Input is the input of a render.
 type Input struct {
-	// Machine is the Machine; it is not changed.
+	// Machine to render. It is not modified.
 	Machine *machinev1beta1.Machine
-	// ClusterID is the name of the cluster that the Machine belongs to.
+	// ClusterID is the infrastructure name of the Machine's cluster.
 	ClusterID string
 	// Module serves the Machine's providerSpec.
 	Module *module.Module
-	// UserData is the value at the module's user data key; empty when there is none.
+	// UserData is the value of the module's user data key, or empty.
 	UserData []byte
-	// Credentials is the data of the credentials Secret; nil when the module needs none.
+	// Credentials is the data of the credentials Secret, or nil if the module needs none.
 	Credentials map[string][]byte
-	// CredentialsVersion changes whenever Credentials does. It represents them in the hash.
+	// CredentialsVersion changes whenever Credentials changes, and represents them in the hash.
 	CredentialsVersion string
-	// Cluster is what is known of the cluster, for modules that declare that; nil for nothing.
-	Cluster *platform.Cluster
-	// Held remembers which validations have held; nil where none of them is remembered.
+	// Cluster is what is known about the cluster, for modules that declare it; optional.
+	Cluster *module.Cluster
+	// Held caches validations that have passed; optional.
 	Held *Held
-	// Under is the prefix of the paths in errors and warnings: "spec.template" where the Machine is the template of a MachineSet, and
-	// empty for a Machine.
+	// Under is the prefix of paths in errors and warnings: "spec.template" for the template of a
+	// MachineSet, empty for a Machine.
 	Under string
 }
 
-// Inputs are what a run is given.
+// Inputs are the inputs of a run.
 type Inputs struct {
-	// Variables are the module's variables as canonical JSON, the content of a .tfvars.json file. They hold user data.
+	// Variables are the module's variables as canonical JSON, the content of a .tfvars.json file. They
+	// contain user data.
 	Variables []byte
-	// Environment is what the module's providers read, but for what comes from the cluster's configuration. It holds credentials.
+	// Environment is the environment of the module's providers, except for what comes from the
+	// cluster's configuration. It contains credentials.
 	Environment map[string]string
-	// Files are what the module's providers read from files, by the environment variables that carry the files' paths. They hold
-	// credentials.
+	// Files are the contents of files for the module's providers, by the environment variables with
+	// their paths. They contain credentials.
 	Files map[string]string
-	// Sensitive lists values that no log, event or condition may show. None is empty.
+	// Sensitive are values that no log, event or condition may show. None is empty.
 	Sensitive []string
-	// Hash is over Variables and the credentials version, as sha256:digest. The module's digest is not in it.
+	// Hash covers Variables and the credentials version, as sha256:digest. It excludes the module's
+	// digest, and user data, which an instance reads when it is created.
 	Hash string
 	// Warnings are about fields that have no effect.
 	Warnings []Warning
 }
 
-// Render returns the inputs of a run: of the types that the module's variables have, and such that their validations hold. The
-// error is an [Errors] when the Machine or its Secrets are at fault, and wraps [addresses.ErrNone] when the Machine was not given an address
-// of a pool yet; any other error is a mistake of the caller.
+// Render returns the inputs of a run. They have the types of the module's variables and satisfy their validations. The
+// error is an [Errors] if the Machine or its Secrets are at fault, and wraps [ErrNoAddress] if an address from a pool
+// is still missing. Any other error is a bug in the caller.
 func Render(input Input) (*Inputs, error) {
 	if input.Machine == nil || input.Module == nil {
 		return nil, errors.New("rendering inputs: a Machine and a module are required")
@@ -81,7 +81,8 @@ func Render(input Input) (*Inputs, error) {
 		return nil, fmt.Errorf("rendering inputs: %w", err)
 	}
 	var err error
-	if values[module.VariableProviderSpec], err = withAddresses(input, values[module.VariableProviderSpec]); err != nil {
+	if values[module.VariableProviderSpec], err = withAddresses(input,
+		values[module.VariableProviderSpec]); err != nil {
 		return nil, err
 	}
 	encoded := &variables{values: values}
@@ -99,21 +100,25 @@ func Render(input Input) (*Inputs, error) {
 		return nil, fmt.Errorf("rendering inputs: %w", err)
 	}
 	inputs.Sensitive = sensitiveValues(input, keys)
-	inputs.Hash = hashOf(inputs.Variables, []byte(input.CredentialsVersion))
+	hashed, err := encoded.without(module.VariableUserData).marshal()
+	if err != nil {
+		return nil, fmt.Errorf("rendering inputs: %w", err)
+	}
+	inputs.Hash = HashOf(hashed, input.CredentialsVersion)
 	inputs.Warnings = found.warned()
 	return inputs, nil
 }
 
-// withAddresses returns the variable provider_spec with the addresses that the Machine was given from pools.
+// withAddresses returns the variable provider_spec with the Machine's addresses from pools.
 func withAddresses(input Input, providerSpec cty.Value) (cty.Value, error) {
-	given, err := addresses.Parse(input.Machine.Annotations[addresses.Annotation])
+	given, err := ParseAddresses(input.Machine.Annotations[AddressesAnnotation])
 	if err != nil {
-		return providerSpec, errors.Join(addresses.ErrNone, err)
+		return providerSpec, errors.Join(ErrNoAddress, err)
 	}
-	return addresses.Apply(input.Module.Spec().AddressClaims, providerSpec, given)
+	return ApplyAddresses(input.Module.Spec().AddressClaims, providerSpec, given)
 }
 
-// addCluster adds the variable cluster, where the module declares it.
+// addCluster adds the variable cluster if the module declares it.
 func addCluster(values map[string]cty.Value, input Input) error {
 	declared := input.Module.Variable(module.VariableCluster)
 	if declared.Type == cty.NilType {
@@ -135,8 +140,8 @@ func renderUserData(input Input, path string, found *findings) cty.Value {
 	return cty.UnknownVal(cty.String)
 }
 
-// publishedLabels are labels that the operator writes on a Machine once its instance exists. As inputs they would change the
-// hash of every new Machine right after its create.
+// publishedLabels are labels that the operator sets on a Machine once its instance exists. As
+// inputs, they would change the hash of every new Machine right after its create.
 var publishedLabels = map[string]bool{
 	"machine.openshift.io/instance-type":          true,
 	"machine.openshift.io/region":                 true,
@@ -164,9 +169,11 @@ func renderMachine(input Input) cty.Value {
 	})
 }
 
-// renderEnvironment reads the keys from the credentials, whose name is at the path, into variables and files.
-func renderEnvironment(input Input, path string, keys []v1alpha1.CredentialKey, found *findings) (environment, files map[string]string) {
-	environment, files, faults := credential.Read(keys, input.Credentials)
+// renderEnvironment reads the variables and files from the credentials. path is where the Machine
+// names the Secret.
+func renderEnvironment(input Input, path string, keys []v1alpha1.CredentialKey,
+	found *findings) (environment, files map[string]string) {
+	environment, files, faults := module.ReadCredentials(keys, input.Credentials)
 	for _, fault := range faults {
 		found.fail(&FieldError{Path: path, Problem: fault.Problem, Fix: fault.Fix, InSecret: true})
 	}
@@ -174,13 +181,9 @@ func renderEnvironment(input Input, path string, keys []v1alpha1.CredentialKey, 
 	return environment, files
 }
 
-// sensitiveValues returns what must not be shown: credentials that are not public, and user data. A value that ends in a
-// newline is listed without it too, since what reads it usually trims it.
+// sensitiveValues returns the values to hide: credentials that are not public, and user data. Values that end in a
+// newline are also listed without it, since it is usually trimmed.
 func sensitiveValues(input Input, keys []v1alpha1.CredentialKey) []string {
-	public := map[string]bool{}
-	for _, key := range keys {
-		public[key.Key] = key.Public && len(key.Path) == 0
-	}
 	seen := map[string]bool{"": true}
 	var values []string
 	add := func(raw []byte) {
@@ -192,23 +195,28 @@ func sensitiveValues(input Input, keys []v1alpha1.CredentialKey) []string {
 		}
 	}
 	for key, value := range input.Credentials {
-		if !public[key] {
+		if module.Hides(keys, key) {
 			add(value)
 		}
 	}
-	for _, part := range credential.SecretParts(keys, input.Credentials) {
+	for _, part := range module.SecretParts(keys, input.Credentials) {
 		add([]byte(part))
 	}
 	add(input.UserData)
-	// Longer first: replacing a part of a secret would leave the rest of it.
+	// Longest first: replacing a part of a secret would leave the rest.
 	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 	return values
+}
+
+// HashOf returns the hash of variables and the credentials version.
+func HashOf(variables []byte, credentialsVersion string) string {
+	return hashOf(variables, []byte(credentialsVersion))
 }
 
 func hashOf(parts ...[]byte) string {
 	hash := sha256.New()
 	for _, part := range parts {
-		// A hash never fails to write. Lengths keep "ab"+"c" and "a"+"bc" apart.
+		// Writing to a hash never fails. Lengths distinguish "ab"+"c" from "a"+"bc".
 		_ = binary.Write(hash, binary.BigEndian, uint64(len(part)))
 		_, _ = hash.Write(part)
 	}

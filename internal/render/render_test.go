@@ -21,42 +21,50 @@ func TestRenderReturnsOneFieldError(t *testing.T) {
 		"a string where a number is wanted": {
 			providerSpec: valid + `,"cpu":"four"}`,
 			want: FieldError{
-				Path: "spec.providerSpec.value.cpu", Value: `"four"`, Problem: `a number is required, but "four" is a string`, Fix: "write it as cpu: 4",
+				Path: "spec.providerSpec.value.cpu", Value: `"four"`,
+				Problem: `a number is required, but "four" is a string`, Fix: "write it as cpu: 4",
 			},
 		},
 		"a field of a nested object is missing": {
 			providerSpec: valid + `,"placement":{}}`,
-			want:         FieldError{Path: "spec.providerSpec.value.placement.zone", Fault: Missing, Problem: "a string is required, but it is missing", Fix: `add zone: "text"`},
+			want: FieldError{Path: "spec.providerSpec.value.placement.zone", Fault: Missing,
+				Problem: "a string is required, but it is missing", Fix: `add zone: "text"`},
 		},
 		"a nested object has a wrong field": {
 			providerSpec: valid + `,"placement":{"zone":["a"]}}`,
-			want:         FieldError{Path: "spec.providerSpec.value.placement.zone", Problem: "a string is required, but it is a list", Fix: `write it as zone: "text"`},
+			want: FieldError{Path: "spec.providerSpec.value.placement.zone",
+				Problem: "a string is required, but it is a list", Fix: `write it as zone: "text"`},
 		},
 		"a value that may be a secret is not shown": {
 			providerSpec: valid + `,"apiToken":"hunter2"}`,
-			want:         FieldError{Path: "spec.providerSpec.value.apiToken", Problem: "a number is required, but it is a string", Fix: "write it as apiToken: 4"},
+			want: FieldError{Path: "spec.providerSpec.value.apiToken",
+				Problem: "a number is required, but it is a string", Fix: "write it as apiToken: 4"},
 		},
 		"a long value is shortened": {
 			providerSpec: valid + `,"cpu":"` + strings.Repeat("é", 1<<20) + `"}`,
 			want: FieldError{
 				Path: "spec.providerSpec.value.cpu", Value: `"` + strings.Repeat("é", 64) + `..."`,
-				Problem: `a number is required, but "` + strings.Repeat("é", 64) + `..." is a string`, Fix: "write it as cpu: 4",
+				Problem: `a number is required, but "` + strings.Repeat("é", 64) + `..." is a string`,
+				Fix:     "write it as cpu: 4",
 			},
 		},
 		"a key is given twice": {
 			providerSpec: valid + `,"cpu":1,"cpu":2}`,
-			want:         FieldError{Path: "spec.providerSpec.value.cpu", Problem: "it is given twice", Fix: "keep one"},
+			want: FieldError{Path: "spec.providerSpec.value.cpu", Problem: "it is given twice",
+				Fix: "keep one"},
 		},
 		"nesting without end": {
 			providerSpec: valid + `,"x":` + strings.Repeat("[", 1<<20) + "}",
 			want: FieldError{
-				Path: "spec.providerSpec.value.x" + strings.Repeat("[0]", maxDepth-1), Problem: "it nests deeper than 64 levels", Fix: "write it flatter",
+				Path:    "spec.providerSpec.value.x" + strings.Repeat("[0]", maxDepth-1),
+				Problem: "it nests deeper than 64 levels", Fix: "write it flatter",
 			},
 		},
 		"a number without end": {
 			providerSpec: valid + `,"cpu":` + strings.Repeat("9", 1<<20) + "}",
 			want: FieldError{
-				Path: "spec.providerSpec.value.cpu", Value: strings.Repeat("9", 64) + "...", Fix: "write a shorter number, or a string",
+				Path: "spec.providerSpec.value.cpu", Value: strings.Repeat("9", 64) + "...",
+				Fix:     "write a shorter number, or a string",
 				Problem: "a number has at most 150 digits and an exponent of at most 308, but this one has more",
 			},
 		},
@@ -84,12 +92,14 @@ func TestRenderReturnsOneFieldError(t *testing.T) {
 		"a word that some read as a number": {
 			providerSpec: valid + `,"cpu":"Inf"}`,
 			want: FieldError{
-				Path: "spec.providerSpec.value.cpu", Value: `"Inf"`, Problem: `a number is required, but "Inf" is a string`, Fix: "write it as cpu: 4",
+				Path: "spec.providerSpec.value.cpu", Value: `"Inf"`,
+				Problem: `a number is required, but "Inf" is a string`, Fix: "write it as cpu: 4",
 			},
 		},
 		"a key is given twice in two spellings of one character": {
 			providerSpec: valid + `,"labels":{"\u00e9":"1","e\u0301":"2"}}`,
-			want:         FieldError{Path: `spec.providerSpec.value.labels["é"]`, Problem: "it is given twice", Fix: "keep one"},
+			want: FieldError{Path: `spec.providerSpec.value.labels["é"]`, Problem: "it is given twice",
+				Fix: "keep one"},
 		},
 		"broken JSON": {
 			providerSpec: `{"cpu":`,
@@ -97,15 +107,19 @@ func TestRenderReturnsOneFieldError(t *testing.T) {
 		},
 		"more than one value": {
 			providerSpec: valid + "} {}",
-			want:         FieldError{Path: "spec.providerSpec.value", Problem: "there is more than one JSON value", Fix: "keep one object"},
+			want: FieldError{Path: "spec.providerSpec.value", Problem: "there is more than one JSON value",
+				Fix: "keep one object"},
 		},
 		"no object": {
 			providerSpec: `["a"]`,
-			want:         FieldError{Path: "spec.providerSpec.value", Problem: "an object is required, but it is a list", Fix: "write the providerSpec of a provider module"},
+			want: FieldError{Path: "spec.providerSpec.value",
+				Problem: "an object is required, but it is a list", Fix: "write the providerSpec of a provider module"},
 		},
 		"no providerSpec": {
 			providerSpec: " ",
-			want:         FieldError{Path: "spec.providerSpec.value", Fault: Missing, Problem: "an object is required, but it is missing", Fix: "write the providerSpec of a provider module"},
+			want: FieldError{Path: "spec.providerSpec.value", Fault: Missing,
+				Problem: "an object is required, but it is missing",
+				Fix:     "write the providerSpec of a provider module"},
 		},
 		"a kind of another module": {
 			providerSpec: strings.Replace(valid, "ExampleProviderSpec", "OtherSpec", 1) + "}",
@@ -118,8 +132,9 @@ func TestRenderReturnsOneFieldError(t *testing.T) {
 			providerSpec: valid + "}", userData: "\x1f\x8b\xff",
 			want: FieldError{
 				InSecret: true,
-				Path:     "spec.providerSpec.value.userDataSecret.name", Problem: "user data is UTF-8 text, but these 3 bytes are not",
-				Fix: "encode it, for example in base64, if what boots the instance can read that",
+				Path:     "spec.providerSpec.value.userDataSecret.name",
+				Problem:  "user data is UTF-8 text, but these 3 bytes are not",
+				Fix:      "encode it, for example in base64, if what boots the instance can read that",
 			},
 		},
 	}
@@ -144,15 +159,18 @@ func TestRenderKeepsDataExact(t *testing.T) {
 	tests := map[string]struct {
 		field, value, want string
 	}{
-		"a number past 2^53":             {field: "cpu", value: "9007199254740993", want: "9007199254740993"},
-		"a number of 150 digits":         {field: "cpu", value: strings.Repeat("7", 150), want: strings.Repeat("7", 150)},
+		"a number past 2^53": {field: "cpu", value: "9007199254740993", want: "9007199254740993"},
+		"a number of 150 digits": {field: "cpu", value: strings.Repeat("7", 150),
+			want: strings.Repeat("7", 150)},
 		"a fraction":                     {field: "cpu", value: "0.1", want: "0.1"},
 		"one number in another notation": {field: "cpu", value: "1.50e2", want: "150"},
 		"a number as a string":           {field: "cpu", value: `"12"`, want: "12"},
-		"a string from a number":         {field: "size", value: "12345678901234567890", want: `"12345678901234567890"`},
-		"a template":                     {field: "size", value: `"${var.user_data}%{ if x }"`, want: `"${var.user_data}%{ if x }"`},
-		"a newline and a quote":          {field: "size", value: `"a\n\"b"`, want: `"a\n\"b"`},
-		"a string of 1 MiB":              {field: "size", value: `"` + long + `"`, want: `"` + long + `"`},
+		"a string from a number": {field: "size", value: "12345678901234567890",
+			want: `"12345678901234567890"`},
+		"a template": {field: "size", value: `"${var.user_data}%{ if x }"`,
+			want: `"${var.user_data}%{ if x }"`},
+		"a newline and a quote": {field: "size", value: `"a\n\"b"`, want: `"a\n\"b"`},
+		"a string of 1 MiB":     {field: "size", value: `"` + long + `"`, want: `"` + long + `"`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -190,7 +208,9 @@ func TestHash(t *testing.T) {
 	}{
 		"stays for the same input": {change: func(*Input) {}},
 		"stays when keys are reordered": {
-			change: func(i *Input) { i.Machine.Spec.ProviderSpec.Value.Raw = []byte(valid + `,"labels":{"b":"2","a":"1"}}`) },
+			change: func(i *Input) {
+				i.Machine.Spec.ProviderSpec.Value.Raw = []byte(valid + `,"labels":{"b":"2","a":"1"}}`)
+			},
 		},
 		"stays when a default is written out": {
 			change: func(i *Input) {
@@ -207,19 +227,22 @@ func TestHash(t *testing.T) {
 		},
 		"stays when the operator publishes labels": {
 			change: func(i *Input) {
-				i.Machine.Labels = map[string]string{"machine.openshift.io/zone": "z", "machine.openshift.io/region": "r", "machine.openshift.io/instance-type": "t"}
+				i.Machine.Labels = map[string]string{"machine.openshift.io/zone": "z",
+					"machine.openshift.io/region": "r", "machine.openshift.io/instance-type": "t"}
 			},
 		},
-		"changes with the credentials version": {change: func(i *Input) { i.CredentialsVersion = "2" }, wantChange: true},
-		"changes with user data":               {change: func(i *Input) { i.UserData = []byte("other") }, wantChange: true},
+		"changes with the credentials version": {change: func(i *Input) { i.CredentialsVersion = "2" },
+			wantChange: true},
+		"stays with other user data": {change: func(i *Input) { i.UserData = []byte("other") }},
 		"changes with a field": {
 			change: func(i *Input) {
 				i.Machine.Spec.ProviderSpec.Value.Raw = []byte(valid + `,"cpu":3,"labels":{"a":"1","b":"2"}}`)
 			},
 			wantChange: true,
 		},
-		"changes with a label of the user": {change: func(i *Input) { i.Machine.Labels = map[string]string{"a": "b"} }, wantChange: true},
-		"changes with the cluster":         {change: func(i *Input) { i.ClusterID = "other" }, wantChange: true},
+		"changes with a label of the user": {change: func(i *Input) { i.Machine.Labels = map[string]string{"a": "b"} },
+			wantChange: true},
+		"changes with the cluster": {change: func(i *Input) { i.ClusterID = "other" }, wantChange: true},
 	}
 	want, err := Render(base())
 	if err != nil {
@@ -308,15 +331,18 @@ func TestKindOf(t *testing.T) {
 		machine           *machinev1beta1.Machine
 		wantKind, wantErr string
 	}{
-		"both are there":    {machine: machineWith(valid + "}"), wantKind: "example.io/v1 ExampleProviderSpec"},
-		"there is no value": {machine: &machinev1beta1.Machine{}, wantErr: "spec.providerSpec.value: an object is required, but it is missing; write the providerSpec of a provider module"},
+		"both are there": {machine: machineWith(valid + "}"), wantKind: "example.io/v1 ExampleProviderSpec"},
+		"there is no value": {machine: &machinev1beta1.Machine{}, wantErr: "spec.providerSpec.value: an object is " +
+			"required, but it is missing; write the providerSpec of a provider module"},
 		"kind is missing": {
 			machine: machineWith(`{"apiVersion":"a/v1"}`),
-			wantErr: "spec.providerSpec.value.kind: a string is required, but it is missing; name a kind that a provider module serves",
+			wantErr: "spec.providerSpec.value.kind: a string is required, but it is missing; name a kind that a " +
+				"provider module serves",
 		},
 		"apiVersion is a number": {
 			machine: machineWith(`{"apiVersion":1,"kind":"K"}`),
-			wantErr: "spec.providerSpec.value.apiVersion: a string is required, but it is a number; name a kind that a provider module serves",
+			wantErr: "spec.providerSpec.value.apiVersion: a string is required, but it is a number; name a kind that " +
+				"a provider module serves",
 		},
 	}
 	for name, tc := range tests {
@@ -341,18 +367,24 @@ func TestRefs(t *testing.T) {
 		want         []string
 		wantErr      string
 	}{
-		"both are named":      {providerSpec: `{"credentialsSecret":{"name":"c"},"userDataSecret":{"name":"u"}}`, want: []string{"c", "u"}},
-		"user data left out":  {providerSpec: `{"credentialsSecret":{"name":"c"}}`, want: []string{"c", ""}},
-		"user data is null":   {providerSpec: `{"credentialsSecret":{"name":"c"},"userDataSecret":null}`, want: []string{"c", ""}},
-		"user data is empty":  {providerSpec: `{"credentialsSecret":{"name":"c"},"userDataSecret":{"name":""}}`, want: []string{"c", ""}},
-		"credentials missing": {providerSpec: `{}`, wantErr: "spec.providerSpec.value.credentialsSecret.name: the name of a Secret is required, but it is missing; name a Secret in the Machine's namespace"},
+		"both are named": {providerSpec: `{"credentialsSecret":{"name":"c"},"userDataSecret":{"name":"u"}}`,
+			want: []string{"c", "u"}},
+		"user data left out": {providerSpec: `{"credentialsSecret":{"name":"c"}}`, want: []string{"c", ""}},
+		"user data is null": {providerSpec: `{"credentialsSecret":{"name":"c"},"userDataSecret":null}`,
+			want: []string{"c", ""}},
+		"user data is empty": {providerSpec: `{"credentialsSecret":{"name":"c"},"userDataSecret":{"name":""}}`,
+			want: []string{"c", ""}},
+		"credentials missing": {providerSpec: `{}`, wantErr: "spec.providerSpec.value.credentialsSecret.name: the " +
+			"name of a Secret is required, but it is missing; name a Secret in the Machine's namespace"},
 		"credentials not an object": {
 			providerSpec: `{"credentialsSecret":[]}`,
-			wantErr:      "spec.providerSpec.value.credentialsSecret.name: the name of a Secret is required, but it is missing; name a Secret in the Machine's namespace",
+			wantErr: "spec.providerSpec.value.credentialsSecret.name: the name of a Secret is required, but it " +
+				"is missing; name a Secret in the Machine's namespace",
 		},
 		"credentials empty": {
 			providerSpec: `{"credentialsSecret":{"name":""}}`,
-			wantErr:      "spec.providerSpec.value.credentialsSecret.name: the name of a Secret is required, but it is empty; name a Secret in the Machine's namespace",
+			wantErr: "spec.providerSpec.value.credentialsSecret.name: the name of a Secret is required, but it " +
+				"is empty; name a Secret in the Machine's namespace",
 		},
 		"a name that is a path": {
 			providerSpec: `{"credentialsSecret":{"name":"../x"}}`,
@@ -362,7 +394,8 @@ func TestRefs(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			const kind = `{"apiVersion":"example.io/v1","kind":"ExampleProviderSpec",`
-			credentials, userData, err := Refs(machineWith(strings.Replace(kind+tc.providerSpec[1:], ",}", "}", 1)), exampleModule(t))
+			credentials, userData, err := Refs(machineWith(strings.Replace(kind+tc.providerSpec[1:], ",}", "}", 1)),
+				exampleModule(t))
 			if tc.wantErr != "" {
 				if err == nil || err.Error() != tc.wantErr {
 					t.Errorf("want %q, got %v", tc.wantErr, err)
@@ -378,8 +411,10 @@ func TestRefs(t *testing.T) {
 
 func FuzzRender(f *testing.F) {
 	seeds := []string{
-		valid + "}", valid + `,"cpu":"four"}`, valid + `,"disks":[{"gib":1},{"gib":"2","labels":{"a":null}}],"networks":["a","a"]}`,
-		valid + `,"range":[1,2],"placement":{"zone":"${x}"},"cpu":1e308}`, `{"a":{"a":[[[{}]]]}}`, `{"\u0000":"\ud800"}`, `[`, `1e9`, "",
+		valid + "}", valid + `,"cpu":"four"}`,
+		valid + `,"disks":[{"gib":1},{"gib":"2","labels":{"a":null}}],"networks":["a","a"]}`,
+		valid + `,"range":[1,2],"placement":{"zone":"${x}"},"cpu":1e308}`, `{"a":{"a":[[[{}]]]}}`,
+		`{"\u0000":"\ud800"}`, `[`, `1e9`, "",
 	}
 	for _, seed := range seeds {
 		f.Add(seed, "#!/bin/sh\n")

@@ -12,9 +12,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// spec is a Machine's providerSpec, of whatever kind, as a module sees it.
+// spec is a Machine's providerSpec, of any kind, as a module sees it.
 type spec struct {
-	// values become the variable provider_spec; nil when they cannot be read, or are for another module.
+	// values become the variable provider_spec; nil if they are unreadable or for another module.
 	values map[string]any
 	// at is the path of values in the Machine.
 	at string
@@ -22,10 +22,10 @@ type spec struct {
 	credentials, userData reference
 }
 
-// reserved are fields of the object that a providerSpec is; a module does not see them.
+// reserved are fields of the providerSpec object itself, which a module does not see.
 var reserved = []string{"apiVersion", "kind", "metadata"}
 
-// ValuesPath returns where in the Machine the attributes of the module's variable provider_spec are.
+// ValuesPath returns the Machine's path of the attributes of the module's variable provider_spec.
 func ValuesPath(machine *machinev1beta1.Machine) string {
 	if fields, failed := decodeProviderSpec(machine); failed == nil && isGeneric(fields) {
 		return genericValuesPath
@@ -33,10 +33,11 @@ func ValuesPath(machine *machinev1beta1.Machine) string {
 	return valuePath
 }
 
-// readSpec reads the Machine's providerSpec for a module. What is wrong is added to found.
+// readSpec reads the Machine's providerSpec for a module. It adds errors to found.
 func readSpec(machine *machinev1beta1.Machine, from *module.Module, found *findings) *spec {
 	read := &spec{at: valuePath}
-	read.credentials.path, read.userData.path = valuePath+"."+module.DefaultCredentialsPath, valuePath+"."+module.DefaultUserDataPath
+	read.credentials.path, read.userData.path = valuePath+"."+module.DefaultCredentialsPath, valuePath+
+		"."+module.DefaultUserDataPath
 	fields, failed := decodeProviderSpec(machine)
 	kind, isGeneric := genericOf(fields)
 	switch {
@@ -51,7 +52,7 @@ func readSpec(machine *machinev1beta1.Machine, from *module.Module, found *findi
 	return read
 }
 
-// own reads a providerSpec of a kind of the module's own: its fields are the values.
+// own reads a providerSpec of the module's own kind, whose fields are the values.
 func (s *spec) own(fields map[string]any, from *module.Module, found *findings) {
 	apiVersion, _ := fields["apiVersion"].(string)
 	given, _ := fields["kind"].(string)
@@ -61,12 +62,14 @@ func (s *spec) own(fields map[string]any, from *module.Module, found *findings) 
 	case from.ServesKind(kind):
 		gvk := schema.FromAPIVersionAndKind(apiVersion, given).String()
 		found.warn(Warning{
-			Path: valuePath + ".apiVersion", Message: fmt.Sprintf("incorrect GroupVersionKind for %s object: %s", kind, cut(oneLine(gvk), maxReason)), Advice: true,
+			Path: valuePath + ".apiVersion", Message: fmt.Sprintf("incorrect GroupVersionKind for %s object: %s", kind,
+				cut(oneLine(gvk), maxReason)), Advice: true,
 		})
 	default:
 		found.fail(&FieldError{
 			Path: valuePath, Value: show(apiVersion + " " + kind), Fix: "name a kind that it serves",
-			Problem: fmt.Sprintf("%s does not serve apiVersion %q, kind %q", titleOf(from), shorten(apiVersion), shorten(kind)),
+			Problem: fmt.Sprintf("%s does not serve apiVersion %q, kind %q", titleOf(from), shorten(apiVersion),
+				shorten(kind)),
 		})
 		return
 	}
@@ -83,7 +86,8 @@ func (s *spec) own(fields map[string]any, from *module.Module, found *findings) 
 	}
 }
 
-// kindFor returns the kind of a providerSpec that a module serves: its own, or where it has none, that of the module's platform.
+// kindFor returns the kind of a providerSpec that a module serves: its own, or that of the module's
+// platform if it has none.
 func kindFor(fields map[string]any, from *module.Module) string {
 	if isAbsent(fields["kind"]) {
 		return from.KindOfPlatform()
@@ -92,7 +96,7 @@ func kindFor(fields map[string]any, from *module.Module) string {
 	return kind
 }
 
-// provides returns the variable provider_spec; cty.DynamicVal when there is none.
+// provides returns the variable provider_spec, or cty.DynamicVal.
 func (s *spec) provides(from *module.Module, found *findings) cty.Value {
 	if s.values == nil {
 		return cty.DynamicVal
@@ -100,7 +104,7 @@ func (s *spec) provides(from *module.Module, found *findings) cty.Value {
 	return convertValues(s, from.Variable(module.VariableProviderSpec), found)
 }
 
-// namesUserData reports whether the spec, which became providerSpec, names or may name a Secret with user data.
+// namesUserData reports whether the spec, as providerSpec, names or may name a user data Secret.
 func (s *spec) namesUserData(from *module.Module, providerSpec cty.Value) bool {
 	path := from.Spec().UserData.Path
 	if path == "" {
@@ -111,7 +115,7 @@ func (s *spec) namesUserData(from *module.Module, providerSpec cty.Value) bool {
 	return !name.IsKnown() || !name.IsNull() && name.Type() == cty.String && name.AsString() != ""
 }
 
-// rawAt returns the value at a path of field names joined by dots; nil when there is none.
+// rawAt returns the value at a path of field names joined by dots, or nil.
 func rawAt(fields map[string]any, path string) any {
 	var raw any = fields
 	for step := range strings.SplitSeq(path, ".") {
@@ -124,7 +128,8 @@ func rawAt(fields map[string]any, path string) any {
 	return raw
 }
 
-// valueAt returns what a value has at a path of attributes joined by dots: null when that is nothing, unknown when it is not known.
+// valueAt returns the value at a path of attributes joined by dots. It is null if unset, and
+// unknown if not known.
 func valueAt(value cty.Value, path string) cty.Value {
 	for step := range strings.SplitSeq(path, ".") {
 		switch {

@@ -11,13 +11,14 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// speller puts names of fields into the spelling of a type, as encoding/json matches them: the exact name counts, else one that differs in
-// case only.
+// speller renames fields to the spelling of a type, like encoding/json: an exact match wins, else
+// one that differs only in case.
 type speller struct {
 	*findings
 }
 
-// spelt returns a providerSpec's values with the fields' names as the module's type spells them; values itself where the kind is exact.
+// spelt returns a providerSpec's values with field names spelled as in the module's type, or values
+// itself if the kind is case-sensitive.
 func spelt(from *module.Module, kind string, values map[string]any, found *findings) map[string]any {
 	if !from.FoldsCase(kind) {
 		return values
@@ -37,19 +38,21 @@ func (s speller) object(path string, fields map[string]any, wanted cty.Type) map
 		}
 		at := fieldPath(path, canonical)
 		if other, twice := given[canonical]; twice {
-			s.fail(&FieldError{Path: at, Problem: fmt.Sprintf("it is given twice, as %s and as %s", other, name), Fix: "keep one, as " + canonical})
+			s.fail(&FieldError{Path: at, Problem: fmt.Sprintf("it is given twice, as %s and as %s", other, name),
+				Fix: "keep one, as " + canonical})
 			continue
 		}
 		given[canonical] = name
 		if name != canonical {
-			s.warn(Warning{Path: fieldPath(path, name), Message: "read as " + canonical, Hint: "write it so", Canonical: canonical})
+			s.warn(Warning{Path: fieldPath(path, name), Message: "read as " + canonical, Hint: "write it so",
+				Canonical: canonical})
 		}
 		out[canonical] = s.value(at, fields[name], wanted.AttributeType(canonical))
 	}
 	return out
 }
 
-// canonicalName returns the name among those that are known that a name stands for; empty for none.
+// canonicalName returns the known name that a name matches, or "".
 func canonicalName(name string, known []string) string {
 	if slices.Contains(known, name) {
 		return name
@@ -93,7 +96,8 @@ func (s speller) list(path string, items []any, wanted cty.Type) any {
 	return out
 }
 
-// writtenAs returns the key of an object's field: the exact name, or else, where case makes no difference, the one that is there.
+// writtenAs returns the key of a field in an object: an exact match, or one in another case if the
+// kind is case-insensitive.
 func writtenAs(fields map[string]any, name string, folds bool) string {
 	if _, exact := fields[name]; exact || !folds {
 		return name

@@ -7,15 +7,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
+	"github.com/machine-iac/machine-iac-operator/test/moduletest"
 )
 
-// foldingModule is the module of moduletest, whose kind matches names in any case and is that of a platform, with one default.
+// foldingModule returns moduletest's module with a case-insensitive kind of a platform, and one default.
 func foldingModule(t *testing.T) *module.Module {
 	t.Helper()
 	return moduletest.Load(t,
-		moduletest.Change{"module.yaml", "      kind: ExampleProviderSpec\n", "      kind: ExampleProviderSpec\n      fieldNames: CaseInsensitive\n  platform: Example\n  defaults:\n    - {path: userDataSecret.name, value: user-data}\n"},
-		moduletest.Change{"variables.tf", "disks             = optional(list(object({ gib = number })), [])", "disks = optional(list(object({ gib = number })), [])\n    tags = optional(map(string), {})\n    parts = optional(map(object({ sizeGiB = number })), {})"},
+		moduletest.Change{"module.yaml", "      kind: ExampleProviderSpec\n",
+			"      kind: ExampleProviderSpec\n      fieldNames: CaseInsensitive\n  platform: Example\n  defaults:\n  " +
+				"  - {path: userDataSecret.name, value: user-data}\n"},
+		moduletest.Change{"variables.tf", "disks             = optional(list(object({ gib = number })), [])",
+			"disks = optional(list(object({ gib = number })), [])\n    tags = optional(map(string), {})\n    parts = " +
+				"optional(map(object({ sizeGiB = number })), {})"},
 	)
 }
 
@@ -34,20 +38,24 @@ func TestNamesOfFieldsInAnyCase(t *testing.T) {
 			raw:  `"SIZE":"small","credentialssecret":{"Name":"c"},"Disks":[{"GiB":4}],"parts":{"A":{"sizegib":1}}}`,
 			want: `"disks":[{"gib":4}]`,
 			wantWarnings: []string{
-				"spec.providerSpec.value.Disks: read as disks; write it so", "spec.providerSpec.value.disks[0].GiB: read as gib; write it so",
-				"spec.providerSpec.value.SIZE: read as size; write it so", "spec.providerSpec.value.credentialssecret: read as credentialsSecret; write it so",
-				"spec.providerSpec.value.credentialsSecret.Name: read as name; write it so", "spec.providerSpec.value.parts.A.sizegib: read as sizeGiB; write it so",
+				"spec.providerSpec.value.Disks: read as disks; write it so",
+				"spec.providerSpec.value.disks[0].GiB: read as gib; write it so",
+				"spec.providerSpec.value.SIZE: read as size; write it so",
+				"spec.providerSpec.value.credentialssecret: read as credentialsSecret; write it so",
+				"spec.providerSpec.value.credentialsSecret.Name: read as name; write it so",
+				"spec.providerSpec.value.parts.A.sizegib: read as sizeGiB; write it so",
 			},
 		},
 		"keys of maps stay": {
 			raw:  `"size":"small","credentialsSecret":{"name":"c"},"tags":{"Size":"a","size":"b"}}`,
 			want: `"tags":{"Size":"a","size":"b"}`,
 		},
-		"the folding of encoding/json": { // the long s is an s in another case, and the sign for kelvin a K
+		"the folding of encoding/json": { // the long s folds to s, and the kelvin sign to K
 			raw:  "\"\u017fize\":\"small\",\"credentialsSecret\":{\"name\":\"c\"},\"dis\u212as\":[]}",
 			want: `"size":"small"`,
 			wantWarnings: []string{
-				"spec.providerSpec.value.disKs: read as disks; write it so", "spec.providerSpec.value[\"\u017fize\"]: read as size; write it so",
+				"spec.providerSpec.value.disKs: read as disks; write it so",
+				"spec.providerSpec.value[\"\u017fize\"]: read as size; write it so",
 			},
 		},
 		"two spellings": {
@@ -117,17 +125,20 @@ func TestAProviderSpecWithoutAKindIsOfThePlatform(t *testing.T) {
 		t.Fatal(err)
 	}
 	input := inputWith(t, `{"size":"small","credentialsSecret":{"name":"c"}}`)
-	if _, err := ModuleFor(catalog, input.Machine, "Other"); err == nil || !strings.Contains(err.Error(), "value.kind: a string is required") {
+	if _, err := ModuleFor(catalog, input.Machine, "Other"); err == nil ||
+		!strings.Contains(err.Error(), "value.kind: a string is required") {
 		t.Errorf("on another platform: %v", err)
 	}
 	if input.Module, err = ModuleFor(catalog, input.Machine, "Example"); err != nil || input.Module != folding {
 		t.Fatalf("got %v, %v", input.Module, err)
 	}
 	warnings, err := Check(input)
-	if err != nil || len(warnings) != 1 || warnings[0].String() != "incorrect GroupVersionKind for ExampleProviderSpec object: /, Kind=" {
+	if err != nil || len(warnings) != 1 || warnings[0].String() != "incorrect GroupVersionKind for "+
+		"ExampleProviderSpec object: /, Kind=" {
 		t.Errorf("got %v, %v", warnings, err)
 	}
-	if served, err := ModuleFor(catalog, machineWith(`{"apiVersion":"a/v1","kind":"KubemarkMachineProviderConfig"}`), "Example"); err != nil || served == folding {
+	if served, err := ModuleFor(catalog, machineWith(`{"apiVersion":"a/v1","kind":"KubemarkMachineProviderConfig"}`),
+		"Example"); err != nil || served == folding {
 		t.Errorf("a kind that is written counts: %v, %v", served, err)
 	}
 }
@@ -138,8 +149,10 @@ func TestAKindThatIsNearlyRightSuggestsTheNearest(t *testing.T) {
 		t.Fatal(err)
 	}
 	for kind, want := range map[string]string{
-		"ExampleProviderSpecs": "did you mean ExampleProviderSpec? known are ", "exampleproviderspec": "did you mean ExampleProviderSpec? ",
-		"ExmpleProvidrSpec": "did you mean ExampleProviderSpec? ", "B": `kind "B"; known are `, "ExampleMachineSpec": `"ExampleMachineSpec"; known are `,
+		"ExampleProviderSpecs": "did you mean ExampleProviderSpec? known are ",
+		"exampleproviderspec":  "did you mean ExampleProviderSpec? ",
+		"ExmpleProvidrSpec":    "did you mean ExampleProviderSpec? ", "B": `kind "B"; known are `,
+		"ExampleMachineSpec": `"ExampleMachineSpec"; known are `,
 	} {
 		_, err := ModuleFor(catalog, machineWith(`{"apiVersion":"example.io/v1","kind":"`+kind+`"}`), "")
 		if err == nil || !strings.Contains(err.Error(), want) {

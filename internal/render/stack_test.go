@@ -16,10 +16,10 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 )
 
-// stackStart begins a providerSpec of the kind for any stack; more fields may follow.
+// stackStart begins a providerSpec of the kind for any stack. Append more fields.
 const stackStart = `{"apiVersion":"machine-iac.io/v1alpha1","kind":"PulumiMachineProviderSpec","stack":"example"`
 
-// someLocals are computed of whatever there is.
+// someLocals use all variables.
 const someLocals = `locals {
   size  = { for name in [var.provider_spec.size] : name => length(name) }
   all   = jsonencode(var.provider_spec)
@@ -39,7 +39,7 @@ resources:
 outputs: {provider_id: "", instance_id: "", instance_state: "", addresses: [], instance_type: "", region: "", zone: ""}
 `
 
-// stackWith returns a stack with the variables of the validations, and locals.
+// stackWith returns a stack with the validations' variables, and locals.
 func stackWith(t testing.TB, locals string) *module.Module {
 	t.Helper()
 	files := fstest.MapFS{}
@@ -61,7 +61,8 @@ func stackWith(t testing.TB, locals string) *module.Module {
 		program = strings.Replace(program, "config:\n", "config:\n  locals: {type: object}\n", 1)
 	}
 	for name, content := range map[string]string{
-		"module.yaml": strings.NewReplacer("spec:\n", "spec:\n  engine: Pulumi\n", "  providerSpecs:\n    - apiVersions: [example.io/v1]\n      kind: ExampleProviderSpec\n", "").
+		"module.yaml": strings.NewReplacer("spec:\n", "spec:\n  engine: Pulumi\n",
+			"  providerSpecs:\n    - apiVersions: [example.io/v1]\n      kind: ExampleProviderSpec\n", "").
 			Replace(readFile(t, "testdata/module/module.yaml")),
 		"variables.tf":   readFile(t, validationsFile),
 		"Pulumi.yaml":    program,
@@ -76,7 +77,7 @@ func stackWith(t testing.TB, locals string) *module.Module {
 	return loaded
 }
 
-// asStack returns a providerSpec of a module's own kind as one that names a stack.
+// asStack converts a providerSpec of a module's own kind to one that names a stack.
 func asStack(t testing.TB, own []byte, hoist bool) []byte {
 	t.Helper()
 	var fields map[string]json.RawMessage
@@ -119,7 +120,7 @@ func TestAStackIsRenderedAsAModuleWithItsVariables(t *testing.T) {
 	}
 }
 
-// ofStack returns errors about a module as they are about a stack.
+// ofStack converts errors about a module to errors about a stack.
 func ofStack(lines []string) []string {
 	for i, line := range lines {
 		lines[i] = strings.ReplaceAll(line, `the module "example"`, `the stack "example"`)
@@ -167,17 +168,20 @@ func TestWhatAStackCannotComputeIsRefusedBeforeItsRun(t *testing.T) {
 	}{
 		"the field is named, with the reason": {
 			local: `a = parseint(var.provider_spec.size, 10)`,
-			want: at + `.size: the stack "example" cannot compute local.a: Invalid function argument: Invalid value for "number" parameter: ` +
+			want: at +
+				`.size: the stack "example" cannot compute local.a: Invalid function argument: Invalid value for "number" parameter: ` +
 				`cannot parse "small" as a base 10 integer; change it to what local.a can be made of (locals.tf:1 of the stack)`,
 		},
 		"a field that others are made of is named": {
 			local: "b = lower(var.provider_spec.size)\na = parseint(local.b, 10)",
-			want: at + `.size: the stack "example" cannot compute local.a: Invalid function argument: Invalid value for "number" parameter: ` +
+			want: at +
+				`.size: the stack "example" cannot compute local.a: Invalid function argument: Invalid value for "number" parameter: ` +
 				`cannot parse "small" as a base 10 integer; change it to what local.a can be made of (locals.tf:2 of the stack)`,
 		},
 		"what looks secret is not quoted": {
 			local: `a = parseint(var.provider_spec.credentialsSecret.name, 10)`,
-			want: at + `.credentialsSecret.name: the stack "example" cannot compute local.a: Invalid function argument; ` +
+			want: at +
+				`.credentialsSecret.name: the stack "example" cannot compute local.a: Invalid function argument; ` +
 				`change it to what local.a can be made of (locals.tf:1 of the stack)`,
 		},
 		"nor is what a whole object holds of such": {
@@ -201,7 +205,9 @@ func TestWhatAStackCannotComputeIsRefusedBeforeItsRun(t *testing.T) {
 }
 
 func TestTheKindOfAStackIsReportedWithItsFields(t *testing.T) {
-	input := inputWith(t, stackStart+`,"module":"example","values":{"size":"small","shelf":""},"credentialsSecret":{"name":"c"},"driftPolicy":"Ignore"}`)
+	input := inputWith(t,
+		stackStart+
+			`,"module":"example","values":{"size":"small","shelf":""},"credentialsSecret":{"name":"c"},"driftPolicy":"Ignore"}`)
 	input.Module = stackWith(t, "")
 	input.Machine.Annotations = map[string]string{v1alpha1.DriftPolicyAnnotation: "Repair"}
 	want := []Warning{

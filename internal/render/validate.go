@@ -15,27 +15,28 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/hclfuncs"
 )
 
-// validator checks the variables of a run by the validations of the module, with the same results as the engine. What is not known yet
-// is unknown; a condition that depends on it is not decided.
+// validator checks the variables of a run with the module's validations, with the same results as
+// the engine. A condition that depends on unknown values is not decided.
 type validator struct {
 	*findings
 	module *module.Module
-	// spec is what the variable provider_spec was made of.
+	// spec is the source of the variable provider_spec.
 	spec *spec
 	*variables
-	// context has the same values, with those of sensitive variables marked.
+	// context contains the same values, with sensitive variables marked.
 	context *hcl.EvalContext
-	// budget is that of the context. Where it is exceeded, that is the last finding.
+	// budget of the context. Exceeding it is the last finding.
 	budget *hclfuncs.Budget
 	ended  bool
-	// held is what has held before.
+	// held caches validations that have passed.
 	held *Held
 }
 
 // variableNames is the order in which variables are checked.
 var variableNames = []string{module.VariableMachine, module.VariableProviderSpec, module.VariableUserData}
 
-// validate checks variables by the validations of the module. It leaves out a providerSpec that the module does not serve.
+// validate checks variables with the module's validations. It skips a providerSpec that the module
+// does not serve.
 func validate(from *module.Module, read *spec, given *variables, held *Held, found *findings) {
 	if read.values == nil {
 		return
@@ -43,7 +44,8 @@ func validate(from *module.Module, read *spec, given *variables, held *Held, fou
 	v := &validator{findings: found, module: from, spec: read, variables: given, held: held}
 	v.budget = hclfuncs.NewBudget()
 	v.context = module.EvalContextWithin(v.budget, v.marked())
-	if limit := v.budget.Admit(v.values[module.VariableProviderSpec], v.values[module.VariableUserData], v.values[module.VariableMachine]); limit != nil {
+	if limit := v.budget.Admit(v.values[module.VariableProviderSpec], v.values[module.VariableUserData],
+		v.values[module.VariableMachine]); limit != nil {
 		v.fail(&FieldError{Path: read.at, Problem: "it cannot be evaluated: " + limit.Problem, Fix: limit.Fix})
 		return
 	}
@@ -60,7 +62,8 @@ func validate(from *module.Module, read *spec, given *variables, held *Held, fou
 	}
 }
 
-// compute reports a local of a stack that has no value for these variables: its run would end there.
+// compute reports a local of a stack that cannot be evaluated for these variables: a run would
+// fail.
 func (v *validator) compute() {
 	_, err := v.module.EvalLocals(v.values)
 	var failed *module.LocalError
@@ -72,22 +75,25 @@ func (v *validator) compute() {
 		fields = append(fields, v.resolve(reference, nil)...)
 	}
 	fields = deepest(fields)
-	reason, fix := failed.Reason, fmt.Sprintf("change it to what local.%s can be made of (%s:%d of the stack)", failed.Local, failed.Range.Filename, failed.Range.Start.Line)
+	reason, fix := failed.Reason, fmt.Sprintf("change it to what local.%s can be made of (%s:%d of the stack)",
+		failed.Local, failed.Range.Filename, failed.Range.Start.Line)
 	if failed.Limit != nil {
 		reason, fix = failed.Limit.Problem, failed.Limit.Fix
 	}
 	// Details quote values.
-	if failed.Limit == nil && !hidden(fields) && !slices.ContainsFunc(fields, field.holdsSecrets) && failed.Detail != "" {
+	if failed.Limit == nil && !hidden(fields) && !slices.ContainsFunc(fields, field.holdsSecrets) &&
+		failed.Detail != "" {
 		reason += ": " + failed.Detail
 	}
 	_, path := v.locate(module.Validation{Variable: module.VariableProviderSpec}, fields)
 	v.fail(&FieldError{
 		Path: path, Fix: fix,
-		Problem: fmt.Sprintf("%s cannot compute local.%s: %s", titleOf(v.module), failed.Local, cut(strings.TrimSuffix(reason, "."), maxReason)),
+		Problem: fmt.Sprintf("%s cannot compute local.%s: %s", titleOf(v.module), failed.Local,
+			cut(strings.TrimSuffix(reason, "."), maxReason)),
 	})
 }
 
-// holdsSecrets reports whether a field has parts whose names look secret.
+// holdsSecrets reports whether a field has parts that are named like secrets.
 func (f field) holdsSecrets() bool {
 	holds := false
 	if f.value != cty.NilVal {
@@ -99,8 +105,8 @@ func (f field) holdsSecrets() bool {
 	return holds
 }
 
-// advise warns where an assertion of a check block does not hold. One that cannot be evaluated for these variables is left to the engine,
-// which warns too.
+// advise warns about assertions of check blocks that fail. It leaves those that cannot be evaluated
+// to the engine, which warns too.
 func (v *validator) advise(check module.Check) {
 	before, held := v.heldBefore(check.Validation)
 	if before {
@@ -124,7 +130,7 @@ func (v *validator) advise(check module.Check) {
 	v.warn(Warning{Path: path, Message: v.message(check.Validation), Advice: true})
 }
 
-// marked returns the variables, those marked that are sensitive.
+// marked returns the variables with sensitive ones marked.
 func (v *validator) marked() map[string]cty.Value {
 	marked := map[string]cty.Value{}
 	for name, value := range v.values {
@@ -136,22 +142,25 @@ func (v *validator) marked() map[string]cty.Value {
 	return marked
 }
 
-// wary is the context with what looks like a secret in the providerSpec marked too.
+// wary returns the context with anything in the providerSpec that is named like a secret marked
+// too.
 func (v *validator) wary() *hcl.EvalContext {
 	marked := v.marked()
-	hidden, err := cty.Transform(marked[module.VariableProviderSpec], func(path cty.Path, value cty.Value) (cty.Value, error) {
-		if secretName.MatchString(lastName(path)) {
-			return value.Mark(hclfuncs.Sensitive), nil
-		}
-		return value, nil
-	})
+	hidden, err := cty.Transform(marked[module.VariableProviderSpec],
+		func(path cty.Path, value cty.Value) (cty.Value, error) {
+			if secretName.MatchString(lastName(path)) {
+				return value.Mark(hclfuncs.Sensitive), nil
+			}
+			return value, nil
+		})
 	if err == nil {
 		marked[module.VariableProviderSpec] = hidden
 	}
 	return module.EvalContextWithin(v.budget, marked)
 }
 
-// check decides as the engine does. It evaluates the message whether or not it is needed, and refuses the variables where it cannot.
+// check decides like the engine. It always evaluates the message, and rejects the variables if that
+// fails.
 func (v *validator) check(validation module.Validation) {
 	if v.budget.Exceeded() != nil {
 		return
@@ -180,7 +189,8 @@ func (v *validator) check(validation module.Validation) {
 	switch {
 	case err != nil || converted.IsKnown() && converted.IsNull():
 		// Load has checked the type; null is known only now.
-		v.unable(validation, v.explain(validation.Condition)[0], hcl.Diagnostics{{Summary: "the condition comes out neither true nor false"}})
+		v.unable(validation, v.explain(validation.Condition)[0],
+			hcl.Diagnostics{{Summary: "the condition comes out neither true nor false"}})
 	case converted.IsKnown() && converted.False():
 		v.refuse(validation)
 	case converted.IsKnown():
@@ -188,7 +198,7 @@ func (v *validator) check(validation module.Validation) {
 	}
 }
 
-// limited reports that a limit has ended the evaluation, once, and whether it has.
+// limited reports, once, that a limit has stopped the evaluation, and returns whether it has.
 func (v *validator) limited(validation module.Validation) bool {
 	limit := v.budget.Exceeded()
 	if limit == nil || v.ended {
@@ -199,12 +209,13 @@ func (v *validator) limited(validation module.Validation) bool {
 	_, path := v.locate(validation, fields)
 	v.fail(&FieldError{
 		Path: path, Fix: limit.Fix, InSecret: inSecret(fields),
-		Problem: fmt.Sprintf("%s cannot check it (%s:%d): %s", titleOf(v.module), validation.Range.Filename, validation.Range.Start.Line, limit.Problem),
+		Problem: fmt.Sprintf("%s cannot check it (%s:%d): %s", titleOf(v.module), validation.Range.Filename,
+			validation.Range.Start.Line, limit.Problem),
 	})
 	return true
 }
 
-// refuse reports a condition that came out false, once for each part of it that did.
+// refuse reports a false condition, once for each false part of it.
 func (v *validator) refuse(validation module.Validation) {
 	fix := v.message(validation)
 	for _, fields := range v.explain(validation.Condition) {
@@ -231,19 +242,21 @@ func (v *validator) unable(validation module.Validation, fields []field, diags h
 	}
 	v.fail(&FieldError{
 		Path: path, Fix: v.message(validation), InSecret: inSecret(fields),
-		Problem: fmt.Sprintf("%s cannot check it: %s", titleOf(v.module), cut(strings.TrimSuffix(reason, "."), maxReason)),
+		Problem: fmt.Sprintf("%s cannot check it: %s", titleOf(v.module),
+			cut(strings.TrimSuffix(reason, "."), maxReason)),
 	})
 }
 
-// Bounds on what a message of a module or of a function may add to an error.
+// Limits on what a message of a module or function may add to an error.
 const (
 	maxMessage = 1000
 	maxReason  = 300
 )
 
-// message returns what the module says, or where it says it when that would show a secret.
+// message returns the module's message, or its position if the message would show a secret.
 func (v *validator) message(validation module.Validation) string {
-	elsewhere := fmt.Sprintf("the validation is in %s:%d of the module", validation.Range.Filename, validation.Range.Start.Line)
+	elsewhere := fmt.Sprintf("the validation is in %s:%d of the module", validation.Range.Filename,
+		validation.Range.Start.Line)
 	context := v.context
 	if len(validation.ErrorMessage.Variables()) > 0 {
 		context = v.wary()
@@ -259,7 +272,7 @@ func (v *validator) message(validation module.Validation) string {
 	return cut(oneLine(text.AsString()), maxMessage)
 }
 
-// lastName returns the name of the attribute or the key that a path ends in.
+// lastName returns the last attribute or key of a path.
 func lastName(path cty.Path) string {
 	if len(path) == 0 {
 		return ""
@@ -277,7 +290,7 @@ func lastName(path cty.Path) string {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// cut keeps at most so many characters of a text.
+// cut truncates a text to a number of characters.
 func cut(text string, limit int) string {
 	if utf8.RuneCountInString(text) <= limit {
 		return text

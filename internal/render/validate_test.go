@@ -60,18 +60,18 @@ func readFile(t testing.TB, path string) string {
 	return string(content)
 }
 
-// validationCase is an input of the module in testdata/validations, and the result.
+// validationCase is an input of the module in testdata/validations, and the expected errors.
 type validationCase struct {
-	// fields follow those that are required: size and credentialsSecret. A field that is given here replaces them.
+	// fields are appended to the required ones, size and credentialsSecret, or replace them.
 	fields string
-	// name is the Machine's; "worker-1" when empty.
+	// name is the Machine's; defaults to "worker-1".
 	name     string
 	userData string
 	labels   map[string]string
-	want     []string // one error a line; none when the input is accepted
+	want     []string // one error a line; empty if accepted
 }
 
-// validationCases are tried on the engine too.
+// validationCases are also tried with the engine.
 var validationCases = map[string]validationCase{
 	"only what is required": {},
 	"every field": {
@@ -80,7 +80,8 @@ var validationCases = map[string]validationCase{
 			`"suffix":"-x","window":{"start":1,"end":2}`,
 		userData: "#!/bin/sh\n",
 	},
-	"null is left out":                  {fields: `"cpu":null,"disks":null,"placement":null,"password":null,"window":null`},
+	"null is left out": {
+		fields: `"cpu":null,"disks":null,"placement":null,"password":null,"window":null`},
 	"a number as a text":                {fields: `"cpu":"8","quota":"0.5"`},
 	"a number past 2^53":                {fields: `"cpu":9007199254740993`},
 	"a loop leaves an element out":      {fields: `"disks":[{"gib":1,"labels":{"free":"as long as it wants"}}]`},
@@ -88,22 +89,33 @@ var validationCases = map[string]validationCase{
 	"an object of defaults":             {fields: `"window":{"start":1,"end":"2"}`},
 	"a choice that is not offered": {
 		fields: `"size":"huge"`,
-		want:   []string{`spec.providerSpec.value.size: the module "example" does not allow "huge"; size is small or large, not huge.`},
+		want: []string{
+			`spec.providerSpec.value.size: the module "example" does not allow "huge"; size is small or large, not huge.`},
 	},
 	"the first half of a condition": {
-		fields: `"cpu":0`, want: []string{`spec.providerSpec.value.cpu: the module "example" does not allow 0; cpu is a whole number: write it as cpu: 4.`},
+		fields: `"cpu":0`,
+		want: []string{
+			`spec.providerSpec.value.cpu: the module "example" does not allow 0; cpu is a whole number: write it as cpu: 4.`},
 	},
 	"the second half of a condition": {
-		fields: `"cpu":1.5`, want: []string{`spec.providerSpec.value.cpu: the module "example" does not allow 1.5; cpu is a whole number: write it as cpu: 4.`},
+		fields: `"cpu":1.5`,
+		want: []string{
+			`spec.providerSpec.value.cpu: the module "example" does not allow 1.5; cpu is a whole number: write it as cpu: 4.`},
 	},
 	"a text that does not match": {
-		fields: `"memory":"16 GB"`, want: []string{`spec.providerSpec.value.memory: the module "example" does not allow "16 GB"; Write it as memory: 16Gi.`},
+		fields: `"memory":"16 GB"`,
+		want: []string{
+			`spec.providerSpec.value.memory: the module "example" does not allow "16 GB"; Write it as memory: 16Gi.`},
 	},
 	"a text with a newline": {
-		fields: `"memory":"16Gi\n"`, want: []string{`spec.providerSpec.value.memory: the module "example" does not allow "16Gi\n"; Write it as memory: 16Gi.`},
+		fields: `"memory":"16Gi\n"`,
+		want: []string{
+			`spec.providerSpec.value.memory: the module "example" does not allow "16Gi\n"; Write it as memory: 16Gi.`},
 	},
 	"one of several fields in a loop": {
-		fields: `"region":"r-1","zone":"Z"`, want: []string{`spec.providerSpec.value.zone: the module "example" does not allow "Z"; region and zone are lower-case.`},
+		fields: `"region":"r-1","zone":"Z"`,
+		want: []string{
+			`spec.providerSpec.value.zone: the module "example" does not allow "Z"; region and zone are lower-case.`},
 	},
 	"each of several fields in a loop": {
 		fields: `"region":"R","zone":"Z"`,
@@ -114,7 +126,8 @@ var validationCases = map[string]validationCase{
 	},
 	"a field of a nested object": {
 		fields: `"placement":{"zone":"z-3"}`,
-		want:   []string{`spec.providerSpec.value.placement.zone: the module "example" does not allow "z-3"; Zones are z-1 and z-2.`},
+		want: []string{
+			`spec.providerSpec.value.placement.zone: the module "example" does not allow "z-3"; Zones are z-1 and z-2.`},
 	},
 	"fields of elements": {
 		fields: `"disks":[{"gib":1},{"gib":0},{"gib":4,"type":"tape"}]`,
@@ -131,14 +144,18 @@ var validationCases = map[string]validationCase{
 	},
 	"an element of a set": {
 		fields: `"networks":["net-a","lan"]`,
-		want:   []string{`spec.providerSpec.value.networks: the module "example" does not allow "lan"; Networks begin with net-.`},
+		want: []string{
+			`spec.providerSpec.value.networks: the module "example" does not allow "lan"; Networks begin with net-.`},
 	},
 	"keys of a map": {
-		fields: `"labels":{"colour":"red"}`, want: []string{`spec.providerSpec.value.labels: the module "example" does not allow the value; Labels are team and cost.`},
+		fields: `"labels":{"colour":"red"}`,
+		want: []string{
+			`spec.providerSpec.value.labels: the module "example" does not allow the value; Labels are team and cost.`},
 	},
 	"can": {
 		fields: `"cidr":"10.0.0.0/33"`,
-		want:   []string{`spec.providerSpec.value.cidr: the module "example" does not allow "10.0.0.0/33"; Write a prefix, for example cidr: 10.0.0.0/16.`},
+		want: []string{
+			`spec.providerSpec.value.cidr: the module "example" does not allow "10.0.0.0/33"; Write a prefix, for example cidr: 10.0.0.0/16.`},
 	},
 	"a condition that fails for the value": {
 		fields: `"image":"debian"`,
@@ -170,10 +187,12 @@ var validationCases = map[string]validationCase{
 	},
 	"a secret is not shown": {
 		fields: `"password":"hunter2"`,
-		want:   []string{`spec.providerSpec.value.password: the module "example" does not allow the value; the validation is in variables.tf:105 of the module`},
+		want: []string{
+			`spec.providerSpec.value.password: the module "example" does not allow the value; the validation is in variables.tf:105 of the module`},
 	},
 	"try": {
-		fields: `"quota":-1`, want: []string{`spec.providerSpec.value.quota: the module "example" does not allow -1; A quota is positive.`},
+		fields: `"quota":-1`,
+		want:   []string{`spec.providerSpec.value.quota: the module "example" does not allow -1; A quota is positive.`},
 	},
 	"a field together with the Machine's name": {
 		fields: `"suffix":"-0123456789-0123456789"`,
@@ -183,15 +202,18 @@ var validationCases = map[string]validationCase{
 	},
 	"the Machine's name": {
 		name: "worker-0123456789-0123",
-		want: []string{`metadata.name: the module "example" does not allow "worker-0123456789-0123"; Give the MachineSet a shorter name.`},
+		want: []string{
+			`metadata.name: the module "example" does not allow "worker-0123456789-0123"; Give the MachineSet a shorter name.`},
 	},
 	"the Machine's labels": {
 		name: "infra-1", labels: map[string]string{"tier": "low"},
-		want: []string{`metadata: the module "example" does not allow labels.tier "low" with name "infra-1"; Begin the name with worker-.`},
+		want: []string{
+			`metadata: the module "example" does not allow labels.tier "low" with name "infra-1"; Begin the name with worker-.`},
 	},
 	"user data": {
 		fields: `"userDataSecret":{"name":"u"}`, userData: "echo s3cret",
-		want: []string{`spec.providerSpec.value.userDataSecret.name: the module "example" does not allow the value; User data begins with #!/bin/sh or #cloud-config.`},
+		want: []string{
+			`spec.providerSpec.value.userDataSecret.name: the module "example" does not allow the value; User data begins with #!/bin/sh or #cloud-config.`},
 	},
 }
 
@@ -261,14 +283,16 @@ func TestEngineAgreesWithTheValidations(t *testing.T) {
 	}
 }
 
-// asWritten returns variables that hold what the user wrote, so that the engine converts and completes them by itself.
+// asWritten returns variables as the user wrote them, for the engine to convert and default.
 func asWritten(t testing.TB, input Input) []byte {
 	t.Helper()
 	raw, err := json.Marshal(map[string]any{
 		"machine": map[string]any{
-			"name": input.Machine.Name, "namespace": "n", "uid": "u", "cluster_id": "demo", "labels": input.Machine.Labels,
+			"name": input.Machine.Name, "namespace": "n", "uid": "u", "cluster_id": "demo",
+			"labels": input.Machine.Labels,
 		},
-		"provider_spec": json.RawMessage(input.Machine.Spec.ProviderSpec.Value.Raw), "user_data": string(input.UserData),
+		"provider_spec": json.RawMessage(input.Machine.Spec.ProviderSpec.Value.Raw),
+		"user_data":     string(input.UserData),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -276,7 +300,7 @@ func asWritten(t testing.TB, input Input) []byte {
 	return raw
 }
 
-// TestEngineAgreesOnKubemark changes the example of a module that is shipped.
+// TestEngineAgreesOnKubemark varies the example of a shipped module.
 func TestEngineAgreesOnKubemark(t *testing.T) {
 	tests := map[string]struct {
 		fields, name string
@@ -293,7 +317,8 @@ func TestEngineAgreesOnKubemark(t *testing.T) {
 		"a zone with a blank":    {fields: `"zone":"zone a"`, want: "spec.providerSpec.value.zone"},
 		"no zone":                {fields: `"zone":null,"region":""`},
 		"an effect that is none": {
-			fields: `"taints":[{"key":"a","effect":"NoSchedule"},{"key":"b","effect":"Never"}]`, want: "spec.providerSpec.value.taints[1].effect",
+			fields: `"taints":[{"key":"a","effect":"NoSchedule"},{"key":"b","effect":"Never"}]`,
+			want:   "spec.providerSpec.value.taints[1].effect",
 		},
 		"a name too long for a label": {name: strings.Repeat("a", 64), want: "metadata.name"},
 	}
@@ -319,7 +344,8 @@ func TestEngineAgreesOnKubemark(t *testing.T) {
 			input.Machine.Spec.ProviderSpec.Value.Raw = raw
 			_, err = Render(input)
 			var failed Errors
-			if errors.As(err, &failed) != (tc.want != "") || tc.want != "" && (len(failed) != 1 || failed[0].Path != tc.want) {
+			if errors.As(err, &failed) != (tc.want != "") || tc.want != "" &&
+				(len(failed) != 1 || failed[0].Path != tc.want) {
 				t.Errorf("want an error at %q, got %v", tc.want, err)
 			}
 			if accepted, message := e.accepts(t, asWritten(t, input)); accepted != (err == nil) {
@@ -346,7 +372,8 @@ func TestRenderValidatesForManyAtOnce(t *testing.T) {
 
 func TestWrongTypesAndFailedValidationsAreReportedAtOnce(t *testing.T) {
 	from := moduleWith(t, readFile(t, validationsFile))
-	_, err := Render(validationCase{fields: `"size":[],"cpu":"four","memory":"x","disks":[{"gib":[]},{}]`}.input(t, from))
+	_, err := Render(validationCase{fields: `"size":[],"cpu":"four","memory":"x","disks":[{"gib":[]},{}]`}.input(t,
+		from))
 	want := []string{
 		`spec.providerSpec.value.cpu: a number is required, but "four" is a string; write it as cpu: 4`,
 		`spec.providerSpec.value.disks[0].gib: a number is required, but it is a list; write it as gib: 4`,
@@ -361,7 +388,8 @@ func TestWrongTypesAndFailedValidationsAreReportedAtOnce(t *testing.T) {
 
 func TestValidationErrorsShowNoSecretsAndStayShort(t *testing.T) {
 	from := moduleWith(t, strings.NewReplacer(
-		`description = "The fields of the providerSpec."`, "description = \"The fields of the providerSpec.\"\n  sensitive = true",
+		`description = "The fields of the providerSpec."`, "description = \"The fields of the providerSpec.\"\n  "+
+			"sensitive = true",
 		", not ${var.provider_spec.size}.", "", `${var.provider_spec.shelf == "s-9" ? null : "s-0"}`, "s-0",
 		`var.provider_spec.password == null ? "Write one." : "The password ${var.provider_spec.password} is too short."`, `"It is too short."`,
 	).Replace(readFile(t, validationsFile)))
@@ -383,7 +411,8 @@ func TestValidationErrorsShowNoSecretsAndStayShort(t *testing.T) {
 		})
 	}
 	from = moduleWith(t, readFile(t, validationsFile))
-	_, err := Render(validationCase{fields: `"size":"` + strings.Repeat("é", 1<<19) + `","image":"` + strings.Repeat("x", 1<<19) + `"`}.input(t, from))
+	_, err := Render(validationCase{fields: `"size":"` + strings.Repeat("é", 1<<19) + `","image":"` +
+		strings.Repeat("x", 1<<19) + `"`}.input(t, from))
 	if err == nil || len(err.Error()) > 6000 {
 		t.Errorf("want a short error, got %d bytes", len(err.Error()))
 	}

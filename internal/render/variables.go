@@ -13,9 +13,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// Variables returns the variables of [Render], for a Machine that [Check] has found nothing wrong with. What the Machine does not have
-// yet is empty; neither Secrets nor validations, which may depend on that, are looked at. The error is an [Errors] when the Machine is
-// at fault; any other error is a mistake of the caller.
+// Variables returns the variables of [Render] for a Machine that [Check] accepts. What the Machine
+// does not have yet is empty. It ignores Secrets and validations, which may depend on that. The
+// error is an [Errors] if the Machine is at fault; any other error is a bug in the caller.
 func Variables(input Input) ([]byte, error) {
 	if input.Machine == nil || input.Module == nil {
 		return nil, errors.New("rendering variables: a Machine and a module are required")
@@ -43,14 +43,15 @@ func Variables(input Input) ([]byte, error) {
 	return raw, nil
 }
 
-// variables are the variables of a run, each encoded once at most.
+// variables are the variables of a run, each encoded at most once.
 type variables struct {
 	// values are by name; none is marked.
 	values map[string]cty.Value
 	json   map[string][]byte
 }
 
-// encode returns a variable as canonical JSON: names sorted, numbers in full, every default and null written out. It fails where not all of it is known.
+// encode returns a variable as canonical JSON: names sorted, numbers in full, every default and
+// null included. It returns an error if any part is unknown.
 func (v *variables) encode(name string) ([]byte, error) {
 	if raw, done := v.json[name]; done {
 		return raw, nil
@@ -68,6 +69,13 @@ func (v *variables) encode(name string) ([]byte, error) {
 	}
 	v.json[name] = raw
 	return raw, nil
+}
+
+// without returns the same variables with one replaced by an empty string.
+func (v *variables) without(name string) *variables {
+	other := &variables{values: v.values, json: maps.Clone(v.json)}
+	other.json[name] = []byte(`""`)
+	return other
 }
 
 // marshal returns all variables as one canonical JSON object.

@@ -15,7 +15,7 @@ func TestVariables(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		input.Credentials = nil // a preview has none
+		input.Credentials = nil // a preview has no credentials
 		got, err := Variables(input)
 		if err != nil {
 			t.Fatal(err)
@@ -34,7 +34,8 @@ func TestVariables(t *testing.T) {
 	t.Run("are encoded one by one as they are together", func(t *testing.T) {
 		values := map[string]cty.Value{
 			"user_data": cty.StringVal("#!/bin/sh\necho \"<&>\u2028\""), "machine": cty.EmptyObjectVal,
-			"cluster": cty.ObjectVal(map[string]cty.Value{"zone": cty.NullVal(cty.String), "size": cty.MustParseNumberVal("1e3")}),
+			"cluster": cty.ObjectVal(map[string]cty.Value{"zone": cty.NullVal(cty.String),
+				"size": cty.MustParseNumberVal("1e3")}),
 		}
 		want, err := ctyjson.Marshal(cty.ObjectVal(values), cty.ObjectVal(values).Type())
 		if err != nil {
@@ -46,7 +47,8 @@ func TestVariables(t *testing.T) {
 		}
 	})
 	t.Run("are not encoded where one is not known", func(t *testing.T) {
-		if got, err := (&variables{values: map[string]cty.Value{"machine": cty.UnknownVal(cty.String)}}).marshal(); err == nil {
+		if got, err := (&variables{values: map[string]cty.Value{"machine": cty.UnknownVal(cty.String)}}).
+			marshal(); err == nil {
 			t.Errorf("it returns %s", got)
 		}
 	})

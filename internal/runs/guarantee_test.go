@@ -25,7 +25,8 @@ func someone(random *rand.Rand, group string) *simulated {
 	return one
 }
 
-// places returns how many of the workers that become free within atMost are given to groups in their turn, for runs like one.
+// places returns how many of the workers that become free within atMost are given to groups in
+// their turn, for runs like one.
 func places(l limits, one *simulated) int {
 	places := l.workers - 3*l.reserved
 	if one.Credential != "" {
@@ -48,8 +49,8 @@ func (s *simulation) ahead(group string) int {
 	return count
 }
 
-// TestNoGroupKeepsAnotherFromItsFirstTry is the guarantee of the package's documentation, for groups of any number, size, operation,
-// credential and conduct.
+// TestNoGroupKeepsAnotherFromItsFirstTry is the guarantee of the package's documentation, for
+// groups of any number, size, operation, credential and conduct.
 func TestNoGroupKeepsAnotherFromItsFirstTry(t *testing.T) {
 	for seed := range uint64(150) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -93,7 +94,8 @@ func TestNoGroupKeepsAnotherFromItsFirstTry(t *testing.T) {
 	}
 }
 
-// TestAGroupsOwnRunsFollowEachOther says how long the others of a group wait beside one group that hangs.
+// TestAGroupsOwnRunsFollowEachOther says how long the others of a group wait beside one group that
+// hangs.
 func TestAGroupsOwnRunsFollowEachOther(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 2))

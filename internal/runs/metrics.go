@@ -6,19 +6,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Results of a run that has ended.
+// Results of a run.
 const (
 	resultSuccess = "success"
 	resultFailure = "failure"
 )
 
-// seriesLabels are those of the series that are about one kind of run.
+// seriesLabels label the series about one kind of run.
 var seriesLabels = []string{"engine", "operation"}
 
 var oldestQueued = prometheus.NewDesc("machine_iac_run_oldest_queued_seconds",
-	"Seconds that the run has waited for a worker which was submitted first; zero when none waits.", seriesLabels, nil)
+	"Seconds that the oldest queued run has waited, or zero.", seriesLabels, nil)
 
-// Metrics are the series of a pool.
+// Metrics are the Prometheus series of a pool.
 type Metrics struct {
 	engines  []string
 	queued   *prometheus.GaugeVec
@@ -26,31 +26,37 @@ type Metrics struct {
 	waits    *prometheus.HistogramVec
 	duration *prometheus.HistogramVec
 	picks    *prometheus.CounterVec
-	// longestWaits is the pool's; nil before there is one.
+	// longestWaits comes from the pool; nil before there is one.
 	longestWaits func() map[kindOfRun]time.Duration
 }
 
-// kindOfRun is what the series of a run are named after.
+// kindOfRun identifies the series of a run.
 type kindOfRun struct {
 	engine    string
 	operation Operation
 }
 
-// NewMetrics makes the series of a pool that serves engines ("terraform", "pulumi"). Those of an engine are there from the start.
+// NewMetrics returns the series of a pool that serves the given engines ("terraform", "pulumi").
+// Their series exist from the start.
 func NewMetrics(engines ...string) *Metrics {
 	buckets := []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800}
 	m := &Metrics{
 		engines: engines,
-		queued:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "machine_iac_runs_queued", Help: "Engine runs that wait for a worker."}, seriesLabels),
-		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "machine_iac_runs_running", Help: "Engine runs that execute now."}, seriesLabels),
+		queued: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "machine_iac_runs_queued", Help: "Queued runs.",
+		}, seriesLabels),
+		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "machine_iac_runs_running", Help: "Running runs. Each Machine of a batch counts.",
+		}, seriesLabels),
 		waits: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "machine_iac_run_queue_seconds", Help: "Seconds from submission to start of a run.", Buckets: buckets,
+			Name: "machine_iac_run_queue_seconds", Help: "Seconds from the submission of a run to its start.", Buckets: buckets,
 		}, seriesLabels),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "machine_iac_run_duration_seconds", Help: "Seconds that a run took, intent and settlement included.", Buckets: buckets,
+			Name: "machine_iac_run_duration_seconds", Buckets: buckets,
+			Help: "Duration of a run in seconds. result is success or failure.",
 		}, []string{"engine", "operation", "result"}),
 		picks: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "machine_iac_run_picks_total", Help: "Runs that started, by how they came to their turn: turn, reserved, aged or lifted.",
+			Name: "machine_iac_run_picks_total", Help: "Started runs by why they were picked: turn, reserved, aged or lifted.",
 		}, []string{"engine", "operation", "pick"}),
 	}
 	for _, engine := range engines {
@@ -58,7 +64,7 @@ func NewMetrics(engines ...string) *Metrics {
 			m.queued.WithLabelValues(engine, string(operation))
 			m.running.WithLabelValues(engine, string(operation))
 			m.waits.WithLabelValues(engine, string(operation))
-			// The first failure is an increase only where there was a zero before.
+			// A first failure counts as an increase only if the series was zero before.
 			m.duration.WithLabelValues(engine, string(operation), resultSuccess)
 			m.duration.WithLabelValues(engine, string(operation), resultFailure)
 		}
@@ -82,7 +88,7 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 	m.collectWaits(metrics)
 }
 
-// collectWaits exposes for how long the oldest run of each kind has waited, as it is now.
+// collectWaits exports the wait of the oldest run of each kind.
 func (m *Metrics) collectWaits(metrics chan<- prometheus.Metric) {
 	longest := map[kindOfRun]time.Duration{}
 	if m.longestWaits != nil {
@@ -94,11 +100,12 @@ func (m *Metrics) collectWaits(metrics chan<- prometheus.Metric) {
 		}
 	}
 	for kind, waited := range longest {
-		metrics <- prometheus.MustNewConstMetric(oldestQueued, prometheus.GaugeValue, waited.Seconds(), kind.engine, string(kind.operation))
+		metrics <- prometheus.MustNewConstMetric(oldestQueued, prometheus.GaugeValue, waited.Seconds(), kind.engine,
+			string(kind.operation))
 	}
 }
 
-// longestWaits returns for how long the oldest run of each kind has waited, of those that wait.
+// longestWaits returns the wait of the oldest waiting run of each kind.
 func (p *Pool) longestWaits() map[kindOfRun]time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,12 +122,12 @@ func (m *Metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{m.queued, m.running, m.waits, m.duration, m.picks}
 }
 
-// waiting counts a run that begins or ends to wait.
+// waiting counts a run that starts or stops waiting.
 func (m *Metrics) waiting(r *run, more float64) {
 	m.queued.WithLabelValues(r.Engine, string(r.Operation)).Add(more)
 }
 
-// started counts a run that got a worker, by why it was picked.
+// started counts a run that got a worker, and the rule that picked it.
 func (m *Metrics) started(r *run, pick string) {
 	m.picks.WithLabelValues(r.Engine, string(r.Operation), pick).Inc()
 	m.waiting(r, -1)
@@ -128,7 +135,7 @@ func (m *Metrics) started(r *run, pick string) {
 	m.waits.WithLabelValues(r.Engine, string(r.Operation)).Observe(r.status.StartedAt.Sub(r.status.QueuedAt).Seconds())
 }
 
-// leftBatch counts a run that was executed together with others and waits again: it has not ended.
+// leftBatch counts a run that leaves its batch and waits again; it has not ended.
 func (m *Metrics) leftBatch(r *run) {
 	m.running.WithLabelValues(r.Engine, string(r.Operation)).Dec()
 }

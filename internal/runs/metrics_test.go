@@ -16,7 +16,8 @@ func depths(t *testing.T, metrics *Metrics, engine string, operation Operation) 
 	return found["machine_iac_runs_queued"], found["machine_iac_runs_running"]
 }
 
-// gaugesOf returns what the series of an engine and an operation show, by their names: of histograms how often something was observed.
+// gaugesOf returns what the series of an engine and an operation show, by their names: of
+// histograms how often something was observed.
 func gaugesOf(t *testing.T, metrics *Metrics, engine string, operation Operation) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()

@@ -7,38 +7,49 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Options configures a Pool. Zero values take the defaults named.
+// Options configures a Pool. Zero values select the defaults.
 type Options struct {
-	// MaxConcurrent is how many runs execute at once; default 4.
+	// MaxConcurrent bounds the runs that execute at once; default 4.
 	MaxConcurrent int
-	// MaxConcurrentDrift is how many of these may be drift checks; default a quarter, at least one.
+	// MaxConcurrentDrift bounds the drift checks among them; default a quarter, at least one.
 	MaxConcurrentDrift int
-	// MaxBatch is how many runs with the same Request.Batch may be executed together, MaxBatchDrift how many drift checks; default 1, each alone.
+	// MaxBatch bounds the runs with the same Request.Batch that share an execution, MaxBatchDrift
+	// the drift checks. The default is 1: no batches.
 	MaxBatch, MaxBatchDrift int
-	// MaxPerGroup is how many workers the runs of one group may hold while others wait; default half of them, at least one. A group that
-	// is the only one to wait may hold more, but leaves an eighth of the workers, at least one, to whoever comes next.
+	// Gather is how long a batch that is not full waits for one more run before it starts, four times
+	// that in all; default 0.
+	Gather time.Duration
+	// MaxPerGroup bounds the workers of one group while others wait; default half of them, at least
+	// one. A group that waits alone may hold more, but leaves an eighth of the workers, at least
+	// one, for the next group.
 	MaxPerGroup int
-	// MaxPerCredential is how many workers the runs with one credential may hold while others wait; default three quarters of them,
-	// rounded up. Nothing is held back for other credentials.
+	// MaxPerCredential bounds the workers of one credential while others wait; default three
+	// quarters, rounded up. No worker is held back for other credentials.
 	MaxPerCredential int
-	// Aging is how long a run waits to gain one rank of precedence; default one minute.
+	// Aging is how long a run waits to gain one rank of priority; default one minute.
 	Aging time.Duration
-	// MaxQueued bounds the runs that wait; default 10000.
+	// MaxQueued bounds the waiting destroys and, separately, all other waiting runs; default 10000.
+	// At the bound, a run displaces the newest run of the largest group.
 	MaxQueued int
-	// Deadline bounds a run's Execute where the request names none; default 30 minutes.
+	// Deadline bounds a run's Execute if the request sets none; default 30 minutes.
 	Deadline time.Duration
-	// MinDeadline is what the deadline of a run is halved down to, which used up its last one; default 5 minutes.
+	// MinDeadline is the minimum to which the deadline of a run that keeps timing out is halved;
+	// default 5 minutes.
 	MinDeadline time.Duration
-	// MaxWait bounds how long a run may wait for something outside of this process, see Pool.Waits; default 24 hours.
+	// MaxWait bounds a run's wait for something outside this process, see Pool.Waits; default 24
+	// hours.
 	MaxWait time.Duration
-	// BookkeepingTimeout bounds Intend and Settle, each; default 2 minutes.
+	// BookkeepingTimeout bounds Intend and Settle each; default 2 minutes.
 	BookkeepingTimeout time.Duration
-	// StopTimeout bounds how long Start waits for running tasks once it is stopped; default 4 minutes.
+	// StopGrace is how long finishing tasks may continue once the pool is stopped; default none.
+	StopGrace time.Duration
+	// StopTimeout bounds how long Start waits for cancelled tasks; default 4 minutes.
 	StopTimeout time.Duration
-	// RetryBase is the pause after a first failure, doubled with every further one up to RetryMax; defaults 5 seconds, 10 minutes.
+	// RetryBase is the backoff after the first failure. It doubles with each failure up to
+	// RetryMax. Defaults: 5 seconds, 10 minutes.
 	RetryBase, RetryMax time.Duration
 
-	// Memory is what runs must fit into; nil for no bound.
+	// Memory limits the runs by their memory; nil for no limit.
 	Memory Memory
 
 	Clock   clock.PassiveClock
@@ -83,8 +94,9 @@ func setDefault[T int | time.Duration](field *T, value T) {
 	}
 }
 
-// limits returns how the workers are shared out. Below four workers nothing is reserved for an operation, as too few would be left for the
-// others; nor may the reserved ones fill what one credential may hold. A single worker can't be kept free from a group.
+// limits returns how the workers are shared out. With fewer than four workers none are reserved for
+// an operation, since too few would remain for the others. The reserved ones must not use up what
+// one credential may hold. A single worker cannot be kept free from a group.
 func (o *Options) limits() limits {
 	alone := o.MaxConcurrent
 	if alone > 1 {
@@ -101,7 +113,8 @@ func (o *Options) limits() limits {
 	}
 }
 
-// reserved returns how many of the workers each operation but drift checks has to itself while its runs wait.
+// reserved returns how many workers each operation except drift checks has to itself while its runs
+// wait.
 func reserved(workers int) int {
 	if workers < 4 {
 		return 0

@@ -1,6 +1,6 @@
 package runs
 
-// ordered is a heap, for container/heap, whose items know their place.
+// ordered is a heap for container/heap whose items know their index.
 type ordered[T any] struct {
 	items  []T
 	before func(a, b T) bool

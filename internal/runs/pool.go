@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 )
 
-// Pool runs what is submitted to it. It is a manager.Runnable that wants leadership.
+// Pool executes the runs submitted to it. It is a manager.Runnable that needs leader election.
 type Pool struct {
 	options Options
 	events  chan event.GenericEvent
@@ -20,42 +20,51 @@ type Pool struct {
 	mu    sync.Mutex
 	queue *scheduler
 	runs  map[types.UID]*run
-	// base is the context of running tasks; nil before Start and after the pool was stopped.
+	// base is the context of running tasks; nil before Start and after the pool has stopped.
 	base context.Context
-	// life is the context of settling, which outlives base.
-	life  context.Context
-	abort context.CancelCauseFunc
-	// stopped is why nothing is accepted any more.
+	// late is the context of tasks that get time to finish when the pool is stopped. life is the
+	// context of settlements and outlives both.
+	late, life context.Context
+	abort      context.CancelCauseFunc
+	// stopped is why the pool accepts no more runs.
 	stopped error
 	aborted chan struct{}
 	pruned  time.Time
 	workers sync.WaitGroup
+	// gathered dispatches once the batch whose turn it is has waited for its members; nil before the first.
+	gathered *time.Timer
 }
 
-// retention is how long an ended run is remembered. It is longer than any pause.
+// retention is how long an ended run is remembered. It exceeds every backoff.
 const retention = time.Hour
 
-// run is a request and what became of it.
+// gatherAtMost bounds the wait of a batch's first run, in multiples of Options.Gather.
+const gatherAtMost = 4
+
+// run is a request and its progress.
 type run struct {
 	Request
 	status Status
-	// timeouts is how often in a row a run like this one has used up its deadline.
+	// timeouts counts consecutive deadlines that runs like this one have exceeded.
 	timeouts int
+	// failed is the Machine's previous failed run, if either run is Request.Between the attempts of
+	// the other; nil for none. Its backoff still applies.
+	failed *run
 	// limit bounds its Execute; nil before and after.
 	limit *limit
-	// with are the runs that are executed together with it.
+	// with are the other runs of its batch.
 	with []*run
 
-	// Where it waits.
+	// Its place in the queues.
 	sequence       uint64
 	queue          *groupQueue
 	previous, next *run
 }
 
-// batch returns the run and those that are executed together with it.
+// batch returns the run and the other runs of its batch.
 func (r *run) batch() []*run { return append([]*run{r}, r.with...) }
 
-// New makes a pool that accepts requests at once and executes them once it is started.
+// New returns a pool. It accepts requests at once and executes them after Start.
 func New(options Options) *Pool {
 	options.setDefaults()
 	pool := &Pool{
@@ -69,15 +78,16 @@ func New(options Options) *Pool {
 	return pool
 }
 
-// Events carries one event per ended run, naming its Machine.
+// Events returns the channel that carries an event for the Machine of each ended run.
 func (p *Pool) Events() <-chan event.GenericEvent { return p.events }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (p *Pool) NeedLeaderElection() bool { return true }
 
-// Submit asks for a run and returns the status of the run that the pool now holds for the Machine. That is the one that is
-// there already when it is active, or when it has failed with the same fingerprint and its pause is not over. A waiting run
-// gives way to one of higher precedence.
+// Submit requests a run and returns the status of the Machine's run in the pool. An existing run is
+// kept if it is active, or if it failed with the same fingerprint and is backing off. A waiting run
+// yields to one of higher priority. A run between the attempts of another leaves the other's
+// backoff and failure count alone, and vice versa.
 func (p *Pool) Submit(request Request) (Status, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,14 +95,15 @@ func (p *Pool) Submit(request Request) (Status, error) {
 		return Status{}, p.stopped
 	}
 	previous := p.runs[request.UID]
-	if previous != nil && p.keeps(previous, request) {
-		return p.statusOf(previous), nil
+	for _, kept := range []*run{previous, previous.failedBefore()} {
+		if kept != nil && p.keeps(kept, request) {
+			return p.statusOf(kept), nil
+		}
 	}
 	if previous != nil && previous.status.Phase == Queued {
-		p.queue.remove(previous)
-		p.options.Metrics.waiting(previous, -1)
+		p.drop(previous)
 	}
-	if p.queue.waiting >= p.options.MaxQueued {
+	if !p.makeRoom(request) {
 		return Status{}, ErrQueueFull
 	}
 	next := &run{Request: request, status: Status{
@@ -101,11 +112,7 @@ func (p *Pool) Submit(request Request) (Status, error) {
 		Fingerprint: request.Fingerprint,
 		QueuedAt:    p.options.Clock.Now(),
 	}}
-	if previous != nil && previous.status.Phase != Succeeded && repeats(previous, request) {
-		next.status.Failures, next.status.Err = previous.status.Failures, previous.status.Err
-		next.timeouts = previous.timeouts
-		next.Batch = "" // the others would fail with it
-	}
+	next.follow(previous)
 	next.status.Deadline = p.deadline(next)
 	p.runs[request.UID] = next
 	p.queue.push(next)
@@ -114,15 +121,77 @@ func (p *Pool) Submit(request Request) (Status, error) {
 	return p.statusOf(next), nil
 }
 
-// deadline is halved with each time that it was used up, so that runs that hang hold their workers for less and less. Every fourth
-// time it is the whole again: a run that just needs more than the half must not fail for ever.
+// follow carries over what earlier runs of the Machine have taught; previous is the last one, or
+// nil.
+func (r *run) follow(previous *run) {
+	for _, earlier := range []*run{previous, previous.failedBefore()} {
+		switch {
+		case earlier == nil || earlier.status.Phase == Succeeded:
+		case repeats(earlier, r.Request):
+			r.status.Failures, r.status.Err = earlier.status.Failures, earlier.status.Err
+			r.timeouts = earlier.timeouts
+			r.Batch = "" // it would fail the whole batch
+		case earlier.status.Phase == Failed && (r.Between || earlier.Between):
+			r.failed = earlier
+		}
+	}
+	previous.forgetFailed()
+}
+
+// failedBefore returns the failed run that is being retried, or nil.
+func (r *run) failedBefore() *run {
+	if r == nil {
+		return nil
+	}
+	return r.failed
+}
+
+// forgetFailed keeps a run from retaining all runs before it.
+func (r *run) forgetFailed() {
+	if r != nil {
+		r.failed = nil
+	}
+}
+
+// makeRoom reports whether one more run may wait. At the bound it drops the displaced run. The
+// caller holds the lock.
+func (p *Pool) makeRoom(request Request) bool {
+	if p.queue.queued[kindOf(request.Operation)].total < p.options.MaxQueued {
+		return true
+	}
+	displaced := p.queue.displacedBy(request)
+	if displaced == nil {
+		return false
+	}
+	p.drop(displaced)
+	return true
+}
+
+// drop removes a waiting run. The caller holds the lock.
+func (p *Pool) drop(r *run) {
+	p.queue.remove(r)
+	p.options.Metrics.waiting(r, -1)
+	p.forget(r)
+}
+
+// forget removes a run, but not the failed one before it. The caller holds the lock.
+func (p *Pool) forget(r *run) {
+	delete(p.runs, r.UID)
+	if r.failed != nil {
+		p.runs[r.UID] = r.failed
+	}
+}
+
+// deadline is halved after each timeout, so that hanging runs hold their workers for less and less
+// time. Every fourth attempt gets the full deadline, for runs that legitimately need it.
 func (p *Pool) deadline(r *run) time.Duration {
 	whole := r.Deadline
 	setDefault(&whole, p.options.Deadline)
 	return min(whole, max(p.options.MinDeadline, whole>>(r.timeouts%4)))
 }
 
-// Cancel takes a Machine's run back that waits, and returns what it was. It reports false when none waits; one that runs goes on.
+// Cancel removes a Machine's waiting run and returns its status. It returns false if none waits; a
+// running one continues.
 func (p *Pool) Cancel(uid types.UID) (Status, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,13 +199,11 @@ func (p *Pool) Cancel(uid types.UID) (Status, bool) {
 	if !ok || r.status.Phase != Queued {
 		return Status{}, false
 	}
-	p.queue.remove(r)
-	p.options.Metrics.waiting(r, -1)
-	delete(p.runs, uid)
+	p.drop(r)
 	return r.status, true
 }
 
-// keeps decides whether the run that is there stands against the request.
+// keeps reports whether the existing run prevails over the request.
 func (p *Pool) keeps(previous *run, request Request) bool {
 	switch previous.status.Phase {
 	case Running:
@@ -154,7 +221,7 @@ func repeats(previous *run, request Request) bool {
 	return previous.status.Operation == request.Operation && previous.status.Fingerprint == request.Fingerprint
 }
 
-// Status returns the run that the pool holds for a Machine.
+// Status returns the pool's run for a Machine.
 func (p *Pool) Status(uid types.UID) (Status, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -165,7 +232,6 @@ func (p *Pool) Status(uid types.UID) (Status, bool) {
 	return p.statusOf(r), true
 }
 
-// statusOf returns the status of a run. The caller holds the lock.
 func (p *Pool) statusOf(r *run) Status {
 	status := r.status
 	if status.Phase == Queued {
@@ -174,16 +240,20 @@ func (p *Pool) statusOf(r *run) Status {
 	return status
 }
 
-// Start executes runs until ctx ends. Then it admits no more, drops what waits, cancels what runs with ErrStopping, and returns
-// when all have settled or the stop timeout has passed. After Abort it returns ErrNotLeader at once.
+// Start executes runs until ctx ends. It then admits no more, drops waiting runs, and cancels
+// running ones with ErrStopping: at once, or after the grace period for a Finisher that is
+// finishing. It returns when all have settled or the stop timeout has expired. After Abort it
+// returns ErrNotLeader at once.
 func (p *Pool) Start(ctx context.Context) error {
 	life, abort := context.WithCancelCause(context.WithoutCancel(ctx))
-	base, cancel := context.WithCancelCause(life)
+	late, cancelLate := context.WithCancelCause(life)
+	defer cancelLate(nil)
+	base, cancel := context.WithCancelCause(late)
 	defer cancel(nil)
 	p.mu.Lock()
 	p.abort = abort
 	if p.stopped == nil {
-		p.base, p.life = base, life
+		p.base, p.late, p.life = base, late, life
 		p.dispatch()
 	}
 	p.mu.Unlock()
@@ -195,6 +265,8 @@ func (p *Pool) Start(ctx context.Context) error {
 	}
 	p.options.Logger.Info("Stopping engine runs", "dropped", p.stop(ErrStopping))
 	cancel(ErrStopping)
+	grace := time.AfterFunc(p.options.StopGrace, func() { cancelLate(ErrStopping) })
+	defer grace.Stop()
 
 	settled := make(chan struct{})
 	go func() {
@@ -206,13 +278,15 @@ func (p *Pool) Start(ctx context.Context) error {
 		return nil
 	case <-p.aborted:
 		return ErrNotLeader
-	case <-time.After(p.options.StopTimeout):
-		return fmt.Errorf("engine runs did not settle within %s; their intents stay recorded and are resolved at the next start", p.options.StopTimeout)
+	case <-time.After(p.options.StopGrace + p.options.StopTimeout):
+		return fmt.Errorf("engine runs did not settle within %s; their recorded intents are resolved at the next start",
+			p.options.StopGrace+p.options.StopTimeout)
 	}
 }
 
-// Abort ends everything at once, for a process that is about to exit because it does not lead any more: what waits is dropped, what runs
-// is cancelled with ErrNotLeader, its settlement as well, and nothing is waited for. It may be called at any time, and again.
+// Abort ends everything at once, for a process that has lost leadership and is about to exit. It
+// drops waiting runs, cancels running ones and their settlements with ErrNotLeader, and does not
+// wait. It may be called at any time, and repeatedly.
 func (p *Pool) Abort() {
 	dropped := p.stop(ErrNotLeader)
 	p.mu.Lock()
@@ -224,11 +298,12 @@ func (p *Pool) Abort() {
 	case <-p.aborted:
 	default:
 		close(p.aborted)
-		p.options.Logger.Info("Aborting engine runs, as this process is not the leader", "dropped", dropped, "running", p.queue.running)
+		p.options.Logger.Info("Aborting engine runs: this process is not the leader", "dropped", dropped, "running",
+			p.queue.running)
 	}
 }
 
-// stop lets nothing start any more, and returns how many runs wait for nothing.
+// stop admits no more runs, and returns how many waiting ones were dropped.
 func (p *Pool) stop(cause error) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -239,7 +314,7 @@ func (p *Pool) stop(cause error) int {
 	return p.queue.waiting
 }
 
-// dispatch starts waiting runs while there is room. The caller holds the lock.
+// dispatch starts waiting runs while workers are free. The caller holds the lock.
 func (p *Pool) dispatch() {
 	if p.base == nil {
 		return
@@ -250,15 +325,20 @@ func (p *Pool) dispatch() {
 	}
 }
 
-// admit notes the start of the run that is next, and of those that go with it. It returns nil when there is none, or no memory for it: then
-// nothing passes it, as it might never have its turn otherwise. One that would run alone starts whatever it takes. The caller holds the lock.
+// admit starts the next run and its batch. It returns nil if there is none, while the batch gathers,
+// or if it does not fit into memory. No other run overtakes it then, or it might starve. A run that
+// would execute alone starts regardless of memory. The caller holds the lock.
 func (p *Pool) admit() *run {
 	now := p.options.Clock.Now()
 	next, pick := p.queue.pick()
 	if next == nil {
 		return nil
 	}
-	with, footprint := companions(next, p.options.maxBatch(next.Operation)-1), next.Footprint
+	most := p.options.maxBatch(next.Operation)
+	with, footprint := companions(next, most-1), next.Footprint
+	if next.Batch != "" && len(with)+1 < most && p.gathers(next, with, now) {
+		return nil
+	}
 	if len(with) > 0 {
 		footprint += batchFootprint
 	}
@@ -281,12 +361,36 @@ func (p *Pool) admit() *run {
 	return next
 }
 
-// finish records the outcome and gives the worker to the next run. timedOut reports that the deadline was used up.
+// gathers reports whether a batch waits for more runs, and schedules a dispatch for when the wait
+// ends. A burst arrives run by run: without the wait, its first runs would take all workers with a
+// batch of one each. The caller holds the lock.
+func (p *Pool) gathers(first *run, with []*run, now time.Time) bool {
+	last := first
+	if len(with) > 0 {
+		last = with[len(with)-1]
+	}
+	left := min(last.status.QueuedAt.Sub(now)+p.options.Gather, first.status.QueuedAt.Sub(now)+gatherAtMost*p.options.Gather)
+	if left <= 0 {
+		return false
+	}
+	if p.gathered != nil {
+		p.gathered.Stop()
+	}
+	p.gathered = time.AfterFunc(left, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.dispatch()
+	})
+	return true
+}
+
+// finish records the outcome and passes the worker on. timedOut reports whether the deadline was
+// exceeded.
 func (p *Pool) finish(r *run, err error, timedOut bool) {
 	p.finishAll(r, []error{err}, []bool{timedOut})
 }
 
-// finishAll does the same for the batch of a run, with an outcome for each.
+// finishAll does the same for a batch, with an outcome for each run.
 func (p *Pool) finishAll(first *run, errs []error, timedOut []bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -321,15 +425,22 @@ func (p *Pool) end(r *run, now time.Time, err error, timedOut bool) {
 		r.status.Phase = Failed
 		r.status.Err = err
 		r.status.Failures++
-		r.status.RetryAt = now.Add(pause(r.status.Failures, p.options.RetryBase, p.options.RetryMax))
+		longest := p.options.RetryMax
+		if _, marked := errors.AsType[soonError](err); marked {
+			longest = min(longest, soon)
+		}
+		r.status.RetryAt = now.Add(pause(r.status.Failures, p.options.RetryBase, longest))
 	case r.status.Operation == Destroy:
 		r.status.Phase, r.status.Err, r.status.Failures = Succeeded, nil, 0
+	case r.Between:
+		p.forget(r)
 	default:
 		delete(p.runs, r.UID)
 	}
 }
 
-// prune forgets, once per retention at most, runs that ended longer ago than that. The caller holds the lock.
+// prune removes runs that ended longer than retention ago, at most once per retention. The caller
+// holds the lock.
 func (p *Pool) prune(now time.Time) {
 	if now.Sub(p.pruned) < retention {
 		return
@@ -342,7 +453,8 @@ func (p *Pool) prune(now time.Time) {
 	}
 }
 
-// pause grows twofold with each failure. Machines that fail together are spread by their queue, so it needs no jitter.
+// pause returns the backoff, which doubles with each failure. The queue spreads Machines that fail
+// together, so it needs no jitter.
 func pause(failures int, base, limit time.Duration) time.Duration {
 	for ; failures > 1 && base < limit; failures-- {
 		base *= 2

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -227,6 +228,62 @@ func TestAFailedRunIsRepeatedAfterAGrowingPauseOrAtOnceForAnotherFingerprint(t *
 	expectWakes(t, pool, 1)
 }
 
+func TestARunBetweenTheTriesOfAnotherLeavesItsPauseAlone(t *testing.T) {
+	log := &journal{}
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	pool := New(Options{Clock: clock, RetryBase: time.Minute, RetryMax: time.Hour})
+	start(t, pool)
+	run := func(operation Operation, outcome error, wantPhase Phase, wantFailures int) {
+		t.Helper()
+		asked := request("m", "", operation, &script{name: string(operation), log: log, outcome: outcome})
+		asked.Between = operation == Drift
+		got := submit(t, pool, asked)
+		if started := got.Phase != Failed; started {
+			expectWakes(t, pool, 1)
+			got, _ = pool.Status("m")
+		}
+		if got.Phase != wantPhase || got.Failures != wantFailures {
+			t.Fatalf("%s: %+v, want phase %q after %d failures", operation, got, wantPhase, wantFailures)
+		}
+	}
+	no := errors.New("no")
+	run(Update, no, Failed, 1)
+	run(Drift, nil, Failed, 1) // what stays is the failed update
+	run(Drift, no, Failed, 1)
+	run(Update, no, Failed, 1) // held back
+	run(Drift, no, Failed, 1)  // held back, too
+	if ran := len(log.all()); ran != 9 {
+		t.Errorf("the pool did %q, want one update and two drift checks", log.all())
+	}
+	clock.SetTime(clock.Now().Add(2 * time.Minute))
+	run(Update, no, Failed, 2)
+	run(Drift, no, Failed, 2)
+	run(Drift, no, Failed, 2) // held back
+	clock.SetTime(clock.Now().Add(5 * time.Minute))
+	run(Update, nil, "", 0)
+	run(Drift, nil, "", 0)
+	if status, known := pool.Status("m"); known {
+		t.Errorf("the pool remembers %+v of a Machine whose runs have succeeded", status)
+	}
+}
+
+func TestARunThatIsToBeRepeatedSoonIsRepeatedWithinHalfAMinute(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	pool := New(Options{Clock: clock})
+	start(t, pool)
+	var longest time.Duration
+	for range 10 {
+		submit(t, pool, request("m", "", Create, &script{name: "m", log: &journal{}, outcome: RetrySoon(errors.New("no provider"))}))
+		expectWakes(t, pool, 1)
+		status, _ := pool.Status("m")
+		longest = max(longest, status.RetryAt.Sub(clock.Now()))
+		clock.SetTime(status.RetryAt)
+	}
+	if longest != 30*time.Second {
+		t.Errorf("the longest pause is %s, want 30s", longest)
+	}
+}
+
 func TestStoppingCancelsWhatRunsSettlesItAndDropsWhatWaits(t *testing.T) {
 	log := &journal{}
 	pool := New(Options{MaxConcurrent: 1})
@@ -246,6 +303,51 @@ func TestStoppingCancelsWhatRunsSettlesItAndDropsWhatWaits(t *testing.T) {
 	}
 	if _, err := pool.Submit(request("late", "", Create, &script{})); !errors.Is(err, ErrStopping) {
 		t.Errorf("submitting to a stopped pool: %v, want %v", err, ErrStopping)
+	}
+}
+
+// finishing is a task that is finishing until its test says otherwise.
+type finishing struct {
+	*script
+	over atomic.Bool
+}
+
+func (f *finishing) Finishing() bool { return !f.over.Load() }
+
+func TestStoppingLetsTasksFinishWithinTheGracePeriod(t *testing.T) {
+	for name, tc := range map[string]struct {
+		grace   time.Duration
+		finish  bool
+		over    bool
+		settles string
+	}{
+		"one that finishes in time":          {grace: time.Minute, finish: true, settles: "settle false"},
+		"one that does not":                  {grace: 50 * time.Millisecond, settles: "settle true"},
+		"one that is not finishing any more": {grace: time.Minute, over: true, settles: "settle true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := &journal{}
+			pool := New(Options{MaxConcurrent: 1, StopGrace: tc.grace})
+			task := &finishing{script: &script{name: "runs", log: log, block: make(chan struct{}), started: make(chan struct{})}}
+			task.over.Store(tc.over)
+			submit(t, pool, request("runs", "", Create, task))
+			submit(t, pool, request("waits", "", Create, &script{name: "waits", log: log}))
+			stop := start(t, pool)
+			<-task.started
+			if tc.finish {
+				time.AfterFunc(50*time.Millisecond, func() { close(task.block) })
+			}
+			began := time.Now()
+			if err := stop(); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{"runs intend", "runs execute", "runs " + tc.settles}, log.all()); diff != "" {
+				t.Error(diff)
+			}
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("stopping took %s", took)
+			}
+		})
 	}
 }
 

@@ -5,22 +5,23 @@ import (
 	"time"
 )
 
-// limits is how a scheduler shares its workers out. See the package's documentation for what they guarantee.
+// limits is how a scheduler shares out its workers. The package documentation says what they
+// guarantee.
 type limits struct {
 	workers int
 	// drift is how many workers drift checks may hold.
 	drift int
-	// reserved is how many workers each other operation gets before any that holds as many already.
+	// reserved is how many workers each other operation gets before any that already holds as many.
 	reserved int
-	// perGroup and perCredential are what a group and a credential may hold while others wait.
+	// perGroup and perCredential bound a group and a credential while others wait.
 	perGroup, perCredential int
-	// alone is what a group may hold when nobody else waits.
+	// alone bounds a group while no other waits.
 	alone int
-	// aging is how long a run must wait to gain one rank of precedence.
+	// aging is how long a run waits to gain one rank of priority.
 	aging time.Duration
 }
 
-// The ways in which a run is picked, for the metrics.
+// The rules by which a run is picked, for the metrics.
 const (
 	pickInOrder  = "turn"
 	pickReserved = "reserved"
@@ -28,35 +29,44 @@ const (
 	pickLifted   = "lifted"
 )
 
-// scheduler decides which of the waiting runs starts next. It is pure: no clock, no goroutines. It is not safe for concurrent use.
+// scheduler picks the next waiting run. It is pure: it has no clock and no goroutines. It is not
+// safe for concurrent use.
 //
-// Runs wait in queues, one for each group, operation and credential, oldest first. The queues of one operation and credential form a
-// lane, a heap by their groups' running runs and then by sequence; the lanes of one operation form a heap by their first queues. As a
-// group's cap grows with its running runs, the first queue of a lane is below its cap if any is; and no more lanes have a credential
-// at its cap than there are workers. So push, remove and release take logarithmic time in the queues, and so does admit for each such lane.
+// Runs wait in queues, one per group, operation and credential, oldest first. The queues of one
+// operation and credential form a lane, a heap ordered by the groups' running runs and then by
+// sequence. The lanes of one operation form a heap ordered by their first queues.
+//
+// A group's cap grows with its running runs, so the first queue of a lane is below its cap if any
+// is. At most as many lanes have a credential at its cap as there are workers. So push, remove and
+// release take logarithmic time in the queues, and so does admit for each such lane.
 type scheduler struct {
 	limits      limits
 	operations  map[Operation]*operationQueue
 	groups      map[string]*group
 	credentials map[string]int
-	// waiting and running count runs.
+	// waiting and running count runs; queued counts the waiting ones by kind.
 	waiting, running int
-	// sequence numbers what is pushed, picked and released.
+	queued           [kinds]crowd
+	// sequence numbers pushes, picks and releases.
 	sequence uint64
 }
 
-// operationQueue is the runs of one operation.
+// operationQueue holds the waiting runs of one operation.
 type operationQueue struct {
 	rank, running int
-	// most is how many may run, least how many come before other operations' runs.
+	// most bounds its running runs; least is its reserved share.
 	most, least int
 	lanes       map[string]*lane
 	order       ordered[*lane]
 }
 
 type group struct {
-	running int
-	// served is when a run of the group started or ended last, and sequence numbers that: the runs behind it begin to age then.
+	namespace string
+	running   int
+	// queued counts the waiting runs by kind.
+	queued [kinds]int
+	// served is when a run of the group last started or ended, and sequence is the number of that
+	// event. Waiting runs age from then.
 	served   time.Time
 	sequence uint64
 	queues   map[queueKey]*groupQueue
@@ -74,19 +84,20 @@ type lane struct {
 	place      int
 }
 
-// groupQueue is a doubly linked list of runs, so that any is removed in constant time.
+// groupQueue is a doubly linked list of runs, for removal in constant time.
 type groupQueue struct {
 	key         queueKey
 	group       *group
 	lane        *lane
 	first, last *run
 	place       int
-	// running, sequence and oldest order queues; they are kept here, as a heap allows for one change at a time.
+	// running, sequence and oldest order queues. They are copied here because a heap tolerates one
+	// change at a time.
 	running          int
 	sequence, oldest uint64
 }
 
-// refresh notes what has changed of the queue's group and its first run.
+// refresh copies the order keys from the queue's group and first run.
 func (l *groupQueue) refresh() {
 	l.running, l.sequence, l.oldest = l.group.running, max(l.first.sequence, l.group.sequence), l.first.sequence
 }
@@ -110,7 +121,8 @@ func (l *groupQueue) before(other *groupQueue) bool {
 }
 
 func newScheduler(l limits) *scheduler {
-	s := &scheduler{limits: l, operations: map[Operation]*operationQueue{}, groups: map[string]*group{}, credentials: map[string]int{}}
+	s := &scheduler{limits: l, operations: map[Operation]*operationQueue{}, groups: map[string]*group{},
+		credentials: map[string]int{}}
 	for rank, operation := range precedence {
 		q := &operationQueue{rank: rank, most: l.workers, least: l.reserved, lanes: map[string]*lane{}}
 		if operation == Drift {
@@ -125,12 +137,12 @@ func newScheduler(l limits) *scheduler {
 	return s
 }
 
-// push lets a run wait.
+// push adds a waiting run.
 func (s *scheduler) push(r *run) {
 	s.sequence++
 	r.sequence = s.sequence
-	s.waiting++
 	l := s.queueOf(r)
+	s.tally(r, l.group, 1)
 	r.queue, r.previous, r.next = l, l.last, nil
 	if l.last != nil {
 		l.last.next = r
@@ -142,11 +154,11 @@ func (s *scheduler) push(r *run) {
 	l.lane.add(l)
 }
 
-// queueOf returns the queue in which a run waits; a new one is not in its group and lane yet.
+// queueOf returns the queue for a run. A new queue is not in its group and lane yet.
 func (s *scheduler) queueOf(r *run) *groupQueue {
 	of := s.groups[r.Group]
 	if of == nil {
-		of = &group{queues: map[queueKey]*groupQueue{}}
+		of = &group{namespace: r.Machine.Namespace, queues: map[queueKey]*groupQueue{}}
 		s.groups[r.Group] = of
 	}
 	key := queueKey{r.Operation, r.Credential}
@@ -156,22 +168,23 @@ func (s *scheduler) queueOf(r *run) *groupQueue {
 	q := s.operations[r.Operation]
 	in := q.lanes[r.Credential]
 	if in == nil {
-		in = &lane{credential: r.Credential, queue: q, order: ordered[*groupQueue]{before: (*groupQueue).before, place: func(l *groupQueue) *int { return &l.place }}}
+		in = &lane{credential: r.Credential, queue: q, order: ordered[*groupQueue]{before: (*groupQueue).before,
+			place: func(l *groupQueue) *int { return &l.place }}}
 		q.lanes[r.Credential] = in
 	}
 	return &groupQueue{key: key, group: of, lane: in}
 }
 
-// remove takes a waiting run out wherever it stands.
+// remove drops a waiting run.
 func (s *scheduler) remove(r *run) {
 	s.take(r)
 	s.forget(r.Group)
 }
 
-// take takes a waiting run out of its line.
+// take removes a waiting run from its queue.
 func (s *scheduler) take(r *run) {
 	l := r.queue
-	s.waiting--
+	s.tally(r, l.group, -1)
 	first := l.first == r
 	if r.previous != nil {
 		r.previous.next = r.next
@@ -200,7 +213,8 @@ func (s *scheduler) forget(name string) {
 	}
 }
 
-// pick returns the run that may start now, and why it was picked; nil when none may. Caps are lifted only when nobody waits who is below them.
+// pick returns the run that may start now and the rule that picked it, or nil. Caps are lifted only
+// if no run below them waits.
 func (s *scheduler) pick() (*run, string) {
 	if s.running >= s.limits.workers {
 		return nil, ""
@@ -215,19 +229,19 @@ func (s *scheduler) pick() (*run, string) {
 	return l.first, pick
 }
 
-// start gives a worker to the run that pick has returned.
+// start gives a worker to the run returned by pick.
 func (s *scheduler) start(next *run, now time.Time) {
 	s.take(next)
 	s.count(next, 1, now)
 }
 
-// release gives the worker of a run back that start has given it.
+// release returns the worker of a started run.
 func (s *scheduler) release(r *run, now time.Time) {
 	s.count(r, -1, now)
 	s.forget(r.Group)
 }
 
-// count keeps account of a run that starts or ends.
+// count tracks a run that starts or ends.
 func (s *scheduler) count(r *run, more int, now time.Time) {
 	s.running += more
 	s.operations[r.Operation].running += more
@@ -243,8 +257,9 @@ func (s *scheduler) count(r *run, more int, now time.Time) {
 	}
 }
 
-// best returns the line whose turn it is. An operation that holds less than its reserved share comes first, then the group with the
-// fewest running runs, then the run with the highest precedence, which grows with its age.
+// best returns the queue whose turn it is. An operation below its reserved share comes first, then
+// the group with the fewest running runs, then the run with the highest priority, which grows with
+// age.
 func (s *scheduler) best(lifted bool) (best *groupQueue, pick string) {
 	short, highest := false, len(precedence)
 	for _, operation := range precedence {
@@ -268,7 +283,7 @@ func (s *scheduler) best(lifted bool) (best *groupQueue, pick string) {
 	}
 }
 
-// precedes compares lines of different operations. Within a group it is the runs' own age that counts.
+// precedes compares queues of different operations. Within a group, the runs' own age counts.
 func (s *scheduler) precedes(a, b *groupQueue) bool {
 	if a.group == b.group {
 		return s.due(a, a.first.status.QueuedAt).Before(s.due(b, b.first.status.QueuedAt))
@@ -279,12 +294,12 @@ func (s *scheduler) precedes(a, b *groupQueue) bool {
 	return s.due(a, a.since()).Before(s.due(b, b.since()))
 }
 
-// due orders by age and precedence at once: a rank less is worth a time of waiting.
+// due combines age and priority: one rank is worth one aging period.
 func (s *scheduler) due(l *groupQueue, since time.Time) time.Time {
 	return since.Add(time.Duration(l.lane.queue.rank) * s.limits.aging)
 }
 
-// next returns the operation's line whose turn it is among those that the caps allow.
+// next returns the operation's queue whose turn it is among those that the caps allow.
 func (q *operationQueue) next(s *scheduler, lifted bool) *groupQueue {
 	if q.running >= q.most {
 		return nil
@@ -315,7 +330,7 @@ func (s *scheduler) capped(credential string) bool {
 	return credential != "" && s.credentials[credential] >= s.limits.perCredential
 }
 
-// add, drop and moved keep the lane in order, and its place among the others of its operation.
+// add, drop and moved keep the lane in order, and its place among the operation's lanes.
 func (l *lane) add(added *groupQueue) {
 	added.refresh()
 	heap.Push(&l.order, added)

@@ -205,7 +205,8 @@ func TestTheSchedulerPicksWhatAPlainSearchPicks(t *testing.T) {
 	}
 }
 
-// BenchmarkScheduler lets one run end, the next start, and another one wait, while ten thousand wait.
+// BenchmarkScheduler lets one run end, the next start, and another one wait, while ten thousand
+// wait.
 func BenchmarkScheduler(b *testing.B) {
 	for name, of := range map[string]struct{ groups, credentials int }{
 		"1 group": {1, 1}, "100 groups": {100, 10}, "10000 groups": {10000, 1}, "10000 credentials": {10000, 10000}, "1 group, 10000 credentials": {1, 10000},

@@ -138,7 +138,8 @@ func short(group string, operation Operation) *simulated {
 	return &simulated{Request: Request{Group: group, Operation: operation}, takes: 30 * time.Second, again: -1}
 }
 
-// firstStart returns when the first try of a Machine started, that joins others at a time; false when it never did.
+// firstStart returns when the first try of a Machine started, that joins others at a time; false
+// when it never did.
 func firstStart(s *simulation, one *simulated, at, until time.Duration) (waited time.Duration, started bool) {
 	s.starting = func(starts *simulated, after time.Duration) {
 		if starts == one && !started {

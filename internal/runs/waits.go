@@ -8,34 +8,38 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ErrWaited is the cause with which a task is cancelled that has waited for something outside of this process for too long.
-var ErrWaited = errors.New("the run has waited for too long")
+// ErrWaited is the cause with which a task is cancelled that has waited too long for something
+// outside this process.
+var ErrWaited = errors.New("the run has waited too long")
 
-// ErrGivesWay is the cause with which a task is cancelled that waits for something outside of this process, when it is not wanted any more.
-var ErrGivesWay = errors.New("the run is not wanted any more")
+// ErrGivesWay is the cause with which a waiting task is cancelled that is no longer wanted.
+var ErrGivesWay = errors.New("the run is no longer wanted")
 
-// Interrupted reports whether a run has ended because it was to, and not by a failure of its own.
+// Interrupted reports whether a run ended because it was told to, not because it failed.
 func Interrupted(outcome error) bool {
 	return errors.Is(outcome, ErrStopping) || errors.Is(outcome, ErrGivesWay)
 }
 
-// limit bounds Execute of one run. The time that the run waits for something outside of this process counts apart. The pool's lock protects it.
+// limit bounds one run's Execute. Waits outside this process have a limit of their own. The pool's
+// lock protects it.
 type limit struct {
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
-	// work and wait are what is left of the two times, and since is when the one that counts now began to.
+	// work and wait are what remains of the two times. since is when the current one began to
+	// count.
 	work, wait time.Duration
 	since      time.Time
 }
 
-// newLimit returns the limit of a run that begins to work.
+// newLimit returns the limit of a run that starts working.
 func newLimit(cancel context.CancelCauseFunc, work, wait time.Duration, now time.Time) *limit {
 	l := &limit{cancel: cancel, work: work, wait: wait, since: now}
 	l.timer = time.AfterFunc(work, func() { cancel(ErrDeadline) })
 	return l
 }
 
-// change has the other time count. One that is used up by now has cancelled the run, or is about to.
+// change switches between the two times. A limit that has expired has cancelled the run, or is
+// about to.
 func (l *limit) change(waits bool, now time.Time) {
 	if !l.timer.Stop() {
 		return
@@ -51,8 +55,9 @@ func (l *limit) change(waits bool, now time.Time) {
 	l.timer = time.AfterFunc(l.work, func() { l.cancel(ErrDeadline) })
 }
 
-// Waits notes what a Machine's run waits for outside of this process while it executes, such as a queue of the cluster; nothing when it goes on.
-// That time is none of the run's deadline: it has a bound of its own. The Machine is woken when it begins and when it ends.
+// Waits records what a Machine's executing run waits for outside this process, such as a queue of
+// the cluster, or "" when the run continues. That time does not count towards the run's deadline;
+// it has a bound of its own. The Machine is woken when the wait begins and when it ends.
 func (p *Pool) Waits(uid types.UID, what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,11 +73,12 @@ func (p *Pool) Waits(uid types.UID, what string) {
 	r.limit.change(what != "", p.options.Clock.Now())
 	select {
 	case p.events <- woken(r.Machine):
-	default: // it is reconciled from time to time as well
+	default: // the periodic reconcile picks it up
 	}
 }
 
-// Interrupt ends a Machine's run that waits for something outside of this process, as it is not wanted any more. It reports false when none does.
+// Interrupt cancels a Machine's run that waits outside this process and is no longer wanted. It
+// returns false if there is none.
 func (p *Pool) Interrupt(uid types.UID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,7 +90,7 @@ func (p *Pool) Interrupt(uid types.UID) bool {
 	return true
 }
 
-// bound bounds the Execute of a run, which ends with end.
+// bound starts the limit of a run's Execute. The caller must call end.
 func (p *Pool) bound(r *run, cancel context.CancelCauseFunc) (end func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,7 +7,8 @@ import (
 	"runtime/debug"
 )
 
-// work carries a run out, or a batch, and wakes its Machines. Settlements end with life only, everything else with base.
+// work executes a run or a batch and wakes its Machines. life ends settlements, base everything
+// else.
 func (p *Pool) work(life, base context.Context, r *run) {
 	defer p.workers.Done()
 	if len(r.with) > 0 {
@@ -19,7 +20,8 @@ func (p *Pool) work(life, base context.Context, r *run) {
 	p.wake(base, r.Machine)
 }
 
-// carryOut is the life of a run: intent, execution, settlement. It reports whether the run has used up its deadline.
+// carryOut takes a run through intent, execution and settlement. It reports whether the deadline
+// was exceeded.
 func (p *Pool) carryOut(life, base context.Context, r *run) (timedOut bool, err error) {
 	err = p.begin(base, r)
 	if errors.Is(err, ErrNothingToDo) {
@@ -31,7 +33,7 @@ func (p *Pool) carryOut(life, base context.Context, r *run) (timedOut bool, err 
 	return p.conclude(life, base, r)
 }
 
-// begin has a run record its intent.
+// begin makes the run record its intent.
 func (p *Pool) begin(base context.Context, r *run) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -45,7 +47,7 @@ func (p *Pool) begin(base context.Context, r *run) (err error) {
 	return fmt.Errorf("recording the intent to %s: %w", r.Operation, err)
 }
 
-// conclude has a run that has begun execute and settle.
+// conclude executes and settles a run that has begun.
 func (p *Pool) conclude(life, base context.Context, r *run) (timedOut bool, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -56,13 +58,13 @@ func (p *Pool) conclude(life, base context.Context, r *run) (timedOut bool, err 
 	return timedOut, p.settle(life, r, outcome)
 }
 
-// panicked logs that a task panicked, and returns it as an error.
+// panicked logs a task's panic and returns it as an error.
 func (p *Pool) panicked(r *run, cause any) error {
 	p.options.Logger.Error(fmt.Errorf("%v", cause), "A run panicked", "Machine", r.Machine, "stack", string(debug.Stack()))
 	return fmt.Errorf("running %s for Machine %s: internal error: %v", r.Operation, r.Machine, cause)
 }
 
-// intend lets the task decide and record what it is about to do, and notes its reason.
+// intend lets the task decide and record its intent, and saves its reason.
 func (p *Pool) intend(base context.Context, r *run) error {
 	ctx, cancel := context.WithTimeout(base, p.options.BookkeepingTimeout)
 	defer cancel()
@@ -76,10 +78,17 @@ func (p *Pool) intend(base context.Context, r *run) error {
 	return err
 }
 
-// execute returns whether the deadline has ended the task, and its outcome, joined with the cause when it was cancelled.
+// execute returns whether the deadline ended the task, and its outcome, joined with the cause of a
+// cancellation.
 func (p *Pool) execute(base context.Context, r *run) (timedOut bool, outcome error) {
-	ctx, cancel := context.WithCancelCause(base)
+	ctx, cancel := context.WithCancelCause(p.late)
 	defer cancel(nil)
+	finisher, finishes := r.Task.(Finisher)
+	defer context.AfterFunc(base, func() {
+		if !finishes || !finisher.Finishing() {
+			cancel(context.Cause(base))
+		}
+	})()
 	defer p.bound(r, cancel)()
 	outcome = r.Task.Execute(ctx)
 	cause := context.Cause(ctx)
@@ -89,7 +98,8 @@ func (p *Pool) execute(base context.Context, r *run) (timedOut bool, outcome err
 	return errors.Is(cause, ErrDeadline), errors.Join(outcome, cause)
 }
 
-// settle returns what the task made of its outcome. Its error is one of recording when Execute had none, or when the time was up.
+// settle returns the task's final outcome. The error is ErrNotSettled if Execute succeeded or
+// Settle timed out.
 func (p *Pool) settle(life context.Context, r *run, outcome error) error {
 	ctx, cancel := context.WithTimeout(life, p.options.BookkeepingTimeout)
 	defer cancel()

@@ -10,9 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// AcquireOptions say who takes a state and what the same write records.
+// AcquireOptions say who acquires the lock and what the same write records.
 type AcquireOptions struct {
-	// Lock to take. Owner and Run are required; Epoch is that of the manager's leadership.
+	// Lock to acquire. Owner and Run are required; Epoch is that of the manager's leadership.
 	Lock Lock
 	// Meta to change, such as the intent of the run.
 	Meta MetaPatch
@@ -22,18 +22,22 @@ type AcquireOptions struct {
 	Annotations map[string]string
 	// Attachments to change on the head.
 	Attachments Attachments
-	// Break is a lock whose holder is proven dead. It is taken over only when it is the very one that is held.
+	// Break is a lock whose holder is known to be dead. Acquire takes it over only if it is exactly
+	// the lock that is held.
 	Break *Lock
-	// Decide is called with the state as it is about to be locked (no Raw and no ResourceVersion where there is no head)
-	// and returns what the write that takes the lock records besides Meta and Attachments. That write succeeds only on the
-	// state that Decide has seen; when another was faster, the state is read and Decide called again. An error ends Acquire
-	// without a write and is returned as it is. Its context ends with Acquire's.
+	// Refuted is an epoch in the head that is later than the lock's and that never existed: the Lease,
+	// read afterwards, shows neither that epoch nor one in between.
+	Refuted Epoch
+	// Decide gets the state that is about to be locked and returns what that write records in addition
+	// to Meta and Attachments. A missing head has no Raw and no ResourceVersion. If another writer
+	// gets in between, Acquire reads the state again and calls Decide again. An error ends Acquire
+	// without a write and is returned unchanged. The context is Acquire's.
 	Decide func(context.Context, *Snapshot) (Change, error)
 }
 
-// Change is what Decide wants the write that takes the lock to record.
+// Change is what Decide adds to the write that takes the lock.
 type Change struct {
-	// Operation becomes the lock's, unless it is empty.
+	// Operation replaces the lock's operation unless empty.
 	Operation string
 	// Meta is merged over that of the options.
 	Meta MetaPatch
@@ -41,8 +45,8 @@ type Change struct {
 	Attachments Attachments
 }
 
-// errRaced says that the head changed between read and write.
-var errRaced = errors.New("the head changed meanwhile")
+// errRaced means that the head changed between read and write.
+var errRaced = errors.New("the head was changed by another writer")
 
 // decideError carries an error of Decide through Acquire unchanged.
 type decideError struct{ err error }
@@ -55,10 +59,15 @@ type attempt struct {
 	change edit
 }
 
-// Acquire takes the lock of a state, records meta, and returns the session that may write it: one write in all, none
-// when the lock is held by this very run and nothing changes. The head is made when absent. It returns a *LockedError
-// when another holds the lock, a *SupersededError when a later leader than the lock's has locked or written the state,
-// a *FormatError when a newer operator wrote it, and a *CorruptError or an *EncryptedError when the stored state cannot be read; all of them change nothing.
+// Acquire takes the lock of a state, records meta, and returns a session that can write the state.
+// It needs one write, or none if this run already holds the lock and nothing changes. A missing
+// head is created.
+//
+// Acquire returns one of these errors, and changes nothing:
+//   - *LockedError if another run holds the lock
+//   - *SupersededError if a leader later than the lock's has locked or written the state
+//   - *FormatError if a newer operator wrote the state
+//   - *CorruptError or *EncryptedError if the stored state cannot be read
 func (s *Store) Acquire(ctx context.Context, key Key, options AcquireOptions) (*Session, error) {
 	if options.Lock.Owner == "" || options.Lock.Run == "" {
 		return nil, fmt.Errorf("acquiring state %s: the lock has no owner or no run; set both", key)
@@ -78,7 +87,8 @@ func (s *Store) Acquire(ctx context.Context, key Key, options AcquireOptions) (*
 	return session, err
 }
 
-// unlessRaced tries again while another writer is faster. What a caller has decided is returned as it is.
+// unlessRaced retries while other writers win the race. It returns an error of the caller's Decide
+// unchanged.
 func (s *Store) unlessRaced(ctx context.Context, doing string, try func() error) error {
 	for count := 1; ; count++ {
 		err := try()
@@ -97,9 +107,10 @@ func (s *Store) unlessRaced(ctx context.Context, doing string, try func() error)
 	}
 }
 
-// tryAcquire reads, decides and writes once. last is the attempt before, which may have been carried out after all: what
-// it decided then holds, and must not be decided again over its own record.
-func (s *Store) tryAcquire(ctx context.Context, key Key, options AcquireOptions, last *attempt) (*Session, *attempt, error) {
+// tryAcquire makes one attempt: it reads, decides and writes. last is the previous attempt. If its
+// write did succeed, its decision stands: Decide must not run again on top of its own record.
+func (s *Store) tryAcquire(ctx context.Context, key Key, options AcquireOptions, last *attempt) (*Session,
+	*attempt, error) {
 	seen, missing, err := s.readOrNew(ctx, key)
 	if err != nil {
 		return nil, nil, err
@@ -124,7 +135,8 @@ func (s *Store) tryAcquire(ctx context.Context, key Key, options AcquireOptions,
 		return nil, nil, err
 	}
 	if !missing && sameOwn(wanted, seen.head) {
-		// Nothing is tidied: without a write, one of an earlier session of this run may yet be carried out.
+		// Do not clean up here: without a write, a pending write of an earlier session of this run may
+		// still succeed.
 		return s.newSession(key, wanted, change), nil, nil
 	}
 	written, err := s.take(ctx, wanted, missing)
@@ -136,12 +148,13 @@ func (s *Store) tryAcquire(ctx context.Context, key Key, options AcquireOptions,
 	return session, nil, nil
 }
 
-// decide makes the edit that takes the lock.
+// decide returns the edit that takes the lock.
 func (s *Store) decide(ctx context.Context, key Key, seen *view, options AcquireOptions) (edit, error) {
 	lock := options.Lock
 	change := edit{
 		index: seen.index, lock: &lock, epoch: lock.Epoch, meta: options.Meta,
-		labels: options.Labels, annotations: options.Annotations, attachments: options.Attachments, raw: seen.raw, packed: seen.packed,
+		labels: options.Labels, annotations: options.Annotations, attachments: options.Attachments, raw: seen.raw,
+		packed: seen.packed,
 	}
 	if options.Decide == nil {
 		return change, nil
@@ -178,7 +191,7 @@ func (s *Store) newSession(key Key, head *corev1.Secret, change edit) *Session {
 	return session
 }
 
-// mayTake decides whether the lock is free to be taken.
+// mayTake returns an error unless the lock can be taken.
 func (s *Store) mayTake(key Key, head *corev1.Secret, options AcquireOptions) error {
 	held, err := decodeLock(head.Annotations)
 	if err != nil {
@@ -188,7 +201,7 @@ func (s *Store) mayTake(key Key, head *corev1.Secret, options AcquireOptions) er
 	if err != nil {
 		return &CorruptError{Key: key, Detail: err.Error()}
 	}
-	if err := superseded(key, options.Lock.Epoch, written, held); err != nil {
+	if err := superseded(key, options.Lock.Epoch, options.Refuted, written, held); err != nil {
 		return err
 	}
 	switch {
@@ -201,8 +214,9 @@ func (s *Store) mayTake(key Key, head *corev1.Secret, options AcquireOptions) er
 	return &LockedError{Key: key, Lock: *held}
 }
 
-// take writes the head; a conflict means that somebody, perhaps an earlier attempt of this very call, was faster. A write that was sent is waited for, an
-// attemptLimit at most, though ctx ends, as it does when the manager stops: a lock that it has taken would stay until another leader breaks it.
+// take writes the head. A conflict means that another writer was faster, possibly an earlier
+// attempt of the same call. Once sent, a write is awaited for up to attemptLimit even if ctx is
+// canceled, as when the manager stops: an unnoticed lock would stay until another leader breaks it.
 func (s *Store) take(ctx context.Context, wanted *corev1.Secret, missing bool) (*corev1.Secret, error) {
 	verb := s.update
 	if missing {

@@ -9,17 +9,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// attachmentPrefix starts the keys of a head's data that belong to this project beside the state.
+// attachmentPrefix starts the data keys of a head that hold attachments.
 const attachmentPrefix = "machine-iac."
 
-// MaxAttachmentBytes bounds the attachments of a state together: what a Secret has room for beside the largest part of a state.
+// MaxAttachmentBytes limits the total size of a state's attachments. It is the room that a Secret
+// has left beside the largest part of a state.
 const MaxAttachmentBytes = 48 << 10
 
-// Attachments are what is kept with a state that is as secret as the state, by name. In a change, nil removes one, and those that are
-// not named stay.
+// Attachments are stored with a state, by name, and are as secret as the state. In a change, nil
+// removes an attachment; names that are absent stay.
 type Attachments map[string][]byte
 
-// Attach changes what is kept with the state, in the session's next SetMeta or Release. It refuses what has no room.
+// Attach changes the attachments with the session's next SetMeta or Release. It returns an error if
+// they exceed MaxAttachmentBytes.
 func (s *Session) Attach(ctx context.Context, attached Attachments) error {
 	ctx, cancel := s.store.bounded(ctx)
 	defer cancel()
@@ -32,14 +34,14 @@ func (s *Session) Attach(ctx context.Context, attached Attachments) error {
 	if err != nil {
 		return fmt.Errorf("attaching to state %s: %w", s.key, err)
 	}
-	changed := Attachments{} // a new one: a write whose response was lost has the old one
+	changed := Attachments{} // a copy: a pending write still refers to the old map
 	maps.Copy(changed, s.attached)
 	maps.Copy(changed, sealed)
 	s.attached, s.encryptedData = changed, encrypted
 	return nil
 }
 
-// apply makes the attachments of head what the change wants.
+// apply applies the changes to the head.
 func (a Attachments) apply(head *corev1.Secret) {
 	for name, content := range a {
 		if content == nil {

@@ -22,7 +22,9 @@ var _ = Describe("Attachments", func() {
 	It("go with the write that takes the lock, and with the next one of the session", func(ctx SpecContext) {
 		counted := &faults{}
 		store, key := state.New(counted.client(), state.Options{}), newKey()
-		session, err := store.Acquire(ctx, key, state.AcquireOptions{Lock: run("r1"), Attachments: state.Attachments{"one": []byte("1"), "two": []byte("2")}})
+		session, err := store.Acquire(ctx, key,
+			state.AcquireOptions{Lock: run("r1"),
+				Attachments: state.Attachments{"one": []byte("1"), "two": []byte("2")}})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(attached(ctx, key)).To(Equal(state.Attachments{"one": []byte("1"), "two": []byte("2")}))
 
@@ -67,14 +69,16 @@ var _ = Describe("Attachments", func() {
 		Expect(session.Release(ctx, nil)).To(Succeed())
 		Expect(attached(ctx, key)).To(HaveKeyWithValue("one", full))
 		By("refusing them with the lock as well")
-		_, err := store.Acquire(ctx, key, state.AcquireOptions{Lock: run("r2"), Attachments: state.Attachments{"two": []byte("2")}})
+		_, err := store.Acquire(ctx, key, state.AcquireOptions{Lock: run("r2"),
+			Attachments: state.Attachments{"two": []byte("2")}})
 		Expect(err).To(MatchError(ContainSubstring("room")))
 		Expect(head(ctx, key).Data).NotTo(HaveKey("machine-iac.two"))
 	})
 
 	It("go with their state", func(ctx SpecContext) {
 		store, key := state.New(live, state.Options{}), newKey()
-		session, err := store.Acquire(ctx, key, state.AcquireOptions{Lock: run("r1"), Attachments: state.Attachments{"one": []byte("1")}})
+		session, err := store.Acquire(ctx, key,
+			state.AcquireOptions{Lock: run("r1"), Attachments: state.Attachments{"one": []byte("1")}})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(session.Delete(ctx)).To(Succeed())
 		Expect(secretsOf(ctx, key, "")).To(BeEmpty())

@@ -21,12 +21,12 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state/backend"
 )
 
-// engine talks to an endpoint as the http backend of Terraform and OpenTofu does.
+// engine talks to an endpoint like the http backend of Terraform and OpenTofu.
 type engine struct {
 	endpoint backend.Endpoint
 }
 
-// request is one request; what is empty is as an engine would send it.
+// request is an HTTP request; empty fields default to an engine's values.
 type request struct {
 	method, address, username, password, id, md5 string
 	body                                         []byte
@@ -100,7 +100,8 @@ var _ = Describe("The backend", func() {
 		Expect(status).To(Equal(200))
 		Expect(got).To(Equal(string(first)))
 		Expect(it.status(ctx, request{method: "UNLOCK", body: lockInfo("l1")})).To(Equal(200))
-		Expect(it.status(ctx, request{method: "UNLOCK", body: lockInfo("l1")})).To(Equal(200), "a response may get lost")
+		Expect(it.status(ctx, request{method: "UNLOCK", body: lockInfo("l1")})).To(Equal(200),
+			"a response may get lost")
 		Expect(it.status(ctx, request{method: "LOCK", body: lockInfo("l2")})).To(Equal(200))
 		Expect(store.Get(ctx, key)).To(HaveField("Raw", first))
 		Expect(session.Release(ctx, nil)).To(Succeed())
@@ -113,7 +114,8 @@ var _ = Describe("The backend", func() {
 		Expect(it.endpoint.Password).To(HaveLen(64))
 		encoded, err := json.Marshal(it.endpoint)
 		Expect(err).NotTo(HaveOccurred())
-		for _, text := range []string{fmt.Sprint(it.endpoint), fmt.Sprintf("%+v", it.endpoint), fmt.Sprintf("%#v", it.endpoint), string(encoded)} {
+		for _, text := range []string{fmt.Sprint(it.endpoint), fmt.Sprintf("%+v", it.endpoint),
+			fmt.Sprintf("%#v", it.endpoint), string(encoded)} {
 			Expect(text).NotTo(ContainSubstring(it.endpoint.Password))
 		}
 	})
@@ -130,29 +132,35 @@ var _ = Describe("The backend", func() {
 			request request
 			want    int
 		}{
-			"a wrong password":                     {request{method: "POST", id: "l1", body: good, password: "wrong"}, 401},
-			"another Machine's password":           {request{method: "POST", id: "l1", body: good, password: theirs.Password}, 401},
-			"an unknown user":                      {request{method: "POST", id: "l1", body: good, username: "nobody"}, 401},
-			"a wrong password to read":             {request{method: "GET", password: "wrong"}, 401},
-			"another Machine's address":            {request{method: "POST", id: "l1", body: good, address: theirs.Address}, 403},
-			"another Machine's address to read":    {request{method: "GET", address: theirs.Address}, 403},
-			"another Machine's address to lock":    {request{method: "LOCK", body: lockInfo("l9"), address: theirs.Address}, 403},
-			"an address that is none":              {request{method: "GET", address: it.endpoint.Address + "x"}, 404},
-			"no lock id":                           {request{method: "POST", body: good}, 423},
-			"a stale lock id":                      {request{method: "POST", id: "l0", body: good}, 423},
-			"a lock that another process has":      {request{method: "LOCK", body: lockInfo("l2")}, 423},
-			"an unlock with a foreign id":          {request{method: "UNLOCK", body: lockInfo("l2")}, 423},
-			"a lock without an id":                 {request{method: "LOCK", body: []byte(`{}`)}, 400},
-			"an unlock that is no JSON":            {request{method: "UNLOCK", body: []byte(`l1`)}, 400},
-			"a lock of too many bytes":             {request{method: "LOCK", body: bytes.Repeat([]byte(" "), 65<<10)}, 413},
-			"a corrupt body":                       {request{method: "POST", id: "l1", body: good[:len(good)-1]}, 400},
-			"an empty body":                        {request{method: "POST", id: "l1"}, 400},
-			"a body that is not its MD5":           {request{method: "POST", id: "l1", body: good, md5: base64.StdEncoding.EncodeToString(make([]byte, 16))}, 400},
-			"an MD5 that is none":                  {request{method: "POST", id: "l1", body: good, md5: "%"}, 400},
-			"a body of too many bytes":             {request{method: "POST", id: "l1", body: body(6, 64<<10)}, 413},
-			"an older serial":                      {request{method: "POST", id: "l1", body: body(4, 100)}, 409},
-			"other content under the same serial":  {request{method: "POST", id: "l1", body: body(5, 100)}, 409},
-			"another lineage":                      {request{method: "POST", id: "l1", body: []byte(`{"version":4,"serial":9,"lineage":"x"}`)}, 409},
+			"a wrong password": {request{method: "POST", id: "l1", body: good, password: "wrong"}, 401},
+			"another Machine's password": {request{method: "POST", id: "l1", body: good, password: theirs.Password},
+				401},
+			"an unknown user":          {request{method: "POST", id: "l1", body: good, username: "nobody"}, 401},
+			"a wrong password to read": {request{method: "GET", password: "wrong"}, 401},
+			"another Machine's address": {request{method: "POST", id: "l1", body: good, address: theirs.Address},
+				403},
+			"another Machine's address to read": {request{method: "GET", address: theirs.Address}, 403},
+			"another Machine's address to lock": {request{method: "LOCK", body: lockInfo("l9"),
+				address: theirs.Address},
+				403},
+			"an address that is none":         {request{method: "GET", address: it.endpoint.Address + "x"}, 404},
+			"no lock id":                      {request{method: "POST", body: good}, 423},
+			"a stale lock id":                 {request{method: "POST", id: "l0", body: good}, 423},
+			"a lock that another process has": {request{method: "LOCK", body: lockInfo("l2")}, 423},
+			"an unlock with a foreign id":     {request{method: "UNLOCK", body: lockInfo("l2")}, 423},
+			"a lock without an id":            {request{method: "LOCK", body: []byte(`{}`)}, 400},
+			"an unlock that is no JSON":       {request{method: "UNLOCK", body: []byte(`l1`)}, 400},
+			"a lock of too many bytes":        {request{method: "LOCK", body: bytes.Repeat([]byte(" "), 65<<10)}, 413},
+			"a corrupt body":                  {request{method: "POST", id: "l1", body: good[:len(good)-1]}, 400},
+			"an empty body":                   {request{method: "POST", id: "l1"}, 400},
+			"a body that is not its MD5": {request{method: "POST", id: "l1", body: good,
+				md5: base64.StdEncoding.EncodeToString(make([]byte, 16))}, 400},
+			"an MD5 that is none":                 {request{method: "POST", id: "l1", body: good, md5: "%"}, 400},
+			"a body of too many bytes":            {request{method: "POST", id: "l1", body: body(6, 64<<10)}, 413},
+			"an older serial":                     {request{method: "POST", id: "l1", body: body(4, 100)}, 409},
+			"other content under the same serial": {request{method: "POST", id: "l1", body: body(5, 100)}, 409},
+			"another lineage": {request{method: "POST", id: "l1",
+				body: []byte(`{"version":4,"serial":9,"lineage":"x"}`)}, 409},
 			"a delete":                             {request{method: "DELETE"}, 405},
 			"a method that is none of the engines": {request{method: "PUT", id: "l1", body: good}, 405},
 		}
@@ -162,13 +170,15 @@ var _ = Describe("The backend", func() {
 			Expect(head(ctx, key).ResourceVersion).To(Equal(mine), name)
 			Expect(head(ctx, other).ResourceVersion).To(Equal(their), name)
 		}
-		Expect(it.status(ctx, request{method: "POST", id: "l1", body: good})).To(Equal(200), "the engine's lock is still held")
+		Expect(it.status(ctx, request{method: "POST", id: "l1", body: good})).To(Equal(200),
+			"the engine's lock is still held")
 	})
 
 	It("bounds a body whose size is not announced", func(ctx SpecContext) {
 		Expect(it.status(ctx, request{method: "LOCK", body: lockInfo("l1")})).To(Equal(200))
 		before := head(ctx, key).ResourceVersion
-		sent, err := http.NewRequestWithContext(ctx, "POST", it.endpoint.Address+"?ID=l1", io.LimitReader(endless{}, 1<<20))
+		sent, err := http.NewRequestWithContext(ctx, "POST", it.endpoint.Address+"?ID=l1",
+			io.LimitReader(endless{}, 1<<20))
 		Expect(err).NotTo(HaveOccurred())
 		sent.SetBasicAuth(it.endpoint.Username, it.endpoint.Password)
 		response, err := http.DefaultClient.Do(sent)
@@ -186,7 +196,8 @@ var _ = Describe("The backend", func() {
 		Expect(status).To(Equal(423))
 		Expect(holder).To(MatchJSON(lockInfo("l1")))
 		Expect(it.status(ctx, request{method: "UNLOCK", body: lockInfo("l1")})).To(Equal(200))
-		Expect(it.status(ctx, request{method: "POST", id: "l1", body: body(1, 100)})).To(Equal(409), "the lock was let go")
+		Expect(it.status(ctx, request{method: "POST", id: "l1", body: body(1, 100)})).To(Equal(409),
+			"the lock was let go")
 	})
 
 	It("opens one state once, and nothing after it is shut", func(ctx SpecContext) {
@@ -200,7 +211,8 @@ var _ = Describe("The backend", func() {
 		Expect(again.Password).NotTo(Equal(it.endpoint.Password))
 		Expect(it.status(ctx, request{method: "GET"})).To(Equal(401), "an old password stays shut out")
 		it.endpoint.Close()
-		Expect(engine{again}.status(ctx, request{method: "GET"})).To(Equal(204), "closing an old endpoint leaves the new one")
+		Expect(engine{again}.status(ctx, request{method: "GET"})).To(Equal(204),
+			"closing an old endpoint leaves the new one")
 	})
 
 	It("responds to the session's end with a status that engines do not retry", func(ctx SpecContext) {
@@ -303,7 +315,7 @@ var _ = Describe("The backend", func() {
 	})
 })
 
-// endless are spaces.
+// endless is an endless body of spaces.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {

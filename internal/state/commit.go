@@ -13,14 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-
-	"github.com/machine-iac/machine-iac-operator/internal/state/layout"
 )
 
-// edit is one change of a head. The same edit can be applied to a newer head when only what is not the store's differs.
+// edit is one change of a head. It can be applied again to a newer head as long as the data that
+// the store owns is the same.
 type edit struct {
-	index layout.Index
-	// data replaces the store's own keys; nil leaves them.
+	index headIndex
+	// data replaces the keys that the store owns; nil keeps them.
 	data map[string][]byte
 	// lock to hold, nil to release it.
 	lock *Lock
@@ -30,14 +29,14 @@ type edit struct {
 	labels      map[string]string
 	annotations map[string]string
 	attachments Attachments
-	// unprotect takes the finalizer off, so that the head can be deleted.
+	// unprotect removes the finalizer, so that the head can be deleted.
 	unprotect bool
 	// raw and packed are the state once the edit is committed.
 	raw    []byte
 	packed []byte
 }
 
-// apply makes head what the edit wants it to be.
+// apply applies the edit to head.
 func (e edit) apply(key Key, head *corev1.Secret) error {
 	if head.Labels == nil {
 		head.Labels = map[string]string{}
@@ -52,7 +51,7 @@ func (e edit) apply(key Key, head *corev1.Secret) error {
 	head.Annotations[annotationEncoding] = encodingGzip
 	for name, value := range e.meta {
 		if reserved(name) {
-			return fmt.Errorf("setting meta %q: the store keeps its own data there; use another name", name)
+			return fmt.Errorf("setting meta %q: the name is reserved by the store; use another name", name)
 		}
 		set(head.Annotations, Prefix+name, value)
 	}
@@ -67,7 +66,7 @@ func (e edit) apply(key Key, head *corev1.Secret) error {
 	if e.data == nil {
 		return nil
 	}
-	maps.DeleteFunc(head.Data, func(name string, _ []byte) bool { return layout.OwnsData(name) })
+	maps.DeleteFunc(head.Data, func(name string, _ []byte) bool { return ownsData(name) })
 	if head.Data == nil {
 		head.Data = map[string][]byte{}
 	}
@@ -75,7 +74,8 @@ func (e edit) apply(key Key, head *corev1.Secret) error {
 	return nil
 }
 
-// protect sets or removes the finalizer. The API server allows nobody to add one to what is being deleted.
+// protect sets or removes the finalizer. The API server rejects new finalizers on an object that is
+// being deleted.
 func (e edit) protect(head *corev1.Secret) {
 	switch {
 	case e.unprotect:
@@ -113,14 +113,14 @@ func set(annotations map[string]string, name string, value *string) {
 	annotations[name] = *value
 }
 
-// pending is a write whose response was lost. It was carried out, or it may yet be while the head is the one that it replaces. Until that
-// is known, nothing may be removed that it refers to.
+// pending is a write whose response was lost. It has succeeded, or may still succeed while the head
+// is the one that it replaces. Until that is known, nothing that it refers to may be removed.
 type pending struct {
 	edit   edit
 	wanted *corev1.Secret
 }
 
-// commit writes an edit to the head, once, or finds out why it may not.
+// commit writes an edit to the head exactly once, or returns why it cannot.
 func (s *Session) commit(ctx context.Context, doing string, change edit) error {
 	for attempt := 1; ; attempt++ {
 		wanted := s.head.DeepCopy()
@@ -164,8 +164,8 @@ func (s *Session) accept(head *corev1.Secret, change edit) {
 	}
 }
 
-// resync reads the head after a write that failed. done says that attempted had been carried out. When the head is
-// another's by now, the session is fenced.
+// resync reads the head after a failed write. done means that attempted was carried out after all.
+// It fences the session if another writer has the head.
 func (s *Session) resync(ctx context.Context, attempted *pending) (done bool, err error) {
 	fresh, err := s.store.head(ctx, s.key)
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -181,19 +181,21 @@ func (s *Session) resync(ctx context.Context, attempted *pending) (done bool, er
 		return true, nil
 	case s.pending != nil && attempted != s.pending && sameOwn(fresh, s.pending.wanted):
 		s.accept(fresh, s.pending.edit)
-		return false, &UnavailableError{Doing: "writing state " + s.key.String(), Err: errors.New("an earlier write was carried out late")}
+		return false, &UnavailableError{Doing: "writing state " + s.key.String(),
+			Err: errors.New("an earlier write was carried out late")}
 	}
 	if err := s.checkStillHeld(fresh); err != nil {
 		return false, err
 	}
 	s.head = fresh
 	if s.pending != nil && fresh.ResourceVersion != s.pending.wanted.ResourceVersion {
-		s.pending = nil // it was conditional on a head that is no more, so it can't be carried out any more
+		s.pending = nil // it was conditional on a head that no longer exists, so it can no longer succeed
 	}
 	return false, nil
 }
 
-// gone ends the session of a head that is no more: as intended, when the finalizer that was taken off was what kept it.
+// gone ends the session after the head disappeared. That is expected if this session removed the
+// finalizer that kept the head.
 func (s *Session) gone(attempted *pending) (done bool, err error) {
 	if attempted == nil || !attempted.edit.unprotect {
 		return false, s.fence("the head Secret is gone")
@@ -206,15 +208,15 @@ func (s *Session) gone(attempted *pending) (done bool, err error) {
 // checkStillHeld fences the session unless lock and state are as it left them.
 func (s *Session) checkStillHeld(fresh *corev1.Secret) error {
 	lock, err := decodeLock(fresh.Annotations)
-	written, _ := decodeEpoch(fresh.Annotations) // one that cannot be read is nobody's; the lock decides
-	if err := superseded(s.key, s.lock.Epoch, written, lock); err != nil {
+	written, _ := decodeEpoch(fresh.Annotations) // an unreadable epoch fences nobody out; the lock decides
+	if err := superseded(s.key, s.lock.Epoch, Epoch{}, written, lock); err != nil {
 		return s.end(err, "a later leader has the state")
 	}
 	switch {
 	case err != nil || lock == nil || !lock.Holds(s.lock):
-		return s.fence("the lock is another's")
+		return s.fence("another run holds the lock")
 	case !sameState(fresh, s.head):
-		return s.fence("the state was written by another")
+		return s.fence("another writer changed the state")
 	}
 	return nil
 }
@@ -222,7 +224,7 @@ func (s *Session) checkStillHeld(fresh *corev1.Secret) error {
 // fence ends the session.
 func (s *Session) fence(why string) error { return s.end(ErrFenced, why) }
 
-// end ends the session with an error that is an ErrFenced.
+// end ends the session with an error that wraps ErrFenced.
 func (s *Session) end(fenced error, why string) error {
 	s.store.options.Logger.Info("Session is fenced off", "state", s.key.String(), "run", s.lock.Run, "reason", why)
 	s.over = fenced
@@ -232,12 +234,14 @@ func (s *Session) end(fenced error, why string) error {
 // sameState reports whether both heads commit the same state.
 func sameState(a, b *corev1.Secret) bool {
 	return a.Annotations[annotationRecord] == b.Annotations[annotationRecord] &&
-		maps.EqualFunc(layout.OwnData(a.Data), layout.OwnData(b.Data), bytes.Equal)
+		maps.EqualFunc(ownData(a.Data), ownData(b.Data), bytes.Equal)
 }
 
-// sameOwn reports whether both heads are the same in all that the store writes.
+// sameOwn reports whether both heads are equal in everything that the store writes.
 func sameOwn(a, b *corev1.Secret) bool {
-	return sameState(a, b) && controllerutil.ContainsFinalizer(a, Finalizer) == controllerutil.ContainsFinalizer(b, Finalizer) && maps.Equal(ownAnnotations(a), ownAnnotations(b)) && maps.EqualFunc(attachmentsOf(a), attachmentsOf(b), bytes.Equal)
+	return sameState(a, b) && controllerutil.ContainsFinalizer(a, Finalizer) == controllerutil.ContainsFinalizer(b,
+		Finalizer) && maps.Equal(ownAnnotations(a), ownAnnotations(b)) &&
+		maps.EqualFunc(attachmentsOf(a), attachmentsOf(b), bytes.Equal)
 }
 
 func ownAnnotations(head *corev1.Secret) map[string]string {
@@ -250,8 +254,8 @@ func ownAnnotations(head *corev1.Secret) map[string]string {
 	return own
 }
 
-// write sends a Secret with the given verb. Every attempt sends the same: the response of the API server to a lost one
-// must not make the next one pass.
+// write sends a Secret with the given verb. Every attempt sends an identical object, so that the
+// response to a lost attempt cannot make the next one succeed.
 func (s *Store) write(
 	ctx context.Context, doing string, wanted *corev1.Secret, verb func(context.Context, *corev1.Secret) error,
 ) (written *corev1.Secret, uncertain bool, err error) {

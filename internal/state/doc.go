@@ -1,18 +1,25 @@
-// Package state keeps what an engine knows of each Machine's infrastructure in Kubernetes Secrets, for package backend to serve to engines.
+// Package state stores each Machine's engine state in Kubernetes Secrets. Package backend serves
+// the states to engines.
 //
-// The words, and how they hang together:
+// The concepts:
 //
-//   - Key names one Machine's state. KeyFor derives it from the Machine's UID, so it never has to be stored.
-//   - Store reads states. It holds nothing in memory: every call reads the API server.
-//   - Session is the only way to write. Store.Acquire takes the persisted lock and returns one; each of its writes
-//     carries the Secret's resourceVersion and is refused once the lock is no longer its own.
-//   - Snapshot is a state as it was read; statefile.Parse turns its bytes into outputs and resources.
-//   - Epoch is one term of the manager that leads. Locks and heads carry it; who meets a later one writes nothing.
-//   - statefile.Compare says what a state that could not be saved knows that the stored one does not, and Orphan is such a state, kept.
-//   - backend.Server speaks the engines' http backend on loopback, one Session per Endpoint.
+//   - Key names one Machine's state. KeyFor derives it from the Machine's UID, so it is never
+//     stored.
+//   - Store reads states. It caches nothing: every call reads the API server.
+//   - Session is the only way to write. Store.Acquire takes the persisted lock and returns a
+//     session. Each write carries the Secret's resourceVersion and fails once the session has lost
+//     the lock.
+//   - Snapshot is a state as it was read; statefile.Parse turns its bytes into outputs and
+//     resources.
+//   - Epoch is one term of a leading manager. Locks and heads record it; a manager that finds a
+//     later epoch than its own writes nothing.
+//   - Orphan is a state that could not be saved as its Machine's. statefile.Compare returns the
+//     resources that only the orphan knows.
+//   - backend.Server serves the engines' http backend on loopback, with one Session per Endpoint.
 //
-// The head Secret and, past one Secret's size, its part Secrets have the layout of Terraform's own kubernetes backend.
-// What that layout has no place for (earlier versions, checksums, which other Secrets belong to the state) is in one
-// annotation of the head, the record; package layout decides what goes where. One write of the head is the commit of
-// every change; docs/contracts/state.md shows the layout.
+// The head Secret, and the part Secrets of a state that exceeds one Secret, have the layout of
+// Terraform's kubernetes backend. Data that this layout has no place for is in one annotation of
+// the head, the record: earlier versions, checksums, and the names of the state's other Secrets.
+// Package layout decides what goes where. Every change is committed by one write of the head.
+// docs/contracts/state.md describes the layout.
 package state

@@ -9,41 +9,40 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/machine-iac/machine-iac-operator/internal/state/encryption"
-	"github.com/machine-iac/machine-iac-operator/internal/state/layout"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
-// EncryptedError says that what is stored of a state is encrypted, and cannot be decrypted here.
+// EncryptedError means that a stored state is encrypted and cannot be decrypted here.
 type EncryptedError struct {
 	// Key of the state.
 	Key Key
-	// Err says why, and how to fix it.
+	// Err is the reason, and how to fix it.
 	Err error
 }
 
 func (e *EncryptedError) Error() string {
-	return fmt.Sprintf("state %s cannot be read: %v", e.Key, e.Err)
+	return fmt.Sprintf("cannot read state %s: %v", e.Key, e.Err)
 }
 
-// Unwrap returns why it cannot be decrypted.
+// Unwrap returns the reason.
 func (e *EncryptedError) Unwrap() error { return e.Err }
 
-// unreadable is the error of a state that cannot be unpacked.
+// unreadable wraps the error of a state that cannot be unpacked.
 func unreadable(key Key, err error) error {
-	if lost, ok := errors.AsType[*layout.KeyError](err); ok {
+	if lost, ok := errors.AsType[*keyError](err); ok {
 		return &EncryptedError{Key: key, Err: lost.Err}
 	}
 	return &CorruptError{Key: key, Detail: err.Error()}
 }
 
-// incoming returns a state as it is to be stored.
-func (s *Store) incoming(parsed *statefile.State, raw []byte) (layout.Incoming, error) {
-	packed, encrypted, err := s.codec.Pack(raw, encryption.Label{Serial: &parsed.Serial, Lineage: parsed.Lineage})
-	return layout.Incoming{State: parsed, Raw: slices.Clone(raw), Packed: packed, Encrypted: encrypted, At: s.options.Clock.Now()}, err
+// incoming packs a state for storage.
+func (s *Store) incoming(parsed *statefile.State, raw []byte) (incomingState, error) {
+	packed, encrypted, err := s.codec.Pack(raw, sealLabel{Serial: &parsed.Serial, Lineage: parsed.Lineage})
+	return incomingState{State: parsed, Raw: slices.Clone(raw), Packed: packed, Encrypted: encrypted,
+		At: s.options.Clock.Now()}, err
 }
 
-// unpack returns a state from what Secrets have.
+// unpack returns the state from packed data.
 func (s *Store) unpack(key Key, packed []byte) ([]byte, error) {
 	found, err := s.codec.Unpack(packed)
 	if err != nil {
@@ -52,7 +51,7 @@ func (s *Store) unpack(key Key, packed []byte) ([]byte, error) {
 	return found.Raw, nil
 }
 
-// opened returns what is attached to a head.
+// opened returns the decrypted attachments of a head.
 func (s *Store) opened(key Key, v *view) (Attachments, error) {
 	contents, err := s.codec.Open(attachmentsOf(v.head), v.index.EncryptedData)
 	if err != nil {
@@ -65,16 +64,17 @@ func (s *Store) opened(key Key, v *view) (Attachments, error) {
 	return found, nil
 }
 
-// seal makes of changes of attachments what a Secret gets that has some already: see layout.Codec.
+// seal applies changes to attachments and encrypts them: see layout.Codec.
 func (s *Store) seal(key Key, have, changes Attachments, encrypted bool) (Attachments, bool, error) {
 	sealed, after, err := s.codec.Seal(have, changes, encrypted, MaxAttachmentBytes)
-	if _, lost := errors.AsType[*layout.KeyError](err); lost {
+	if _, lost := errors.AsType[*keyError](err); lost {
 		err = unreadable(key, err)
 	}
 	return sealed, after, err
 }
 
-// Outdated reports whether something of a state would be written otherwise now: encrypted, with another key, or no more. Without keys nothing is.
+// Outdated reports whether Rewrite would change the state: encrypt it, use another key, or decrypt
+// it. It returns false without keys.
 func (s *Store) Outdated(ctx context.Context, key Key) (bool, error) {
 	if s.options.Keys == nil {
 		return false, nil
@@ -92,16 +92,17 @@ func (s *Store) Outdated(ctx context.Context, key Key) (bool, error) {
 	return next.outdated, nil
 }
 
-// rewritten is a state with all that is kept of it, as it would be written now.
+// rewritten is a state with its earlier versions and attachments, packed with the current keys.
 type rewritten struct {
 	outdated bool
-	// versions are the earlier ones and the current one, oldest first.
-	versions    []layout.Rewritten
+	// versions are the earlier versions and the current one, oldest first.
+	versions    []rewrittenVersion
 	attachments Attachments
 	encrypted   bool
 }
 
-// rewrite packs all that is kept of a state as it would be now. An earlier version whose key is lost stays as it is; one that is damaged is left out.
+// rewrite packs a state and everything stored with it using the current keys. Earlier versions
+// whose key is lost are kept as they are; damaged ones are dropped.
 func (s *Store) rewrite(ctx context.Context, key Key, seen *view) (*rewritten, error) {
 	next := &rewritten{}
 	versions := seen.index.Versions
@@ -141,26 +142,28 @@ func (s *Store) rewrite(ctx context.Context, key Key, seen *view) (*rewritten, e
 	return next, err
 }
 
-// add packs one version as it would be now.
-func (r *rewritten) add(s *Store, key Key, e layout.Entry, packed []byte) error {
+// add packs one version with the current keys.
+func (r *rewritten) add(s *Store, key Key, e indexEntry, packed []byte) error {
 	found, err := s.codec.Unpack(packed)
-	_, lost := errors.AsType[*layout.KeyError](err)
+	_, lost := errors.AsType[*keyError](err)
 	switch {
 	case lost:
 	case err != nil:
 		return unreadable(key, err)
 	case !found.Current:
 		r.outdated = true
-		if packed, e.Encrypted, err = s.codec.Pack(found.Raw, encryption.Label{Serial: &e.Serial, Lineage: e.Lineage}); err != nil {
+		if packed, e.Encrypted, err = s.codec.Pack(found.Raw,
+			sealLabel{Serial: &e.Serial, Lineage: e.Lineage}); err != nil {
 			return err
 		}
 	}
-	r.versions = append(r.versions, layout.Rewritten{Entry: e, Packed: packed})
+	r.versions = append(r.versions, rewrittenVersion{Entry: e, Packed: packed})
 	return nil
 }
 
-// Rewrite writes the state, its earlier versions and what is attached as they would be written now, under the serials that they have: after the key
-// was replaced, or encryption switched on or off. It succeeds without a write where nothing is outdated.
+// Rewrite writes the state, its earlier versions and its attachments with the current keys, after a
+// key was rotated or encryption was switched on or off. Serials stay. It writes nothing if nothing
+// is outdated.
 func (s *Session) Rewrite(ctx context.Context) error {
 	ctx, cancel := s.store.bounded(ctx)
 	defer cancel()
@@ -173,9 +176,9 @@ func (s *Session) Rewrite(ctx context.Context) error {
 	if err != nil || !next.outdated {
 		return err
 	}
-	planned := layout.Plan{Index: s.index}
+	planned := writePlan{Index: s.index}
 	if s.index.Current != nil {
-		planned = layout.PlanRewrite(s.index, next.versions, s.store.options.layout(), s.newBlob)
+		planned = planRewrite(s.index, next.versions, s.store.options.layout(), s.newBlob)
 	}
 	if err := s.stage(ctx, planned.Stage); err != nil {
 		return err
@@ -196,13 +199,15 @@ func (s *Session) Rewrite(ctx context.Context) error {
 	return nil
 }
 
-// attach makes the attachments of options those of an edit.
+// attach adds the attachments to an edit.
 func (s *Store) attach(key Key, head *corev1.Secret, change *edit, attached Attachments) (err error) {
-	change.attachments, change.index.EncryptedData, err = s.seal(key, attachmentsOf(head), attached, change.index.EncryptedData)
+	change.attachments, change.index.EncryptedData, err = s.seal(key, attachmentsOf(head), attached,
+		change.index.EncryptedData)
 	return err
 }
 
-// pendingAttachments are those of the head with changes that go with the next write.
+// pendingAttachments returns the attachments of the head, with the changes of the next write
+// applied.
 func (s *Session) pendingAttachments() Attachments {
 	all := attachmentsOf(s.head)
 	maps.Copy(all, s.attached)

@@ -20,45 +20,45 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state"
-	"github.com/machine-iac/machine-iac-operator/internal/state/encryption"
-	"github.com/machine-iac/machine-iac-operator/internal/state/layout"
 )
 
-// confidential is in every state and everything attached that must not be read.
+// confidential is a secret in every state and attachment.
 const confidential = "correct-horse-battery-staple"
 
-// keysOf returns keys, each made of a seed, of which the first encrypts. Those of the same seeds are shared: deriving one takes a while.
-func keysOf(seeds ...string) *encryption.Keys {
+// keysOf returns keys made from seeds; the first one encrypts. It shares keys of equal seeds, because deriving one
+// takes a while.
+func keysOf(seeds ...string) *state.Keys {
 	GinkgoHelper()
 	name := strings.Join(seeds, "")
 	if sharedKeys[name] == nil {
 		folder := GinkgoT().TempDir()
 		for i, seed := range seeds {
-			Expect(os.WriteFile(filepath.Join(folder, string(rune('a'+i))), []byte(strings.Repeat(seed, 40)), 0o600)).To(Succeed())
+			Expect(os.WriteFile(filepath.Join(folder, string(rune('a'+i))), []byte(strings.Repeat(seed, 40)),
+				0o600)).To(Succeed())
 		}
-		keys, err := encryption.Read(folder)
+		keys, err := state.ReadKeys(folder)
 		Expect(err).NotTo(HaveOccurred())
 		sharedKeys[name] = keys
 	}
 	return sharedKeys[name]
 }
 
-var sharedKeys = map[string]*encryption.Keys{}
+var sharedKeys = map[string]*state.Keys{}
 
-// keyed returns a store with keys, whose limits are small or not.
-func keyed(c client.Client, keys *encryption.Keys, small bool) *state.Store {
+// keyed returns a store with keys, and optionally small limits.
+func keyed(c client.Client, keys *state.Keys, small bool) *state.Store {
 	if small {
 		return state.New(c, state.Options{Keys: keys, ChunkBytes: 8 << 10, InlineBytes: 4 << 10})
 	}
 	return state.New(c, state.Options{Keys: keys})
 }
 
-// confidentialBody is a state with something confidential.
 func confidentialBody(serial, size int) []byte {
-	return bytes.Replace(body(serial, size, "a"), []byte(`"outputs":{`), fmt.Appendf(nil, `"outputs":{"password":{"type":"string","value":%q},`, confidential), 1)
+	return bytes.Replace(body(serial, size, "a"), []byte(`"outputs":{`),
+		fmt.Appendf(nil, `"outputs":{"password":{"type":"string","value":%q},`, confidential), 1)
 }
 
-// readable lists what of a namespace's Secrets has something confidential, as it is or unpacked. Parts of a state are joined.
+// readable lists the Secrets' data that contains the secret, raw or unpacked. It joins the parts of a state.
 func readable(ctx context.Context) []string {
 	GinkgoHelper()
 	list := &corev1.SecretList{}
@@ -77,7 +77,7 @@ func readable(ctx context.Context) []string {
 			joined[secret.Name+"/"+key] = content
 		}
 	}
-	for where, content := range joined { // of what is in parts, the first begins as gzip does
+	for where, content := range joined { // the first part begins like gzip
 		if reader, err := gzip.NewReader(bytes.NewReader(content)); err == nil {
 			raw, _ := io.ReadAll(reader)
 			see(where+" unpacked", raw)
@@ -86,10 +86,13 @@ func readable(ctx context.Context) []string {
 	return found
 }
 
-// fill stores four versions, of which the head keeps three beside the current one, and attachments. It returns the states by serial.
+// fill stores attachments and four versions, of which the head keeps three besides the current one. It returns the
+// states by serial.
 func fill(ctx context.Context, store *state.Store, key state.Key, size int) map[int][]byte {
 	GinkgoHelper()
-	session, err := store.Acquire(ctx, key, state.AcquireOptions{Lock: run("fill"), Attachments: state.Attachments{"inputs": gzipped([]byte(confidential))}})
+	session, err := store.Acquire(ctx, key,
+		state.AcquireOptions{Lock: run("fill"),
+			Attachments: state.Attachments{"inputs": gzipped([]byte(confidential))}})
 	Expect(err).NotTo(HaveOccurred())
 	states := map[int][]byte{}
 	for serial := 1; serial <= 4; serial++ {
@@ -101,14 +104,15 @@ func fill(ctx context.Context, store *state.Store, key state.Key, size int) map[
 	return states
 }
 
-// expectKept checks that a store reads what fill has stored.
+// expectKept checks that a store reads what fill stored.
 func expectKept(ctx context.Context, store *state.Store, key state.Key, states map[int][]byte) {
 	GinkgoHelper()
 	seen, err := store.Get(ctx, key)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(seen.Raw).To(Equal(states[4]))
 	Expect(seen.Serial).To(BeEquivalentTo(4))
-	Expect(seen.Attachments).To(Equal(state.Attachments{"inputs": gzipped([]byte(confidential)), "output": gzipped([]byte("the " + confidential))}))
+	Expect(seen.Attachments).To(Equal(state.Attachments{"inputs": gzipped([]byte(confidential)),
+		"output": gzipped([]byte("the " + confidential))}))
 	Expect(seen.Meta).To(HaveKeyWithValue("fingerprint", "f"))
 	for serial := 1; serial <= 4; serial++ {
 		Expect(store.Version(ctx, key, uint64(serial))).To(Equal(states[serial]), "version %d", serial)
@@ -123,7 +127,7 @@ func expectKept(ctx context.Context, store *state.Store, key state.Key, states m
 	}
 }
 
-// rewrite writes a state anew as a manager does.
+// rewrite rewrites a state as a manager does.
 func rewrite(ctx context.Context, store *state.Store, key state.Key) error {
 	session, err := store.Acquire(ctx, key, state.AcquireOptions{Lock: run("rewrite")})
 	if err != nil {
@@ -152,7 +156,7 @@ var _ = Describe("A store with a key", func() {
 				Expect(store.Outdated(ctx, key)).To(BeFalse())
 				Expect(head(ctx, key).Annotations[state.Prefix+"record"]).To(ContainSubstring(`"format":2`))
 
-				raw, err := stockRead(ctx, key) // what Terraform's own backend finds is what OpenTofu writes
+				raw, err := stockRead(ctx, key) // Terraform's own backend finds what OpenTofu writes
 				Expect(err).NotTo(HaveOccurred())
 				content, _, err := keysOf("k").Decrypt(raw)
 				Expect(err).NotTo(HaveOccurred())
@@ -175,41 +179,44 @@ var _ = Describe("A store with a key", func() {
 					_, err = store.Version(ctx, key, 2)
 					Expect(err).To(lost)
 					Expect(store.Import(ctx, key, state.ImportOptions{
-						Raw: confidentialBody(9, 10), Lock: run("i"), Check: func(context.Context, *state.Snapshot) error { return nil },
+						Raw: confidentialBody(9, 10), Lock: run("i"),
+						Check: func(context.Context, *state.Snapshot) error { return nil },
 					})).To(lost)
 					heads, err := store.List(ctx, namespace)
 					Expect(err).NotTo(HaveOccurred())
-					Expect(heads).To(ConsistOf(SatisfyAll(HaveField("Serial", BeEquivalentTo(4)), HaveField("Problem", BeNil()))))
+					Expect(heads).
+						To(ConsistOf(SatisfyAll(HaveField("Serial", BeEquivalentTo(4)), HaveField("Problem", BeNil()))))
 				}
 				Expect(head(ctx, key).ResourceVersion).To(Equal(before))
 				expectKept(ctx, keyed(live, keysOf("k"), small), key, states)
 			})
 
-			It("reads what is not encrypted, and encrypts it with the next write or all of it at once", func(ctx SpecContext) {
-				key, store := newKey(), keyed(live, keysOf("k"), small)
-				states := fill(ctx, keyed(live, nil, small), key, size)
-				Expect(readable(ctx)).NotTo(BeEmpty())
-				expectKept(ctx, store, key, states)
-				Expect(store.Outdated(ctx, key)).To(BeTrue())
-				Expect(rewrite(ctx, store, key)).To(Succeed())
-				Expect(readable(ctx)).To(BeEmpty())
-				Expect(store.Outdated(ctx, key)).To(BeFalse())
-				expectKept(ctx, store, key, states)
-				before := head(ctx, key)
-				Expect(rewrite(ctx, store, key)).To(Succeed())
-				Expect(head(ctx, key).Data).To(Equal(before.Data))
+			It("reads what is not encrypted, and encrypts it with the next write or all of it at once",
+				func(ctx SpecContext) {
+					key, store := newKey(), keyed(live, keysOf("k"), small)
+					states := fill(ctx, keyed(live, nil, small), key, size)
+					Expect(readable(ctx)).NotTo(BeEmpty())
+					expectKept(ctx, store, key, states)
+					Expect(store.Outdated(ctx, key)).To(BeTrue())
+					Expect(rewrite(ctx, store, key)).To(Succeed())
+					Expect(readable(ctx)).To(BeEmpty())
+					Expect(store.Outdated(ctx, key)).To(BeFalse())
+					expectKept(ctx, store, key, states)
+					before := head(ctx, key)
+					Expect(rewrite(ctx, store, key)).To(Succeed())
+					Expect(head(ctx, key).Data).To(Equal(before.Data))
 
-				next := newKey()
-				fill(ctx, keyed(live, nil, small), next, size)
-				session := acquire(ctx, store, next, run("r"))
-				Expect(session.Put(ctx, confidentialBody(5, size))).To(Succeed())
-				Expect(session.Release(ctx, nil)).To(Succeed())
-				seen, err := store.Get(ctx, next)
-				Expect(err).NotTo(HaveOccurred())
-				Expect(seen.Serial).To(BeEquivalentTo(5))
-				_, err = keyed(live, nil, small).Get(ctx, next)
-				Expect(err).To(as[*state.EncryptedError](HaveField("Key", next)))
-			})
+					next := newKey()
+					fill(ctx, keyed(live, nil, small), next, size)
+					session := acquire(ctx, store, next, run("r"))
+					Expect(session.Put(ctx, confidentialBody(5, size))).To(Succeed())
+					Expect(session.Release(ctx, nil)).To(Succeed())
+					seen, err := store.Get(ctx, next)
+					Expect(err).NotTo(HaveOccurred())
+					Expect(seen.Serial).To(BeEquivalentTo(5))
+					_, err = keyed(live, nil, small).Get(ctx, next)
+					Expect(err).To(as[*state.EncryptedError](HaveField("Key", next)))
+				})
 
 			It("replaces its key, and is switched off", func(ctx SpecContext) {
 				key := newKey()
@@ -242,7 +249,8 @@ var _ = Describe("A store with a key", func() {
 					err := rewrite(ctx, keyed(api.client(), keysOf("k"), small), key)
 					store := keyed(live, keysOf("k"), small)
 					expectKept(ctx, store, key, states)
-					session, taken := store.Acquire(ctx, key, state.AcquireOptions{Lock: run("next"), Break: ptr.To(run("rewrite"))})
+					session, taken := store.Acquire(ctx, key,
+						state.AcquireOptions{Lock: run("next"), Break: ptr.To(run("rewrite"))})
 					Expect(taken).NotTo(HaveOccurred())
 					Expect(session.Rewrite(ctx)).To(Succeed())
 					Expect(session.Release(ctx, nil)).To(Succeed())
@@ -260,10 +268,12 @@ var _ = Describe("A store with a key", func() {
 	It("writes nothing where nothing changes", func(ctx SpecContext) {
 		api, key := &faults{}, newKey()
 		store := keyed(api.client(), keysOf("k"), false)
-		options := state.AcquireOptions{Lock: run("r"), Attachments: state.Attachments{"inputs": gzipped([]byte(confidential))}}
+		options := state.AcquireOptions{Lock: run("r"),
+			Attachments: state.Attachments{"inputs": gzipped([]byte(confidential))}}
 		_, err := store.Acquire(ctx, key, options)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(head(ctx, key).Annotations[state.Prefix+"record"]).To(ContainSubstring(`"format":2`)) // before there is a state
+		Expect(head(ctx, key).Annotations[state.Prefix+
+			"record"]).To(ContainSubstring(`"format":2`)) // before there is a state
 		_, err = store.Acquire(ctx, key, options)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(api.count()).To(Equal(1))
@@ -290,7 +300,8 @@ var _ = Describe("A store with a key", func() {
 	It("imports and restores states as it stores them", func(ctx SpecContext) {
 		store, key := keyed(live, keysOf("k"), false), newKey()
 		Expect(store.Import(ctx, key, state.ImportOptions{
-			Raw: confidentialBody(3, 10), Attachments: state.Attachments{"inputs": gzipped([]byte(confidential))}, Lock: run("i"),
+			Raw: confidentialBody(3, 10), Attachments: state.Attachments{"inputs": gzipped([]byte(confidential))},
+			Lock:  run("i"),
 			Check: func(context.Context, *state.Snapshot) error { return nil },
 		})).To(Succeed())
 		session := acquire(ctx, store, key, run("r"))
@@ -303,7 +314,9 @@ var _ = Describe("A store with a key", func() {
 	It("keeps an orphaned state encrypted, and encrypts one that was not", func(ctx SpecContext) {
 		plain, store, key := keyed(live, nil, true), keyed(live, keysOf("k"), true), newKey()
 		options := state.OrphanOptions{
-			Reason: "r", Machine: "m", MachineUID: "u", Attachments: state.Attachments{"inputs": gzipped([]byte(confidential))}, Since: time.Unix(1700000000, 0),
+			Reason: "r", Machine: "m", MachineUID: "u",
+			Attachments: state.Attachments{"inputs": gzipped([]byte(confidential))},
+			Since:       time.Unix(1700000000, 0),
 		}
 		raw := confidentialBody(3, 20<<10)
 		before, err := plain.SaveOrphan(ctx, key, raw, options)
@@ -350,7 +363,7 @@ var _ = Describe("A store with a key", func() {
 // copiesOf returns how many Secrets the copies of a state's versions should have.
 func copiesOf(ctx context.Context, key state.Key) int {
 	GinkgoHelper()
-	known, err := layout.DecodeIndex(head(ctx, key).Annotations)
+	known, err := state.DecodeIndex(head(ctx, key).Annotations)
 	Expect(err).NotTo(HaveOccurred())
 	count := 0
 	for _, version := range append(known.Versions, *known.Current) {

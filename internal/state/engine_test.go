@@ -32,7 +32,7 @@ output "noise" {
 }
 `
 
-// engineBinary finds an engine: TOFU, the one that the repository builds, or tofu on PATH.
+// engineBinary finds an engine: TOFU, the one built in this repository, or tofu on PATH.
 func engineBinary() string {
 	built := filepath.Join("..", "..", "bin", "tofu")
 	for _, candidate := range []string{os.Getenv("TOFU"), built, "tofu"} {
@@ -75,7 +75,9 @@ var _ = Describe("A real engine", func() {
   backend "http" {} 
 }`)
 		env = []string{
-			"TF_HTTP_ADDRESS=" + endpoint.Address, "TF_HTTP_LOCK_ADDRESS=" + endpoint.LockAddress, "TF_HTTP_UNLOCK_ADDRESS=" + endpoint.UnlockAddress,
+			"TF_HTTP_ADDRESS=" + endpoint.Address, "TF_HTTP_LOCK_ADDRESS=" + endpoint.LockAddress,
+			"TF_HTTP_UNLOCK_ADDRESS=" +
+				endpoint.UnlockAddress,
 			"TF_HTTP_USERNAME=" + endpoint.Username, "TF_HTTP_PASSWORD=" + endpoint.Password,
 		}
 		engine(ctx, "init", "-no-color", "-input=false")
@@ -115,14 +117,16 @@ var _ = Describe("A real engine", func() {
 		Expect(session.Delete(ctx)).To(Succeed())
 		Expect(secretsOf(ctx, key, "")).To(BeEmpty())
 	})
-	It("encrypts with its own kubernetes backend what is read here, and reads what is encrypted here", func(ctx SpecContext) {
-		binary, folder := engineBinary(), GinkgoT().TempDir()
-		key, store := newKey(), state.New(live, state.Options{Keys: keysOf("k")})
-		user, err := environment.AddUser(envtest.User{Name: "encrypting", Groups: []string{"system:masters"}}, nil)
-		Expect(err).NotTo(HaveOccurred())
-		kubeconfig, err := user.KubeConfig()
-		Expect(err).NotTo(HaveOccurred())
-		for name, content := range map[string]string{"kubeconfig": string(kubeconfig), "main.tf": rootModule, "backend.tf": `terraform {
+	It("encrypts with its own kubernetes backend what is read here, and reads what is encrypted here",
+		func(ctx SpecContext) {
+			binary, folder := engineBinary(), GinkgoT().TempDir()
+			key, store := newKey(), state.New(live, state.Options{Keys: keysOf("k")})
+			user, err := environment.AddUser(envtest.User{Name: "encrypting", Groups: []string{"system:masters"}}, nil)
+			Expect(err).NotTo(HaveOccurred())
+			kubeconfig, err := user.KubeConfig()
+			Expect(err).NotTo(HaveOccurred())
+			for name, content := range map[string]string{"kubeconfig": string(kubeconfig), "main.tf": rootModule,
+				"backend.tf": `terraform {
   encryption {
     key_provider "pbkdf2" "machine_iac" {
       passphrase = "` + strings.Repeat("k", 40) + `"
@@ -140,32 +144,32 @@ var _ = Describe("A real engine", func() {
     config_path   = "kubeconfig"
   }
 }`} {
-			Expect(os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600)).To(Succeed())
-		}
-		engine := func(arguments ...string) string {
-			GinkgoHelper()
-			command := exec.CommandContext(ctx, binary, arguments...)
-			command.Dir, command.Env = folder, []string{"HOME=" + folder, "TF_IN_AUTOMATION=1"}
-			output, err := command.Output()
-			Expect(err).NotTo(HaveOccurred(), "%s: %s", arguments[0], output)
-			return string(output)
-		}
-		engine("init", "-no-color", "-input=false")
-		engine("apply", "-no-color", "-input=false", "-auto-approve", "-var=size=10")
-		seen, err := store.Get(ctx, key)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(store.Outdated(ctx, key)).To(BeFalse())
-		_, err = state.New(live, state.Options{}).Get(ctx, key)
-		Expect(err).To(as[*state.EncryptedError](HaveField("Key", key)))
+				Expect(os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600)).To(Succeed())
+			}
+			engine := func(arguments ...string) string {
+				GinkgoHelper()
+				command := exec.CommandContext(ctx, binary, arguments...)
+				command.Dir, command.Env = folder, []string{"HOME=" + folder, "TF_IN_AUTOMATION=1"}
+				output, err := command.Output()
+				Expect(err).NotTo(HaveOccurred(), "%s: %s", arguments[0], output)
+				return string(output)
+			}
+			engine("init", "-no-color", "-input=false")
+			engine("apply", "-no-color", "-input=false", "-auto-approve", "-var=size=10")
+			seen, err := store.Get(ctx, key)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(store.Outdated(ctx, key)).To(BeFalse())
+			_, err = state.New(live, state.Options{}).Get(ctx, key)
+			Expect(err).To(as[*state.EncryptedError](HaveField("Key", key)))
 
-		session := acquire(ctx, store, key, run("r1"))
-		next := bytes.ReplaceAll(seen.Raw, []byte("instance-1"), []byte("instance-2"))
-		restored, err := session.Restore(ctx, next)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(restored).To(Equal(seen.Serial + 1))
-		Expect(session.Release(ctx, nil)).To(Succeed())
-		Expect(engine("state", "pull")).To(ContainSubstring("instance-2"))
-		engine("destroy", "-no-color", "-input=false", "-auto-approve", "-var=size=1")
-		Expect(store.Get(ctx, key)).To(HaveField("Serial", BeNumerically(">", restored)))
-	})
+			session := acquire(ctx, store, key, run("r1"))
+			next := bytes.ReplaceAll(seen.Raw, []byte("instance-1"), []byte("instance-2"))
+			restored, err := session.Restore(ctx, next)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(restored).To(Equal(seen.Serial + 1))
+			Expect(session.Release(ctx, nil)).To(Succeed())
+			Expect(engine("state", "pull")).To(ContainSubstring("instance-2"))
+			engine("destroy", "-no-color", "-input=false", "-auto-approve", "-var=size=1")
+			Expect(store.Get(ctx, key)).To(HaveField("Serial", BeNumerically(">", restored)))
+		})
 })

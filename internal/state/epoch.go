@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Epoch is one term of one leader: the Lease that it leads by, how often that had changed hands by then, and who holds it. Engines run in
-// the epoch of their manager, and each lock and each write of a state carries it.
+// Epoch is one term of one leader: its Lease, the Lease's number of transitions, and the holder.
+// Engines run in their manager's epoch, and each lock and each write of a state carries it.
 type Epoch struct {
-	// Lease is the UID of the Lease; empty for a manager that runs without leader election.
+	// Lease is the UID of the Lease, or empty without leader election.
 	Lease string `json:"lease,omitempty"`
 	// Transitions is the Lease's leaseTransitions.
 	Transitions int64 `json:"transitions,omitempty"`
@@ -16,7 +16,7 @@ type Epoch struct {
 	Holder string `json:"holder,omitempty"`
 }
 
-// String describes the epoch for people.
+// String returns a description for people.
 func (e Epoch) String() string {
 	if e.Lease == "" {
 		return "an epoch without a Lease"
@@ -24,13 +24,14 @@ func (e Epoch) String() string {
 	return fmt.Sprintf("epoch %d of Lease %s, held by %s", e.Transitions, e.Lease, e.Holder)
 }
 
-// Before reports whether e is an earlier epoch of the same Lease. Epochs of different Leases have no order: the Lease that is there now
-// decides which one is over.
+// Before reports whether e is an earlier epoch of the same Lease. Epochs of different Leases are
+// not ordered: the Lease that exists now decides which of them has ended.
 func (e Epoch) Before(other Epoch) bool {
 	return e.Lease != "" && e.Lease == other.Lease && e.Transitions < other.Transitions
 }
 
-// applyEpoch records the epoch of a write. One without a Lease has no order, so it leaves the last that had one.
+// applyEpoch records the epoch of a write. An epoch without a Lease has no order, so it does not
+// replace one with a Lease.
 func applyEpoch(annotations map[string]string, epoch Epoch) error {
 	if epoch.Lease == "" {
 		return nil
@@ -43,7 +44,7 @@ func applyEpoch(annotations map[string]string, epoch Epoch) error {
 	return nil
 }
 
-// decodeEpoch returns the epoch of the head's last writer, zero when none is recorded.
+// decodeEpoch returns the epoch of the head's last writer, or zero if none is recorded.
 func decodeEpoch(annotations map[string]string) (Epoch, error) {
 	text, ok := annotations[annotationEpoch]
 	if !ok {
@@ -56,13 +57,16 @@ func decodeEpoch(annotations map[string]string) (Epoch, error) {
 	return epoch, nil
 }
 
-// superseded returns a *SupersededError when a later leader than mine has locked or written the head.
-func superseded(key Key, mine Epoch, written Epoch, held *Lock) error {
-	if held != nil && mine.Before(held.Epoch) {
-		return &SupersededError{Key: key, Held: held.Epoch}
+// superseded returns a *SupersededError if a later leader than mine has locked or written the head.
+// Epochs up to refuted do not count.
+func superseded(key Key, mine, refuted, written Epoch, held *Lock) error {
+	if held == nil {
+		held = &Lock{}
 	}
-	if mine.Before(written) {
-		return &SupersededError{Key: key, Held: written}
+	for _, met := range []Epoch{held.Epoch, written} {
+		if mine.Before(met) && met != refuted && !met.Before(refuted) {
+			return &SupersededError{Key: key, Held: met}
+		}
 	}
 	return nil
 }

@@ -4,21 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/machine-iac/machine-iac-operator/internal/state/layout"
 )
 
 var (
-	// ErrNotFound says that there is no state, or no such version of it, under the key.
+	// ErrNotFound means that the key has no state, or no such version.
 	ErrNotFound = errors.New("state not found")
-	// ErrFenced says that the session lost its lock or that somebody else wrote the state. The session wrote nothing and
-	// never will again.
+	// ErrFenced means that the session lost its lock or that another writer changed the state. The
+	// session wrote nothing and never will again.
 	ErrFenced = errors.New("state session is fenced off: another writer has the state")
-	// ErrClosed says that the session was released or its state deleted.
+	// ErrClosed means that the session was released or its state deleted.
 	ErrClosed = errors.New("state session is closed")
 )
 
-// LockedError says that somebody else holds the lock.
+// LockedError means that another run holds the lock.
 type LockedError struct {
 	// Key of the state.
 	Key Key
@@ -28,7 +26,8 @@ type LockedError struct {
 
 func (e *LockedError) Error() string { return fmt.Sprintf("state %s is locked: %s", e.Key, e.Lock) }
 
-// SupersededError says that a later leader has locked or written the state: this process leads no more. It is an ErrFenced.
+// SupersededError means that a later leader has locked or written the state, so this process no
+// longer leads. It wraps ErrFenced.
 type SupersededError struct {
 	// Key of the state.
 	Key Key
@@ -43,25 +42,26 @@ func (e *SupersededError) Error() string {
 // Unwrap returns ErrFenced.
 func (e *SupersededError) Unwrap() error { return ErrFenced }
 
-// CorruptError says that what is stored cannot be read back.
+// CorruptError means that a stored state cannot be read.
 type CorruptError struct {
 	// Key of the state.
 	Key Key
-	// Detail says what is wrong.
+	// Detail is what is wrong.
 	Detail string
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("state %s cannot be read: %s; docs/contracts/state.md describes how to restore an earlier version", e.Key, e.Detail)
+	return fmt.Sprintf("cannot read state %s: %s; see docs/contracts/state.md for how to restore an earlier version",
+		e.Key, e.Detail)
 }
 
-// AnnotationError says that an annotation of the head cannot be read, which has been edited by hand. Whoever edited it must correct it.
+// AnnotationError means that an annotation of the head is invalid because it was edited by hand.
 type AnnotationError struct {
 	// Name of the annotation.
 	Name string
-	// Fix says what to do.
+	// Fix is the advice to the user.
 	Fix string
-	// Err is what is wrong with its text.
+	// Err is the parse error.
 	Err error
 }
 
@@ -69,16 +69,13 @@ func (e *AnnotationError) Error() string {
 	return fmt.Sprintf("reading annotation %s: %v; %s", e.Name, e.Err, e.Fix)
 }
 
-// Unwrap returns what is wrong with the text.
+// Unwrap returns the parse error.
 func (e *AnnotationError) Unwrap() error { return e.Err }
 
-// removeIdle is what to do about an annotation that runs depend on.
+// removeIdle is the advice for an invalid annotation that runs depend on.
 const removeIdle = "if no run is active, remove the annotation"
 
-// FormatError says that a newer operator wrote the head, in a layout that this one does not know. Nothing was read or changed.
-type FormatError = layout.FormatError
-
-// ResourcesRemainError says that a state cannot be deleted because it still lists managed resources.
+// ResourcesRemainError means that a state cannot be deleted because it still lists managed resources.
 type ResourcesRemainError struct {
 	// Key of the state.
 	Key Key
@@ -87,20 +84,21 @@ type ResourcesRemainError struct {
 }
 
 func (e *ResourcesRemainError) Error() string {
-	return fmt.Sprintf("refusing to delete state %s: it still lists %s; destroy them first", e.Key, strings.Join(e.Addresses, ", "))
+	return fmt.Sprintf("refusing to delete state %s: it still contains %s; destroy them first", e.Key,
+		strings.Join(e.Addresses, ", "))
 }
 
-// UnavailableError says that the API server did not respond in time. A write may or may not have happened;
-// the session finds out at its next call. A retry helps.
+// UnavailableError means that the API server did not respond in time. A write may or may not have
+// happened; the session finds out at its next call. Retrying helps.
 type UnavailableError struct {
-	// Doing is what was tried.
+	// Doing is the operation that failed.
 	Doing string
 	// Err is the last response.
 	Err error
 }
 
 func (e *UnavailableError) Error() string {
-	return fmt.Sprintf("%s: the API server is not available: %v", e.Doing, e.Err)
+	return fmt.Sprintf("%s: API server unavailable: %v", e.Doing, e.Err)
 }
 
 // Unwrap returns the last response.

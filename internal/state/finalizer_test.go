@@ -17,15 +17,17 @@ import (
 // deleteHead deletes a head as kubectl does.
 func deleteHead(ctx context.Context, key state.Key) {
 	GinkgoHelper()
-	Expect(live.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})).To(Succeed())
+	Expect(live.Delete(ctx,
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})).To(Succeed())
 }
 
-// deleteNamespace does what the API server and the namespace controller do to Secrets: nothing can be made, all are deleted.
+// deleteNamespace simulates the deletion of a namespace: creates fail, and all Secrets are deleted.
 func deleteNamespace(ctx context.Context, name string) {
 	GinkgoHelper()
 	Expect(live.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
 	Eventually(func() error {
-		return live.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name, GenerateName: "probe-"}}, client.DryRunAll)
+		return live.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name, GenerateName: "probe-"}},
+			client.DryRunAll)
 	}, 10*time.Second, 50*time.Millisecond).Should(MatchError(ContainSubstring("being terminated")))
 	Expect(live.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(name))).To(Succeed())
 }
@@ -88,7 +90,7 @@ var _ = Describe("A head that somebody deletes", func() {
 		deleteHead(ctx, key)
 		api.set(func(f *faults) {
 			f.instead = func(_ string, _ client.Object, do func() error) error {
-				if err := do(); err != nil { // the head has changed, as it was marked
+				if err := do(); err != nil { // the deletion timestamp changed the head
 					return err
 				}
 				api.set(func(f *faults) { f.away = true })
@@ -123,7 +125,8 @@ var _ = Describe("The finalizer", func() {
 		api.set(func(f *faults) { f.dieAt = len(f.writes) + 2 })
 		Expect(session.Delete(ctx)).To(MatchError(errDied))
 		Expect(head(ctx, key).Finalizers).To(BeEmpty())
-		next, err := state.New(live, state.Options{}).Acquire(ctx, key, state.AcquireOptions{Lock: run("r2"), Break: ptr.To(run("r1"))})
+		next, err := state.New(live, state.Options{}).Acquire(ctx,
+			key, state.AcquireOptions{Lock: run("r2"), Break: ptr.To(run("r1"))})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(head(ctx, key).Finalizers).To(ConsistOf(state.Finalizer))
 		Expect(next.Delete(ctx)).To(Succeed())
@@ -143,7 +146,8 @@ var _ = Describe("A namespace that is deleted", func() {
 		Expect(store.Get(ctx, key)).To(HaveField("Raw", big))
 
 		session = acquire(ctx, store, key, run("r2"))
-		Expect(session.Put(ctx, body(3, 30000, "a"))).To(MatchError(ContainSubstring("being terminated")), "there is no room for it")
+		Expect(session.Put(ctx, body(3, 30000, "a"))).To(MatchError(ContainSubstring("being terminated")),
+			"there is no room for it")
 		Expect(store.Get(ctx, key)).To(HaveField("Raw", big))
 		Expect(session.Put(ctx, body(4, 100))).To(Succeed())
 		Expect(session.Delete(ctx)).To(Succeed())

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/machine-iac/machine-iac-operator/internal/state/layout"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
@@ -21,24 +20,25 @@ type ImportOptions struct {
 	Labels      map[string]string
 	Annotations map[string]string
 	Attachments Attachments
-	// Lock is held only while a state that takes several Secrets is written. Its owner writes without leader election, and no engine: a lock of
-	// the same owner is one that an earlier import has left.
+	// Lock is held only while a state that needs several Secrets is written. Its owner uses neither
+	// leader election nor an engine, so a lock of the same owner was left behind by an earlier import.
 	Lock Lock
-	// Guard is recorded with that lock where there was no head: what a manager must know should the import not come to its end.
+	// Guard is recorded with that lock if there was no head. It tells a manager about an interrupted import.
 	Guard MetaPatch
-	// Check is called with the state that is about to be replaced (no Raw and no ResourceVersion where there is no head). Its error ends the
-	// import without a write.
+	// Check gets the state that is about to be replaced. A missing head has no Raw and no
+	// ResourceVersion. An error ends the import without a write.
 	Check func(ctx context.Context, stored *Snapshot) error
 }
 
-// Import stores a state that was kept elsewhere. A state that fits one Secret takes one write, which succeeds only on the head that Check has
-// seen, so that a manager may be at work beside it. It returns a *LockedError while a run holds the lock, a *statefile.RefusedError for what may
-// not follow the stored state, a *FormatError, an *EncryptedError or a *CorruptError; all of them change nothing.
+// Import stores a state from elsewhere. A state that fits one Secret takes one write, which
+// succeeds only on the head that Check has seen, so a manager may keep working meanwhile.
+//
+// Import returns one of these errors, and changes nothing:
+//   - *LockedError if a run holds the lock
+//   - *statefile.RefusedError if the state cannot follow the stored one
+//   - *FormatError, *EncryptedError or *CorruptError if the stored state cannot be read
 func (s *Store) Import(ctx context.Context, key Key, options ImportOptions) error {
 	parsed, malformed := statefile.Parse(options.Raw)
-	if len(options.Raw) > layout.MaxUnpacked {
-		malformed = statefile.Malformed(layout.ErrTooBig.Error())
-	}
 	if malformed != nil {
 		return fmt.Errorf("importing state %s: %w", key, malformed)
 	}
@@ -48,11 +48,12 @@ func (s *Store) Import(ctx context.Context, key Key, options ImportOptions) erro
 	}
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	return s.unlessRaced(ctx, "importing state "+key.String(), func() error { return s.tryImport(ctx, key, next, options) })
+	return s.unlessRaced(ctx, "importing state "+key.String(),
+		func() error { return s.tryImport(ctx, key, next, options) })
 }
 
-// tryImport reads, checks and writes once.
-func (s *Store) tryImport(ctx context.Context, key Key, next layout.Incoming, options ImportOptions) error {
+// tryImport makes one attempt: it reads, checks and writes.
+func (s *Store) tryImport(ctx context.Context, key Key, next incomingState, options ImportOptions) error {
 	seen, missing, err := s.readOrNew(ctx, key)
 	if err != nil {
 		return err
@@ -68,9 +69,11 @@ func (s *Store) tryImport(ctx context.Context, key Key, next layout.Incoming, op
 	if err != nil || same && left == nil {
 		return err
 	}
-	data := layout.OwnData(seen.head.Data)
+	data := ownData(seen.head.Data)
 	data[dataState] = seen.packed
-	planned := layout.PlanPut(seen.index, data, next, s.options.layout(), func(e layout.Entry, chunks int) layout.Blob { return layout.Blob{Chunks: chunks} })
+	planned := planPut(seen.index, data, next, s.options.layout(), func(e indexEntry, chunks int) indexBlob {
+		return indexBlob{Chunks: chunks}
+	})
 	if len(planned.Stage) > 0 || seen.index.Elsewhere() || left != nil {
 		return s.importInParts(ctx, key, next, options, left, missing)
 	}
@@ -86,8 +89,10 @@ func (s *Store) tryImport(ctx context.Context, key Key, next layout.Incoming, op
 	return err
 }
 
-// mayImport returns why a state may not follow the one that is stored; same says that it is the stored one.
-func (s *Store) mayImport(ctx context.Context, key Key, seen *view, next layout.Incoming, options ImportOptions) (same bool, err error) {
+// mayImport returns an error if a state cannot follow the stored one. same means that it is the
+// stored one.
+func (s *Store) mayImport(ctx context.Context, key Key, seen *view, next incomingState,
+	options ImportOptions) (same bool, err error) {
 	stored, err := s.snapshot(key, seen)
 	if err != nil {
 		return false, err
@@ -98,25 +103,30 @@ func (s *Store) mayImport(ctx context.Context, key Key, seen *view, next layout.
 	return checkSuccessor(stored, next.State, next.Raw)
 }
 
-// importEdit is the write that stores an imported state with all that belongs to it.
-func (s *Store) importEdit(key Key, head *corev1.Secret, next layout.Incoming, planned layout.Plan, o ImportOptions) (edit, error) {
+// importEdit returns the edit that stores an imported state and everything that goes with it.
+func (s *Store) importEdit(key Key, head *corev1.Secret, next incomingState, planned writePlan,
+	o ImportOptions) (edit, error) {
 	unguarded := MetaPatch{}
 	for name := range o.Guard {
 		unguarded[name] = nil
 	}
 	change := edit{
-		index: planned.Index, data: planned.Data, meta: merged(unguarded, o.Meta), labels: o.Labels, annotations: o.Annotations,
+		index: planned.Index, data: planned.Data, meta: merged(unguarded,
+			o.Meta), labels: o.Labels, annotations: o.Annotations,
 		raw: next.Raw, packed: next.Packed,
 	}
 	err := s.attach(key, head, &change, o.Attachments)
 	return change, err
 }
 
-// importInParts imports a state that takes several writes, under a lock. Where it does not come to its end, what it has begun is undone.
-func (s *Store) importInParts(ctx context.Context, key Key, next layout.Incoming, options ImportOptions, left *Lock, missing bool) error {
-	acquire := AcquireOptions{Lock: options.Lock, Break: left, Decide: func(ctx context.Context, stored *Snapshot) (Change, error) {
-		return Change{}, options.Check(ctx, stored)
-	}}
+// importInParts imports, under a lock, a state that needs several writes. It undoes a new state if
+// it fails.
+func (s *Store) importInParts(ctx context.Context, key Key, next incomingState, options ImportOptions, left *Lock,
+	missing bool) error {
+	acquire := AcquireOptions{Lock: options.Lock, Break: left,
+		Decide: func(ctx context.Context, stored *Snapshot) (Change, error) {
+			return Change{}, options.Check(ctx, stored)
+		}}
 	if missing {
 		acquire.Meta, acquire.Labels, acquire.Annotations = options.Guard, options.Labels, options.Annotations
 	}
@@ -131,8 +141,9 @@ func (s *Store) importInParts(ctx context.Context, key Key, next layout.Incoming
 	return errors.Join(err, session.Release(ctx, nil))
 }
 
-// importState stores a state with all that belongs to it, in one write behind the copies that it needs.
-func (s *Session) importState(ctx context.Context, next layout.Incoming, options ImportOptions) error {
+// importState stores a state and everything that goes with it in one write, after the copies that
+// it needs.
+func (s *Session) importState(ctx context.Context, next incomingState, options ImportOptions) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return err
@@ -157,10 +168,10 @@ func (s *Session) importState(ctx context.Context, next layout.Incoming, options
 	if err = s.commit(ctx, "importing state "+s.key.String(), change); errors.Is(err, ErrFenced) {
 		s.abandon(ctx, planned.Stage)
 	}
-	return err // the release of the lock tidies
+	return err // releasing the lock cleans up
 }
 
-// readOrNew reads a state, and returns an empty one where there is none.
+// readOrNew reads a state, or returns an empty one if there is none.
 func (s *Store) readOrNew(ctx context.Context, key Key) (seen *view, missing bool, err error) {
 	seen, err = s.read(ctx, key)
 	if !errors.Is(err, ErrNotFound) {

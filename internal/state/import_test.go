@@ -13,22 +13,25 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
-// importing are the options to import a state with all that belongs to it.
+// importing returns options to import a state with everything that belongs to it.
 func importing(raw []byte) state.ImportOptions {
 	return state.ImportOptions{
-		Raw: raw, Meta: state.MetaPatch{"fingerprint": ptr.To("f"), "stale": nil}, Labels: map[string]string{state.LabelMachineUID: "uid"},
-		Annotations: map[string]string{state.AnnotationMachine: "m"}, Attachments: state.Attachments{"inputs": []byte("inputs")},
-		Lock: state.Lock{Owner: "import", Run: "import-1", Operation: "import"}, Guard: state.MetaPatch{"intent": ptr.To("guard")},
+		Raw: raw, Meta: state.MetaPatch{"fingerprint": ptr.To("f"),
+			"stale": nil}, Labels: map[string]string{state.LabelMachineUID: "uid"},
+		Annotations: map[string]string{state.AnnotationMachine: "m"},
+		Attachments: state.Attachments{"inputs": []byte("inputs")},
+		Lock: state.Lock{Owner: "import", Run: "import-1",
+			Operation: "import"}, Guard: state.MetaPatch{"intent": ptr.To("guard")},
 		Check: func(context.Context, *state.Snapshot) error { return nil },
 	}
 }
 
-// stores are those that a small state fits, and those that it takes several Secrets of.
+// stores returns a store in which a small state fits one Secret, and one in which it takes several.
 func stores() map[string]*state.Store {
 	return map[string]*state.Store{"one Secret": state.New(live, state.Options{}), "several Secrets": small(live)}
 }
 
-// imported expects a state to be there with all that belongs to it.
+// imported expects a state with everything that belongs to it.
 func imported(ctx context.Context, store *state.Store, key state.Key, raw []byte) *state.Snapshot {
 	GinkgoHelper()
 	seen, err := store.Get(ctx, key)
@@ -59,7 +62,8 @@ var _ = Describe("An imported state", func() {
 
 	It("takes one write where it fits one Secret", func(ctx SpecContext) {
 		api := &faults{}
-		Expect(state.New(api.client(), state.Options{}).Import(ctx, newKey(), importing(body(1, 100, "a")))).To(Succeed())
+		Expect(state.New(api.client(), state.Options{}).Import(ctx, newKey(), importing(body(1, 100, "a")))).
+			To(Succeed())
 		Expect(api.writes).To(HaveLen(1))
 	})
 
@@ -70,7 +74,8 @@ var _ = Describe("An imported state", func() {
 			epoch := state.Epoch{Lease: "lease", Transitions: 7, Holder: "manager-1"}
 			lock := run("r1")
 			lock.Epoch = epoch
-			older, err := store.Acquire(ctx, key, state.AcquireOptions{Lock: lock, Meta: state.MetaPatch{"stale": ptr.To("old")}})
+			older, err := store.Acquire(ctx, key,
+				state.AcquireOptions{Lock: lock, Meta: state.MetaPatch{"stale": ptr.To("old")}})
 			Expect(err).NotTo(HaveOccurred())
 			before := body(2, 10000, "a")
 			Expect(older.Put(ctx, before)).To(Succeed())
@@ -89,12 +94,17 @@ var _ = Describe("An imported state", func() {
 			held  bool
 			want  OmegaMatcher
 		}{
-			"an older one":                 {raw: body(4, 100, "a"), want: as[*statefile.RefusedError](HaveField("Reason", statefile.ReasonSerial))},
-			"another one of its serial":    {raw: body(5, 100, "b"), want: as[*statefile.RefusedError](HaveField("Reason", statefile.ReasonSerial))},
-			"one of another lineage":       {raw: []byte(`{"version":4,"serial":9,"lineage":"other","resources":[]}`), want: as[*statefile.RefusedError](HaveField("Reason", statefile.ReasonLineage))},
-			"what is no state":             {raw: []byte(`{}`), want: as[*statefile.RefusedError](HaveField("Reason", statefile.ReasonCorrupt))},
-			"one that the caller refuses":  {raw: body(6, 100, "a"), check: unwanted, want: MatchError(unwanted)},
-			"one while a run has the lock": {raw: body(6, 100, "a"), held: true, want: as[*state.LockedError](HaveField("Lock.Run", "r1"))},
+			"an older one": {raw: body(4, 100, "a"),
+				want: as[*statefile.RefusedError](HaveField("Reason", statefile.ReasonSerial))},
+			"another one of its serial": {raw: body(5, 100, "b"),
+				want: as[*statefile.RefusedError](HaveField("Reason", statefile.ReasonSerial))},
+			"one of another lineage": {raw: []byte(`{"version":4,"serial":9,"lineage":"other","resources":[]}`),
+				want: as[*statefile.RefusedError](HaveField("Reason", statefile.ReasonLineage))},
+			"what is no state": {raw: []byte(`{}`),
+				want: as[*statefile.RefusedError](HaveField("Reason", statefile.ReasonCorrupt))},
+			"one that the caller refuses": {raw: body(6, 100, "a"), check: unwanted, want: MatchError(unwanted)},
+			"one while a run has the lock": {raw: body(6, 100, "a"), held: true,
+				want: as[*state.LockedError](HaveField("Lock.Run", "r1"))},
 		} {
 			By(name)
 			for _, limits := range []state.Options{{}, {ChunkBytes: 64, InlineBytes: 64}} {
@@ -122,7 +132,8 @@ var _ = Describe("An imported state", func() {
 			api.before = func() { acquire(ctx, faster, key, run("r1")) }
 			options := importing(body(1, 1000, "a"))
 			options.Check = func(context.Context, *state.Snapshot) error { checked++; return nil }
-			Expect(state.New(api.client(), limits).Import(ctx, key, options)).To(as[*state.LockedError](HaveField("Lock.Run", "r1")))
+			Expect(state.New(api.client(), limits).Import(ctx, key,
+				options)).To(as[*state.LockedError](HaveField("Lock.Run", "r1")))
 			Expect(checked).To(BeNumerically(">=", 1))
 			seen, err := faster.Get(ctx, key)
 			Expect(err).NotTo(HaveOccurred())
@@ -131,47 +142,49 @@ var _ = Describe("An imported state", func() {
 		}
 	})
 
-	It("is there whole, or says that it is not, wherever the import dies; and is imported again", func(ctx SpecContext) {
-		for name, limits := range map[string]state.Options{"one Secret": {}, "several Secrets": {ChunkBytes: 8 << 10, InlineBytes: 4 << 10}} {
-			for _, older := range []bool{false, true} {
-				whole := false
-				for died := 1; !whole; died++ {
-					By(name)
-					api, key, raw := &faults{}, newKey(), body(3, 20000, "a")
-					store := state.New(live, limits)
-					if older {
-						session := acquire(ctx, store, key, run("r1"))
-						Expect(session.Put(ctx, body(2, 20000, "a"))).To(Succeed())
-						Expect(session.Release(ctx, nil)).To(Succeed())
-					}
-					api.dieAt = died
-					whole = state.New(api.client(), limits).Import(ctx, key, importing(raw)) == nil
-					seen, err := store.Get(ctx, key)
-					switch {
-					case whole:
-					case errors.Is(err, state.ErrNotFound):
-						Expect(older).To(BeFalse())
-					case seen.Serial == 3:
+	It("is there whole, or says that it is not, wherever the import dies; and is imported again",
+		func(ctx SpecContext) {
+			for name, limits := range map[string]state.Options{"one Secret": {},
+				"several Secrets": {ChunkBytes: 8 << 10, InlineBytes: 4 << 10}} {
+				for _, older := range []bool{false, true} {
+					whole := false
+					for died := 1; !whole; died++ {
+						By(name)
+						api, key, raw := &faults{}, newKey(), body(3, 20000, "a")
+						store := state.New(live, limits)
+						if older {
+							session := acquire(ctx, store, key, run("r1"))
+							Expect(session.Put(ctx, body(2, 20000, "a"))).To(Succeed())
+							Expect(session.Release(ctx, nil)).To(Succeed())
+						}
+						api.dieAt = died
+						whole = state.New(api.client(), limits).Import(ctx, key, importing(raw)) == nil
+						seen, err := store.Get(ctx, key)
+						switch {
+						case whole:
+						case errors.Is(err, state.ErrNotFound):
+							Expect(older).To(BeFalse())
+						case seen.Serial == 3:
+							Expect(seen.Raw).To(Equal(raw))
+							Expect(seen.Meta).To(HaveKeyWithValue("fingerprint", "f"))
+						case older:
+							Expect(seen.Serial).To(Equal(uint64(2)))
+						default:
+							Expect(seen.Raw).To(BeNil())
+							Expect(seen.Meta).To(HaveKeyWithValue("intent", "guard"))
+						}
+						options := importing(raw)
+						options.Lock.Run = "import-2"
+						Expect(store.Import(ctx, key, options)).To(Succeed())
+						seen, err = store.Get(ctx, key)
+						Expect(err).NotTo(HaveOccurred())
 						Expect(seen.Raw).To(Equal(raw))
 						Expect(seen.Meta).To(HaveKeyWithValue("fingerprint", "f"))
-					case older:
-						Expect(seen.Serial).To(Equal(uint64(2)))
-					default:
-						Expect(seen.Raw).To(BeNil())
-						Expect(seen.Meta).To(HaveKeyWithValue("intent", "guard"))
+						Expect(seen.Lock).To(BeNil())
 					}
-					options := importing(raw)
-					options.Lock.Run = "import-2"
-					Expect(store.Import(ctx, key, options)).To(Succeed())
-					seen, err = store.Get(ctx, key)
-					Expect(err).NotTo(HaveOccurred())
-					Expect(seen.Raw).To(Equal(raw))
-					Expect(seen.Meta).To(HaveKeyWithValue("fingerprint", "f"))
-					Expect(seen.Lock).To(BeNil())
 				}
 			}
-		}
-	})
+		})
 
 	It("is there where the response of the API server was lost", func(ctx SpecContext) {
 		api, key, raw := &faults{loseAt: 1}, newKey(), body(1, 100, "a")

@@ -27,12 +27,14 @@ func TestKeyValidation(t *testing.T) {
 		key  Key
 		want string
 	}{
-		"no namespace":                        {key: Key{Name: "tfstate-default-m1"}, want: "no namespace"},
-		"a name that is not Terraform's":      {key: Key{Namespace: "n", Name: "other"}, want: "tfstate-default-"},
-		"no suffix":                           {key: Key{Namespace: "n", Name: "tfstate-default-"}, want: "1 to 63"},
-		"a suffix too long for a label":       {key: Key{Namespace: "n", Name: "tfstate-default-" + strings.Repeat("a", 64)}, want: "1 to 63"},
-		"a suffix that Terraform takes apart": {key: Key{Namespace: "n", Name: "tfstate-default-worker-1"}, want: "takes for a part"},
-		"a name that no Secret may have":      {key: Key{Namespace: "n", Name: "tfstate-default-m_1"}, want: "RFC 1123"},
+		"no namespace":                   {key: Key{Name: "tfstate-default-m1"}, want: "no namespace"},
+		"a name that is not Terraform's": {key: Key{Namespace: "n", Name: "other"}, want: "tfstate-default-"},
+		"no suffix":                      {key: Key{Namespace: "n", Name: "tfstate-default-"}, want: "1 to 63"},
+		"a suffix too long for a label": {key: Key{Namespace: "n", Name: "tfstate-default-" + strings.Repeat("a", 64)},
+			want: "1 to 63"},
+		"a suffix that Terraform takes apart": {key: Key{Namespace: "n", Name: "tfstate-default-worker-1"},
+			want: "for a part"},
+		"a name that no Secret may have": {key: Key{Namespace: "n", Name: "tfstate-default-m_1"}, want: "RFC 1123"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +46,8 @@ func TestKeyValidation(t *testing.T) {
 }
 
 func TestLockSurvivesItsAnnotation(t *testing.T) {
-	lock := Lock{Owner: "pod-1/abc", Run: "r1", Operation: "create", Since: time.Date(2026, 1, 2, 3, 4, 5, 678901234, time.UTC)}
+	lock := Lock{Owner: "pod-1/abc", Run: "r1", Operation: "create",
+		Since: time.Date(2026, 1, 2, 3, 4, 5, 678901234, time.UTC)}
 	text, err := lock.encode()
 	if err != nil {
 		t.Fatal(err)

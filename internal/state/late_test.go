@@ -17,17 +17,19 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// commits reports whether a write is one of the head that commits the state of the serial.
+// commits reports whether a write of the head commits the state with the serial.
 func commits(object client.Object, key state.Key, serial string) bool {
 	secret, ok := object.(*corev1.Secret)
-	return ok && secret.Name == key.Name && strings.Contains(secret.Annotations["machine-iac.io/record"], `"current":{"serial":`+serial+`,`)
+	return ok && secret.Name == key.Name &&
+		strings.Contains(secret.Annotations["machine-iac.io/record"], `"current":{"serial":`+serial+`,`)
 }
 
-// shortly is how long a caller has patience after what it waits for was held back.
+// shortly is how long a caller waits for a delayed write.
 const shortly = 300 * time.Millisecond
 
 var _ = Describe("A commit of a big state that lands late", func() {
-	// hold keeps the commit of serial 2 back, as a slow API server does, and returns nothing to whoever sent it with the context short.
+	// hold delays the commit of serial 2, like a slow API server, and returns no response to a caller with the context
+	// short.
 	hold := func(ctx context.Context, api *faults, key state.Key) (short context.Context, land func() error) {
 		short, cancel := context.WithCancel(ctx)
 		DeferCleanup(cancel)
@@ -65,7 +67,8 @@ var _ = Describe("A commit of a big state that lands late", func() {
 		})
 		err := session.Release(ctx, nil)
 		Expect(landed).NotTo(HaveOccurred())
-		Expect(err).To(as[*state.UnavailableError](Not(BeNil())), "the caller learns that the state is another than it knew")
+		Expect(err).To(as[*state.UnavailableError](Not(BeNil())), "the caller learns that the state is another than "+
+			"it knew")
 		Expect(store.Get(ctx, key)).To(HaveField("Raw", late))
 		Expect(session.Release(ctx, nil)).To(Succeed())
 		Expect(store.Get(ctx, key)).To(HaveField("Raw", late))
@@ -104,7 +107,8 @@ var _ = Describe("A commit of a big state that lands late", func() {
 })
 
 var _ = Describe("A commit of a big state whose response was lost", func() {
-	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "head", errors.New("the rules are not loaded yet"))
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "head",
+		errors.New("the rules are not loaded yet"))
 	for name, after := range map[string]func(f *faults) error{
 		"with the API server away when the session looks what became of it": func(f *faults) error { return errAway },
 		"with refusals after it": func(f *faults) error { return forbidden },
@@ -179,7 +183,8 @@ var _ = Describe("A copy", func() {
 			f.instead = func(verb string, _ client.Object, do func() error) error {
 				if verb == "create" && session == nil {
 					var err error
-					session, err = small(live).Acquire(ctx, key, state.AcquireOptions{Lock: term("r2", 2), Break: ptr.To(term("r1", 1))})
+					session, err = small(live).Acquire(ctx, key,
+						state.AcquireOptions{Lock: term("r2", 2), Break: ptr.To(term("r1", 1))})
 					Expect(err).NotTo(HaveOccurred())
 				}
 				return do()

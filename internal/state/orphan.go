@@ -16,58 +16,59 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/internal/state/encryption"
-	"github.com/machine-iac/machine-iac-operator/internal/state/layout"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 const (
 	orphanInfix = "-orphan-"
-	// Annotations have 256 KiB together; what an orphan says for people stays far below.
+	// The annotations of an object are limited to 256 KiB in total. The description of an orphan stays
+	// far below that.
 	maxOrphanReason  = 4 << 10
 	maxOrphanMissing = 200
 	orphanDigestSize = 16
 )
 
-// OrphanOptions say what an orphaned state is.
+// OrphanOptions describe an orphaned state.
 type OrphanOptions struct {
-	// Reason it is kept, for people.
+	// Reason that it is kept, for people.
 	Reason string
-	// Missing are the resources that no other state knows, as Compare finds them. The first 200 are shown with the orphan.
+	// Missing are the resources that no other state contains, as returned by Compare. The first 200
+	// are stored.
 	Missing []statefile.ResourceID
 	// Machine is the name of the Machine that the state was written for.
 	Machine string
 	// MachineUID is that Machine's UID.
 	MachineUID types.UID
-	// Attachments to keep with the state, such as the inputs to destroy it with.
+	// Attachments to keep with the state, such as the inputs needed to destroy it.
 	Attachments Attachments
-	// Since is when it was first kept; now when zero.
+	// Since is when it was first kept, or now if zero.
 	Since time.Time
 }
 
-// Orphan is a state that could not be saved as its Machine's and that names resources that nothing else knows.
+// Orphan is a state that could not be saved as its Machine's and that contains resources no other
+// state contains.
 type Orphan struct {
 	// Namespace and Name of the Secret.
 	Namespace, Name string
-	// Key of the state that it could not be saved as.
+	// Key of the state that it should have been saved as.
 	Key Key
 	// Machine, MachineUID, Why and Lacking as in OrphanOptions.
 	Machine    string
 	MachineUID types.UID
 	Reason     string
 	Missing    []statefile.ResourceID
-	// Serial and Lineage of the state, zero where it is none that can be read.
+	// Serial and Lineage of the state, or zero if it cannot be parsed.
 	Serial  uint64
 	Lineage string
 	// Since is when it was first kept.
 	Since time.Time
-	// Deleting says that somebody deleted the Secret or its namespace; the finalizer keeps it.
+	// Deleting means that the Secret or its namespace is being deleted; the finalizer keeps it.
 	Deleting bool
-	// Problem says why its annotation cannot be read; what depends on it is then missing.
+	// Problem is why its annotation cannot be read; fields that depend on it are then empty.
 	Problem error
 }
 
-// orphanInfo is the annotation of an orphan.
+// orphanInfo is the content of an orphan's annotation.
 type orphanInfo struct {
 	State   string                 `json:"state"`
 	Reason  string                 `json:"why"`
@@ -79,34 +80,37 @@ type orphanInfo struct {
 	Chunks  int                    `json:"chunks"`
 }
 
-// SaveOrphan keeps a state that could not be saved in Secrets of its own. They are named by the key and the content, so that
-// the same state is kept once. It needs no lock, and raw may be what statefile.Parse refuses.
+// SaveOrphan stores a state that could not be saved in Secrets of its own. Their names derive from
+// key and content, so saving the same state again is a no-op. It needs no lock, and accepts states
+// that statefile.Parse rejects.
 func (s *Store) SaveOrphan(ctx context.Context, key Key, raw []byte, options OrphanOptions) (*Orphan, error) {
 	if err := key.validate(); err != nil {
-		return nil, fmt.Errorf("keeping an orphaned state: %w", err)
+		return nil, fmt.Errorf("saving an orphaned state: %w", err)
 	}
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	secrets, err := s.orphanSecrets(key, raw, options)
 	if err != nil {
-		return nil, fmt.Errorf("keeping an orphaned state of %s: %w", key, err)
+		return nil, fmt.Errorf("saving an orphaned state of %s: %w", key, err)
 	}
 	kept, err := s.secret(ctx, client.ObjectKeyFromObject(secrets[0]))
-	for i := len(secrets) - 1; i >= 0 && errors.Is(err, ErrNotFound); i-- { // the first one last: where it is, the others are
+	// the first Secret last: if it exists, the others do too
+	for i := len(secrets) - 1; i >= 0 && errors.Is(err, ErrNotFound); i-- {
 		if err := s.createOrphan(ctx, secrets[i]); err != nil {
-			return nil, fmt.Errorf("keeping an orphaned state of %s: %w", key, err)
+			return nil, fmt.Errorf("saving an orphaned state of %s: %w", key, err)
 		}
 		if i == 0 {
 			kept, err = s.secret(ctx, client.ObjectKeyFromObject(secrets[0]))
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("keeping an orphaned state of %s: %w", key, err)
+		return nil, fmt.Errorf("saving an orphaned state of %s: %w", key, err)
 	}
 	return newOrphan(&kept.ObjectMeta), nil
 }
 
-// createOrphan makes a Secret of an orphan. What is there of one that was cut off is replaced where it is not the same: encrypted anew it is another.
+// createOrphan creates a Secret of an orphan. It replaces a different one left by an interrupted
+// attempt: encrypting again gives different bytes.
 func (s *Store) createOrphan(ctx context.Context, secret *corev1.Secret) error {
 	_, _, err := s.write(ctx, "creating Secret "+secret.Name, secret, s.create)
 	if !apierrors.IsAlreadyExists(err) {
@@ -134,16 +138,16 @@ func (s *Store) orphanSecrets(key Key, raw []byte, options OrphanOptions) ([]*co
 	if options.Since.IsZero() {
 		record.Since = s.options.Clock.Now().UTC()
 	}
-	var label encryption.Label
+	var label sealLabel
 	if parsed, err := statefile.Parse(raw); err == nil {
 		record.Serial, record.Lineage = parsed.Serial, parsed.Lineage
-		label = encryption.Label{Serial: &record.Serial, Lineage: record.Lineage}
+		label = sealLabel{Serial: &record.Serial, Lineage: record.Lineage}
 	}
 	packed, _, err := s.codec.Pack(raw, label)
 	if err != nil {
 		return nil, err
 	}
-	chunks := layout.Split(packed, s.options.ChunkBytes)
+	chunks := splitChunks(packed, s.options.ChunkBytes)
 	record.Chunks = len(chunks)
 	text, err := json.Marshal(record)
 	if err != nil {
@@ -192,12 +196,14 @@ func newOrphan(object *metav1.ObjectMeta) *Orphan {
 	return &Orphan{
 		Namespace: object.Namespace, Name: object.Name, Key: Key{Namespace: object.Namespace, Name: record.State},
 		Machine: object.Annotations[AnnotationMachine], MachineUID: types.UID(object.Labels[LabelMachineUID]),
-		Reason: record.Reason, Missing: record.Missing, Serial: record.Serial, Lineage: record.Lineage, Since: record.Since,
+		Reason: record.Reason, Missing: record.Missing, Serial: record.Serial, Lineage: record.Lineage,
+		Since:    record.Since,
 		Deleting: object.DeletionTimestamp != nil, Problem: err,
 	}
 }
 
-// Orphans lists the orphaned states of a namespace, of all namespaces when it is empty. It reads metadata only.
+// Orphans lists the orphaned states of a namespace, or of all namespaces if it is empty. It reads
+// metadata only.
 func (s *Store) Orphans(ctx context.Context, namespace string) ([]Orphan, error) {
 	var orphans []Orphan
 	err := s.list(ctx, namespace, client.MatchingLabels{LabelRole: RoleOrphan}, func(object *metav1.ObjectMeta) {
@@ -209,7 +215,7 @@ func (s *Store) Orphans(ctx context.Context, namespace string) ([]Orphan, error)
 	return orphans, nil
 }
 
-// ReadOrphan returns an orphaned state as it was kept, and its attachments.
+// ReadOrphan returns an orphaned state and its attachments as they were saved.
 func (s *Store) ReadOrphan(ctx context.Context, name types.NamespacedName) ([]byte, Attachments, error) {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
@@ -220,10 +226,10 @@ func (s *Store) ReadOrphan(ctx context.Context, name types.NamespacedName) ([]by
 	return found.Raw, attached, nil
 }
 
-func (s *Store) readOrphan(ctx context.Context, name types.NamespacedName) (layout.Content, Attachments, error) {
+func (s *Store) readOrphan(ctx context.Context, name types.NamespacedName) (storedContent, Attachments, error) {
 	first, record, err := s.orphan(ctx, name)
 	if err != nil {
-		return layout.Content{}, nil, err
+		return storedContent{}, nil, err
 	}
 	names := make([]string, 0, max(record.Chunks-1, 0))
 	for i := 1; i < record.Chunks; i++ {
@@ -232,21 +238,21 @@ func (s *Store) readOrphan(ctx context.Context, name types.NamespacedName) (layo
 	key := Key{Namespace: name.Namespace, Name: name.Name}
 	packed, err := s.join(ctx, key, first.Data[dataState], names)
 	if err != nil {
-		return layout.Content{}, nil, err
+		return storedContent{}, nil, err
 	}
 	found, err := s.codec.Unpack(packed)
-	if err == nil && !found.Encrypted && layout.Checksum(found.Raw) != record.SHA256 { // what is encrypted proves itself
+	if err == nil && !found.Encrypted && checksum(found.Raw) != record.SHA256 { // what is encrypted proves itself
 		err = errors.New("its checksum is wrong")
 	}
 	if err != nil {
-		return layout.Content{}, nil, unreadable(key, err)
+		return storedContent{}, nil, unreadable(key, err)
 	}
-	attached, err := s.opened(key, &view{head: first, index: layout.Index{EncryptedData: found.Encrypted}})
+	attached, err := s.opened(key, &view{head: first, index: headIndex{EncryptedData: found.Encrypted}})
 	return found, attached, err
 }
 
-// RewriteOrphan keeps an orphaned state as it would be kept now, under another name: after the key was replaced, or encryption switched on or off. It
-// reports whether there was anything to do.
+// RewriteOrphan saves an orphaned state again, under another name, with the current keys: after a
+// key was rotated, or encryption was switched on or off. It reports whether anything changed.
 func (s *Store) RewriteOrphan(ctx context.Context, o Orphan) (changed bool, err error) {
 	if s.options.Keys == nil {
 		return false, nil
@@ -259,7 +265,8 @@ func (s *Store) RewriteOrphan(ctx context.Context, o Orphan) (changed bool, err 
 		return false, err
 	}
 	kept, err := s.SaveOrphan(ctx, o.Key, found.Raw, OrphanOptions{
-		Reason: o.Reason, Missing: o.Missing, Machine: o.Machine, MachineUID: o.MachineUID, Attachments: attached, Since: o.Since,
+		Reason: o.Reason, Missing: o.Missing, Machine: o.Machine, MachineUID: o.MachineUID, Attachments: attached,
+		Since: o.Since,
 	})
 	if err != nil || kept.Name == o.Name {
 		return false, err
@@ -267,7 +274,8 @@ func (s *Store) RewriteOrphan(ctx context.Context, o Orphan) (changed bool, err 
 	return true, s.DeleteOrphan(ctx, name)
 }
 
-// DeleteOrphan removes an orphaned state: its resources are destroyed, or saved in another state. It succeeds when called again.
+// DeleteOrphan deletes an orphaned state whose resources are destroyed or saved in another state.
+// It succeeds if already deleted.
 func (s *Store) DeleteOrphan(ctx context.Context, name types.NamespacedName) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
@@ -276,11 +284,12 @@ func (s *Store) DeleteOrphan(ctx context.Context, name types.NamespacedName) err
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("dropping orphaned state %s: %w", name, err)
+		return fmt.Errorf("deleting orphaned state %s: %w", name, err)
 	}
 	for i := record.Chunks - 1; i >= 0; i-- {
-		if err := s.removeProtected(ctx, types.NamespacedName{Namespace: name.Namespace, Name: orphanChunk(name.Name, i)}); err != nil {
-			return fmt.Errorf("dropping orphaned state %s: %w", name, err)
+		if err := s.removeProtected(ctx, types.NamespacedName{Namespace: name.Namespace,
+			Name: orphanChunk(name.Name, i)}); err != nil {
+			return fmt.Errorf("deleting orphaned state %s: %w", name, err)
 		}
 	}
 	return nil
@@ -292,11 +301,13 @@ func (s *Store) orphan(ctx context.Context, name types.NamespacedName) (*corev1.
 		return nil, orphanInfo{}, err
 	}
 	if first.Labels[LabelRole] != RoleOrphan {
-		return nil, orphanInfo{}, fmt.Errorf("the Secret is no orphaned state: label %s is not %q", LabelRole, RoleOrphan)
+		return nil, orphanInfo{}, fmt.Errorf("the Secret is not an orphaned state: label %s is not %q", LabelRole,
+			RoleOrphan)
 	}
 	record, err := decodeOrphan(first.Annotations)
-	if err == nil && record.Chunks > maxParts {
-		err = fmt.Errorf("%d Secrets are more than a state can have", record.Chunks)
+	if err == nil && (record.Chunks < 1 || record.Chunks > MaxChunks) {
+		err = fmt.Errorf("annotation %s says that it has %d Secrets, and a state has 1 to %d", annotationOrphan,
+			record.Chunks, MaxChunks)
 	}
 	return first, record, err
 }

@@ -17,7 +17,8 @@ import (
 var _ = Describe("An orphaned state", func() {
 	since := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	options := state.OrphanOptions{
-		Reason: "the lock was lost while the engine ran", Missing: []statefile.ResourceID{{Address: "server.this", ID: "4711"}},
+		Reason: "the lock was lost while the engine ran", Missing: []statefile.ResourceID{{Address: "server.this",
+			ID: "4711"}},
 		Machine: "worker-a", MachineUID: "uid-a", Attachments: state.Attachments{"inputs": []byte("remembered")},
 	}
 
@@ -36,14 +37,16 @@ var _ = Describe("An orphaned state", func() {
 			Expect(err).NotTo(HaveOccurred())
 			Expect(again).To(Equal(kept), "kept since the first time")
 			Expect(kept).To(HaveValue(Equal(state.Orphan{
-				Namespace: key.Namespace, Name: kept.Name, Key: key, Machine: "worker-a", MachineUID: "uid-a", Reason: options.Reason,
+				Namespace: key.Namespace, Name: kept.Name, Key: key, Machine: "worker-a", MachineUID: "uid-a",
+				Reason:  options.Reason,
 				Missing: options.Missing, Serial: 7, Lineage: "lineage-1", Since: since,
 			})))
 			orphans, err := store.Orphans(ctx, key.Namespace)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(orphans).To(ContainElement(*kept))
 
-			raw, attached, err := store.ReadOrphan(ctx, types.NamespacedName{Namespace: kept.Namespace, Name: kept.Name})
+			raw, attached,
+				err := store.ReadOrphan(ctx, types.NamespacedName{Namespace: kept.Namespace, Name: kept.Name})
 			Expect(err).NotTo(HaveOccurred())
 			Expect(raw).To(Equal(unsaved))
 			Expect(attached).To(Equal(options.Attachments))
@@ -59,7 +62,8 @@ var _ = Describe("An orphaned state", func() {
 			Expect(err).NotTo(HaveOccurred())
 			Expect(raw).To(Equal(unsaved))
 			for range 2 {
-				Expect(store.DeleteOrphan(ctx, types.NamespacedName{Namespace: kept.Namespace, Name: kept.Name})).To(Succeed())
+				Expect(store.DeleteOrphan(ctx, types.NamespacedName{Namespace: kept.Namespace, Name: kept.Name})).
+					To(Succeed())
 			}
 			Expect(secretsOf(ctx, key, "")).To(BeEmpty())
 		}
@@ -97,8 +101,8 @@ var _ = Describe("An orphaned state", func() {
 		acquire(ctx, store, key, run("r1"))
 		name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
 		_, _, err := store.ReadOrphan(ctx, name)
-		Expect(err).To(MatchError(ContainSubstring("no orphaned state")))
-		Expect(store.DeleteOrphan(ctx, name)).To(MatchError(ContainSubstring("no orphaned state")))
+		Expect(err).To(MatchError(ContainSubstring("not an orphaned state")))
+		Expect(store.DeleteOrphan(ctx, name)).To(MatchError(ContainSubstring("not an orphaned state")))
 		Expect(secretsOf(ctx, key, "")).To(HaveLen(1))
 	})
 })

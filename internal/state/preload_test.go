@@ -16,7 +16,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// reads counts what is read one by one and in lists, and lists what is asked for together unless it fails.
+// reads counts single reads and lists. It fails requests for lists on demand.
 type reads struct {
 	gets, lists int
 	fails       error
@@ -26,11 +26,13 @@ type reads struct {
 
 func (r *reads) client() client.Client {
 	return interceptor.NewClient(live, interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+			options ...client.GetOption) error {
 			r.gets++
 			return c.Get(ctx, key, object, options...)
 		},
-		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList,
+			options ...client.ListOption) error {
 			r.lists++
 			if r.fails != nil {
 				return r.fails
@@ -44,7 +46,7 @@ func (r *reads) client() client.Client {
 	})
 }
 
-// early is a clock whose waits are over as soon as the test says so.
+// early is a clock whose waits end when the test says so.
 type early struct {
 	clock.RealClock
 	over chan time.Time
@@ -111,7 +113,7 @@ var _ = Describe("States that are read together", func() {
 			Expect(session.Put(ctx, body(2, 100, "this"))).To(Succeed())
 			Expect(session.Release(ctx, state.MetaPatch{"changed": ptr.To("yes")})).To(Succeed())
 		}
-		api.listed = func() { change(meanwhile) } // as a run does between the list and what is made of it
+		api.listed = func() { change(meanwhile) } // like a run between the list and its use
 		begin(ctx)
 		Expect(serial(ctx, meanwhile)).To(Equal(uint64(2)))
 		change(before)
@@ -178,13 +180,14 @@ var _ = Describe("States of which the versions are listed", func() {
 		Expect(api.lists).To(Equal(4 * pages))
 	})
 
-	It("are not said to be unchanged where they cannot be listed, and that is not tried for each", func(ctx SpecContext) {
-		api.fails = errors.New("no lists today")
-		for range 3 {
-			Expect(store.Unchanged(ctx, newKey(), "1")).To(BeFalse())
-		}
-		Expect(api.lists).To(Equal(1))
-	})
+	It("are not said to be unchanged where they cannot be listed, and that is not tried for each",
+		func(ctx SpecContext) {
+			api.fails = errors.New("no lists today")
+			for range 3 {
+				Expect(store.Unchanged(ctx, newKey(), "1")).To(BeFalse())
+			}
+			Expect(api.lists).To(Equal(1))
+		})
 
 	It("are not said to be unchanged in another namespace, or without a namespace", func(ctx SpecContext) {
 		Expect(store.Unchanged(ctx, state.Key{Namespace: "another", Name: "tfstate-default-x"}, "1")).To(BeFalse())

@@ -11,26 +11,22 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/machine-iac/machine-iac-operator/internal/state/layout"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
-const (
-	// readAttempts is how often a read starts anew because a writer was faster.
-	readAttempts = 5
-	// maxParts bounds the search for parts that another program wrote.
-	maxParts = layout.MaxUnpacked / defaultChunkBytes
-)
+// readAttempts is how many times a read restarts because the head changed.
+const readAttempts = 5
 
 // view is a head and the state that it commits.
 type view struct {
 	head   *corev1.Secret
-	index  layout.Index
+	index  headIndex
 	raw    []byte
 	packed []byte
 }
 
-// read returns a complete state, or an error: never one of mixed versions. A head that changes meanwhile is read again.
+// read returns a complete state or an error, never a mix of versions. If the head changes
+// meanwhile, it starts over.
 func (s *Store) read(ctx context.Context, key Key) (*view, error) {
 	var last string
 	for attempt := 1; ; attempt++ {
@@ -50,9 +46,9 @@ func (s *Store) read(ctx context.Context, key Key) (*view, error) {
 	}
 }
 
-// resolve finds the state that a head commits.
+// resolve reads the state that a head commits.
 func (s *Store) resolve(ctx context.Context, key Key, head *corev1.Secret) (*view, error) {
-	known, err := layout.DecodeIndex(head.Annotations)
+	known, err := decodeIndex(head.Annotations)
 	if _, newer := errors.AsType[*FormatError](err); newer {
 		return nil, err
 	}
@@ -77,21 +73,22 @@ func (s *Store) resolve(ctx context.Context, key Key, head *corev1.Secret) (*vie
 	return seen, nil
 }
 
-// payload reads the packed bytes of an entry from its copy, from the head's data or, should the copy be gone, from the
-// parts.
-func (s *Store) payload(ctx context.Context, key Key, head *corev1.Secret, e layout.Entry, dataKey string) ([]byte, error) {
+// payload reads the packed bytes of an entry from its copy or from the head's data. It falls back
+// to the parts if the copy is gone.
+func (s *Store) payload(ctx context.Context, key Key, head *corev1.Secret, e indexEntry,
+	dataKey string) ([]byte, error) {
 	if e.Blob == nil {
-		if payload := head.Data[dataKey]; layout.Checksum(payload) == e.SHA256 {
+		if payload := head.Data[dataKey]; checksum(payload) == e.SHA256 {
 			return payload, nil
 		}
-		return nil, &CorruptError{Key: key, Detail: fmt.Sprintf("the checksum of its data %q is wrong", dataKey)}
+		return nil, &CorruptError{Key: key, Detail: fmt.Sprintf("checksum mismatch of data key %q", dataKey)}
 	}
 	names := make([]string, e.Blob.Chunks)
 	for i := range names {
 		names[i] = e.Blob.Chunk(i)
 	}
 	payload, err := s.join(ctx, key, nil, names)
-	if err == nil && layout.Checksum(payload) == e.SHA256 {
+	if err == nil && checksum(payload) == e.SHA256 {
 		return payload, nil
 	}
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -104,7 +101,7 @@ func (s *Store) payload(ctx context.Context, key Key, head *corev1.Secret, e lay
 		names[i] = key.part(i)
 	}
 	payload, err = s.join(ctx, key, head.Data[dataState], names[1:])
-	if err == nil && layout.Checksum(payload) == e.SHA256 {
+	if err == nil && checksum(payload) == e.SHA256 {
 		return payload, nil
 	}
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -113,7 +110,7 @@ func (s *Store) payload(ctx context.Context, key Key, head *corev1.Secret, e lay
 	return nil, &CorruptError{Key: key, Detail: "both its parts and its copy " + e.Blob.Name + " are damaged or gone"}
 }
 
-// join puts the contents of Secrets behind first.
+// join appends the contents of Secrets to first.
 func (s *Store) join(ctx context.Context, key Key, first []byte, names []string) ([]byte, error) {
 	payload := bytes.Clone(first)
 	for _, name := range names {
@@ -126,17 +123,18 @@ func (s *Store) join(ctx context.Context, key Key, first []byte, names []string)
 	return payload, nil
 }
 
-// adopt reads a state that this store did not write: one that a person brought in with Terraform's or OpenTofu's own
-// backend. The compression's checksum reports whether its parts belong together.
+// adopt reads a state that this store did not write, such as one that a person copied in with
+// Terraform's or OpenTofu's own backend. The compression's checksum shows whether its parts belong
+// together.
 func (s *Store) adopt(ctx context.Context, key Key, seen *view) (*view, error) {
 	payload := seen.head.Data[dataState]
 	parts := 0
-	raw, err := layout.Unpack(payload)
+	raw, err := unpackContent(payload)
 	if err != nil { // a first part is no whole
 		if payload, parts, err = s.foreignParts(ctx, key, payload); err != nil {
 			return nil, err
 		}
-		raw, err = layout.Unpack(payload)
+		raw, err = unpackContent(payload)
 	}
 	if err != nil {
 		return nil, &CorruptError{Key: key, Detail: err.Error()}
@@ -149,17 +147,24 @@ func (s *Store) adopt(ctx context.Context, key Key, seen *view) (*view, error) {
 	if err != nil {
 		return nil, &CorruptError{Key: key, Detail: err.Error()}
 	}
-	current := layout.NewEntry(layout.Incoming{State: parsed, Raw: found.Raw, Packed: payload, Encrypted: found.Encrypted, At: s.options.Clock.Now()})
+	if before := seen.index.Current; before != nil && before.Lineage != parsed.Lineage {
+		return nil, &CorruptError{Key: key,
+			Detail: fmt.Sprintf("its lineage is %q, but that of the state before it is %q: it describes other "+
+				"infrastructure, such as another Machine's",
+				parsed.Lineage, before.Lineage)}
+	}
+	current := newIndexEntry(incomingState{State: parsed, Raw: found.Raw, Packed: payload, Encrypted: found.Encrypted,
+		At: s.options.Clock.Now()})
 	current.Parts = parts
 	seen.raw, seen.packed = found.Raw, payload
 	seen.index = seen.index.Adopted(current)
 	return seen, nil
 }
 
-// foreignParts puts all parts there are behind first.
+// foreignParts appends all existing parts to first.
 func (s *Store) foreignParts(ctx context.Context, key Key, first []byte) (payload []byte, parts int, err error) {
 	payload = bytes.Clone(first)
-	for parts < maxParts {
+	for parts < MaxChunks-1 {
 		secret, err := s.secret(ctx, types.NamespacedName{Namespace: key.Namespace, Name: key.part(parts + 1)})
 		if errors.Is(err, ErrNotFound) {
 			break
@@ -180,7 +185,7 @@ func (s *Store) readVersion(ctx context.Context, key Key, serial uint64) ([]byte
 		if _, lost := errors.AsType[*EncryptedError](err); !corrupt && !lost {
 			return nil, err
 		}
-		// A state that cannot be read is when the versions before it are needed.
+		// Earlier versions are needed most when the current state cannot be read.
 		if seen, err = s.headOnly(ctx, key); err != nil {
 			return nil, err
 		}
@@ -206,7 +211,7 @@ func (s *Store) headOnly(ctx context.Context, key Key) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := layout.DecodeIndex(head.Annotations)
+	known, err := decodeIndex(head.Annotations)
 	return &view{head: head, index: known}, err
 }
 
@@ -251,7 +256,7 @@ func metaOf(annotations map[string]string) map[string]string {
 	return meta
 }
 
-// reserved reports whether a meta key is the store's own.
+// reserved reports whether the store itself uses a meta key.
 func reserved(name string) bool {
 	switch Prefix + name {
 	case annotationLock, annotationRecord, annotationSerial, annotationEpoch:

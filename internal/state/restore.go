@@ -7,24 +7,24 @@ import (
 	"math"
 	"slices"
 
-	"github.com/machine-iac/machine-iac-operator/internal/state/layout"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
-// Restore makes an earlier state of this lineage current again, under a serial above the current one: for a run that lost
-// what is still there, such as a destroy that looked in another place. raw is the state as it was before the run; the session
-// stores it whatever its serial is. A body that is no state, and another lineage, give a *RefusedError. It returns the serial
-// that is current then.
+// Restore makes an earlier state of this lineage current again, under a new serial. Use it after a
+// run that dropped resources that still exist, such as a destroy that looked in another place. raw
+// is the state from before the run; its serial does not matter. Restore returns the new serial, or
+// a *RefusedError if raw is not a state or has another lineage.
 func (s *Session) Restore(ctx context.Context, raw []byte) (uint64, error) {
 	serial, err := s.putBack(ctx, func(context.Context) ([]byte, error) { return raw, nil })
 	if err != nil {
-		return 0, fmt.Errorf("putting an earlier state %s back: %w", s.key, err)
+		return 0, fmt.Errorf("restoring an earlier state of %s: %w", s.key, err)
 	}
 	return serial, nil
 }
 
-// RestoreVersion puts a version back that is still kept, ErrNotFound when it is not. Each write of a run pushes the oldest kept
-// version out: a caller that may need the state from before its run keeps Snapshot.Raw and uses Restore.
+// RestoreVersion restores a version that is still kept; otherwise it returns ErrNotFound. Each
+// write of a run evicts the oldest version. A caller that may need the state from before its run
+// keeps Snapshot.Raw and uses Restore.
 func (s *Session) RestoreVersion(ctx context.Context, serial uint64) (uint64, error) {
 	restored, err := s.putBack(ctx, func(ctx context.Context) ([]byte, error) { return s.version(ctx, serial) })
 	if err != nil {
@@ -56,7 +56,8 @@ func (s *Session) putBack(ctx context.Context, read func(context.Context) ([]byt
 	serial := stored.Serial
 	if stored.Raw == nil {
 		serial = earlier.Serial
-	} else if _, err := checkSuccessor(stored, &statefile.State{Serial: math.MaxUint64, Lineage: earlier.Lineage}, raw); err != nil {
+	} else if _, err := checkSuccessor(stored, &statefile.State{Serial: math.MaxUint64,
+		Lineage: earlier.Lineage}, raw); err != nil {
 		return 0, err
 	}
 	next, err := statefile.WithSerial(raw, serial+1)
@@ -64,7 +65,7 @@ func (s *Session) putBack(ctx context.Context, read func(context.Context) ([]byt
 		return 0, err
 	}
 	if stored.Raw != nil {
-		// It may be current already: an earlier call's response was lost.
+		// It may be current already, if the response to an earlier call was lost.
 		if current, err := statefile.WithSerial(stored.Raw, serial+1); err != nil || bytes.Equal(current, next) {
 			return serial, err
 		}
@@ -77,12 +78,12 @@ func (s *Session) putBack(ctx context.Context, read func(context.Context) ([]byt
 	return serial + 1, s.put(ctx, incoming)
 }
 
-// version reads a version that the session's own record names.
+// version reads a version that is in the session's record.
 func (s *Session) version(ctx context.Context, serial uint64) ([]byte, error) {
 	if s.raw != nil && s.index.Current.Serial == serial {
 		return s.raw, nil
 	}
-	at := slices.IndexFunc(s.index.Versions, func(e layout.Entry) bool { return e.Serial == serial })
+	at := slices.IndexFunc(s.index.Versions, func(e indexEntry) bool { return e.Serial == serial })
 	if at < 0 {
 		return nil, ErrNotFound
 	}

@@ -14,7 +14,8 @@ import (
 
 var _ = Describe("A state from before a run", func() {
 	It("is put back under a higher serial, whatever the run wrote since", func(ctx SpecContext) {
-		for name, store := range map[string]*state.Store{"small": state.New(live, state.Options{}), "big": small(live)} {
+		for name, store := range map[string]*state.Store{"small": state.New(live, state.Options{}),
+			"big": small(live)} {
 			By(name)
 			key := newKey()
 			session := acquire(ctx, store, key, run("r1"))
@@ -39,7 +40,8 @@ var _ = Describe("A state from before a run", func() {
 	})
 
 	It("that is still kept is restored by its serial", func(ctx SpecContext) {
-		for name, store := range map[string]*state.Store{"in the head": state.New(live, state.Options{}), "in Secrets": small(live)} {
+		for name, store := range map[string]*state.Store{"in the head": state.New(live, state.Options{}),
+			"in Secrets": small(live)} {
 			By(name)
 			key := newKey()
 			session := acquire(ctx, store, key, run("r1"))
@@ -95,7 +97,9 @@ var _ = Describe("A state from before a run", func() {
 		Expect(session.Put(ctx, body(2, 100))).To(Succeed())
 		api.set(func(f *faults) {
 			f.loseAt = len(f.writes) + 1
-			f.before = func() { time.AfterFunc(20*time.Millisecond, func() { api.set(func(f *faults) { f.away = true }) }) }
+			f.before = func() {
+				time.AfterFunc(20*time.Millisecond, func() { api.set(func(f *faults) { f.away = true }) })
+			}
 		})
 		short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 		defer cancel()

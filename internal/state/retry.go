@@ -19,11 +19,11 @@ const (
 	firstWait    = 100 * time.Millisecond
 	longestWait  = 5 * time.Second
 	attemptLimit = 20 * time.Second
-	// A restarting API server refuses callers that it knows until its authorizer has loaded its rules.
+	// A restarting API server rejects known callers until its authorizer has loaded the RBAC rules.
 	deniedAttempts = 6
 )
 
-// bounded gives a context without a deadline one.
+// bounded adds a deadline to a context that has none.
 func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return context.WithCancel(ctx)
@@ -31,8 +31,8 @@ func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeout(ctx, s.options.Patience)
 }
 
-// do calls the API until it gives a response that a retry would not change. uncertain says that an earlier attempt may
-// have been carried out though its response was lost. When ctx ends first, err is an *UnavailableError.
+// do retries a call until the API server gives a definite response. uncertain means that an attempt
+// with a lost response may have succeeded. If ctx ends first, err is an *UnavailableError.
 func (s *Store) do(ctx context.Context, doing string, call func(context.Context) error) (uncertain bool, err error) {
 	for attempt := 1; ; attempt++ {
 		err = s.attempt(ctx, call)
@@ -47,21 +47,22 @@ func (s *Store) do(ctx context.Context, doing string, call func(context.Context)
 			return uncertain, err
 		}
 		uncertain = uncertain || !denied
-		s.options.Logger.V(1).Info("The API server does not respond, trying again", "doing", doing, "attempt", attempt, "error", err.Error())
+		s.options.Logger.V(1).Info("API server does not respond, retrying", "doing", doing, "attempt", attempt, "error",
+			err.Error())
 		if !s.wait(ctx, attempt, err) {
 			return uncertain, &UnavailableError{Doing: doing, Err: err}
 		}
 	}
 }
 
-// attempt keeps one lost connection from using up all the time there is.
+// attempt limits one call, so that a lost connection does not use up all the time.
 func (s *Store) attempt(ctx context.Context, call func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptLimit)
 	defer cancel()
 	return call(ctx)
 }
 
-// wait sleeps before the next attempt, false when ctx ends first.
+// wait sleeps until the next attempt. It returns false if ctx ends first.
 func (s *Store) wait(ctx context.Context, attempt int, err error) bool {
 	pause := longestWait
 	if attempt < 7 {
@@ -81,7 +82,8 @@ func (s *Store) wait(ctx context.Context, attempt int, err error) bool {
 	}
 }
 
-// isDenied reports whether the API server may have refused the call because it has not loaded its rules yet.
+// isDenied reports whether the API server may have rejected the call because it has not loaded its
+// RBAC rules yet.
 func isDenied(err error) bool {
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return false

@@ -25,7 +25,8 @@ func TestIsTransient(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"connection refused":    {err: &url.Error{Op: "Put", Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}, want: true},
+		"connection refused": {err: &url.Error{Op: "Put", Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}},
+			want: true},
 		"connection reset":      {err: fmt.Errorf("reading: %w", syscall.ECONNRESET), want: true},
 		"cut off":               {err: io.ErrUnexpectedEOF, want: true},
 		"an attempt timed out":  {err: context.DeadlineExceeded, want: true},
@@ -55,17 +56,21 @@ func TestDo(t *testing.T) {
 	terminating := apierrors.NewForbidden(secrets, "a", errors.New("terminating"))
 	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	cases := map[string]struct {
-		errs          []error // the last one stays
+		errs          []error // the last one repeats
 		wantCalls     int
 		wantErr       error
 		wantUncertain bool
 	}{
-		"success needs one call":                          {errs: []error{nil}, wantCalls: 1},
-		"a lost connection is tried again":                {errs: []error{refused, refused, nil}, wantCalls: 3, wantUncertain: true},
-		"what a retry cannot fix is not tried again":      {errs: []error{errors.ErrUnsupported}, wantCalls: 1, wantErr: errors.ErrUnsupported},
+		"success needs one call": {errs: []error{nil}, wantCalls: 1},
+		"a lost connection is tried again": {errs: []error{refused, refused, nil}, wantCalls: 3,
+			wantUncertain: true},
+		"what a retry cannot fix is not tried again": {errs: []error{errors.ErrUnsupported}, wantCalls: 1,
+			wantErr: errors.ErrUnsupported},
 		"a refusal while the server starts is no refusal": {errs: []error{forbidden, forbidden, nil}, wantCalls: 3},
-		"a refusal that stays is one":                     {errs: []error{forbidden}, wantCalls: deniedAttempts, wantErr: forbidden},
-		"a namespace that ends is no server that starts":  {errs: []error{terminating}, wantCalls: 1, wantErr: terminating},
+		"a refusal that stays is one": {errs: []error{forbidden}, wantCalls: deniedAttempts,
+			wantErr: forbidden},
+		"a namespace that ends is no server that starts": {errs: []error{terminating}, wantCalls: 1,
+			wantErr: terminating},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +84,9 @@ func TestDo(t *testing.T) {
 				return tc.errs[min(calls, len(tc.errs))-1]
 			})
 			if calls != tc.wantCalls || uncertain != tc.wantUncertain || !errors.Is(err, tc.wantErr) {
-				t.Errorf("got %d calls, uncertain %t, %v; want %d, %t, %v", calls, uncertain, err, tc.wantCalls, tc.wantUncertain, tc.wantErr)
+				t.Errorf("got %d calls, uncertain %t, %v; want %d, %t, %v", calls, uncertain, err, tc.wantCalls,
+					tc.wantUncertain,
+					tc.wantErr)
 			}
 		})
 	}

@@ -10,39 +10,38 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/machine-iac/machine-iac-operator/internal/state/layout"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
-// MetaPatch changes Snapshot.Meta: a value sets its key, nil removes it, keys that are not named stay.
+// MetaPatch changes Snapshot.Meta: a value sets its key, nil removes it, absent keys stay.
 type MetaPatch map[string]*string
 
-// Session is the right to write one state. Every write is conditional: it carries the head's resourceVersion, and when
-// that is outdated the session goes on only while lock and state are still as it left them. A session is safe for
-// concurrent use; its calls run one at a time.
+// Session is the right to write one state. Each write carries the head's resourceVersion. After a
+// conflict, the session continues only if lock and state are still as it left them. A session is
+// safe for concurrent use; its calls run one at a time.
 type Session struct {
 	store *Store
 	key   Key
 	lock  Lock
-	// semaphore is a mutex that a context can give up waiting for.
+	// semaphore is a mutex that a caller can stop waiting for when its context ends.
 	semaphore chan struct{}
 
 	head   *corev1.Secret
-	index  layout.Index
+	index  headIndex
 	raw    []byte
 	packed []byte
-	// pending is a write that may yet turn out to have been carried out.
+	// pending is a write that may still succeed.
 	pending *pending
-	// late says that a copy may yet be made, after it was removed. Its removal is left to the next session.
+	// late means that a copy may still appear after it was deleted. The next session deletes it.
 	late bool
-	// attached are changes of attachments that go with the next write.
+	// attached are changes to attachments that go with the next write.
 	attached Attachments
-	// encryptedData says whether what is attached to the head with these changes has something encrypted.
+	// encryptedData reports whether any attachment will be encrypted once these changes are written.
 	encryptedData bool
-	// deleting says that the finalizer was taken off, or that a delete of the head was sent and its response lost: a head that
-	// is gone was deleted for this session.
+	// deleting means that the session removed the finalizer, or sent a delete of the head whose
+	// response was lost. If the head disappears then, this session deleted it.
 	deleting bool
-	// over is ErrFenced, a *SupersededError or ErrClosed once the session has ended.
+	// over is ErrFenced, a *SupersededError or ErrClosed after the session has ended.
 	over error
 }
 
@@ -52,8 +51,8 @@ func (s *Session) Key() Key { return s.key }
 // Lock returns the lock that the session holds.
 func (s *Session) Lock() Lock { return s.lock }
 
-// Snapshot returns the state as the session's own last write, or Acquire, left it. It fails with ErrFenced or ErrClosed
-// once the session has ended.
+// Snapshot returns the state as Acquire, or the session's last write, left it. It returns ErrFenced
+// or ErrClosed after the session has ended.
 func (s *Session) Snapshot(ctx context.Context) (*Snapshot, error) {
 	ctx, cancel := s.store.bounded(ctx)
 	defer cancel()
@@ -69,7 +68,7 @@ func (s *Session) snapshot() (*Snapshot, error) {
 	return s.store.snapshot(s.key, &view{head: s.head, index: s.index, raw: s.raw})
 }
 
-// enter waits for the session's semaphore and clears up what the last write left uncertain.
+// enter waits for the session's semaphore and resolves a write with a lost response.
 func (s *Session) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case s.semaphore <- struct{}{}:
@@ -90,16 +89,14 @@ func (s *Session) enter(ctx context.Context) (leave func(), err error) {
 	return leave, nil
 }
 
-// Put stores a state. A body that is no state, another lineage, an older serial or other content under the stored serial
-// give a *RefusedError and change nothing; the very state that is stored is a success without a write. Other errors:
-// ErrFenced, ErrClosed, *UnavailableError, or the error of the API server.
+// Put stores a state. Storing the current state again is a no-op. Put changes nothing and returns a
+// *RefusedError if raw is not a state, has another lineage or an older serial, or differs from the
+// stored state of the same serial. Other errors are ErrFenced, ErrClosed, *UnavailableError, or the
+// API server's.
 func (s *Session) Put(ctx context.Context, raw []byte) error {
 	parsed, err := statefile.Parse(raw)
 	if err != nil {
 		return fmt.Errorf("putting state %s: %w", s.key, err)
-	}
-	if len(raw) > layout.MaxUnpacked {
-		return fmt.Errorf("putting state %s: %w", s.key, statefile.Malformed(layout.ErrTooBig.Error()))
 	}
 	ctx, cancel := s.store.bounded(ctx)
 	defer cancel()
@@ -122,13 +119,14 @@ func (s *Session) Put(ctx context.Context, raw []byte) error {
 	return s.put(ctx, next)
 }
 
-func (s *Session) put(ctx context.Context, next layout.Incoming) error {
+func (s *Session) put(ctx context.Context, next incomingState) error {
 	planned, err := s.plan(ctx, next)
 	if err != nil {
 		return err
 	}
 	err = s.commit(ctx, "writing state "+s.key.String(), edit{
-		index: planned.Index, data: planned.Data, lock: &s.lock, epoch: s.lock.Epoch, raw: next.Raw, packed: next.Packed,
+		index: planned.Index, data: planned.Data, lock: &s.lock, epoch: s.lock.Epoch, raw: next.Raw,
+		packed: next.Packed,
 	})
 	if errors.Is(err, ErrFenced) {
 		s.abandon(ctx, planned.Stage)
@@ -140,32 +138,35 @@ func (s *Session) put(ctx context.Context, next layout.Incoming) error {
 	return nil
 }
 
-// plan decides where everything goes and makes the copies for it. A namespace that is being deleted accepts no new Secrets:
-// earlier versions that need one are then given up rather than the state.
-func (s *Session) plan(ctx context.Context, next layout.Incoming) (layout.Plan, error) {
-	data := layout.OwnData(s.head.Data)
+// plan decides where everything goes and writes the copies that this needs. A namespace that is
+// being deleted accepts no new Secrets. Earlier versions that need one are then dropped, so that
+// the state itself can be saved.
+func (s *Session) plan(ctx context.Context, next incomingState) (writePlan, error) {
+	data := ownData(s.head.Data)
 	data[dataState] = s.packed
 	limits := s.store.options.layout()
-	planned := layout.PlanPut(s.index, data, next, limits, s.newBlob)
+	planned := planPut(s.index, data, next, limits, s.newBlob)
 	err := s.stage(ctx, planned.Stage)
 	if !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || len(next.Packed) > limits.Chunk {
 		return planned, err
 	}
-	s.store.options.Logger.Info("Earlier versions of a state are given up, as its namespace is being deleted", "state", s.key.String())
+	s.store.options.Logger.Info("Dropping earlier versions of a state because its namespace is being deleted", "state",
+		s.key.String())
 	limits.NoCopies = true
-	return layout.PlanPut(s.index, data, next, limits, s.newBlob), nil
+	return planPut(s.index, data, next, limits, s.newBlob), nil
 }
 
-// edit returns the edit that changes nothing but what was attached.
+// edit returns an edit that changes only the pending attachments.
 func (s *Session) edit() edit {
-	change := edit{index: s.index, lock: &s.lock, epoch: s.lock.Epoch, raw: s.raw, packed: s.packed, attachments: s.attached}
+	change := edit{index: s.index, lock: &s.lock, epoch: s.lock.Epoch, raw: s.raw, packed: s.packed,
+		attachments: s.attached}
 	if s.attached != nil {
 		change.index.EncryptedData = s.encryptedData
 	}
 	return change
 }
 
-// SetMeta changes the state's meta in one write, in none when nothing changes.
+// SetMeta changes the state's meta in one write, or in none if nothing changes.
 func (s *Session) SetMeta(ctx context.Context, meta MetaPatch) error {
 	ctx, cancel := s.store.bounded(ctx)
 	defer cancel()
@@ -186,7 +187,8 @@ func (s *Session) SetMeta(ctx context.Context, meta MetaPatch) error {
 	return s.commit(ctx, "setting meta of state "+s.key.String(), change)
 }
 
-// Release gives the lock back and changes the meta in one write, and ends the session. It succeeds when called again.
+// Release releases the lock and changes the meta in one write, and ends the session. Calling it
+// again is a no-op.
 func (s *Session) Release(ctx context.Context, meta MetaPatch) error {
 	ctx, cancel := s.store.bounded(ctx)
 	defer cancel()
@@ -204,11 +206,12 @@ func (s *Session) Release(ctx context.Context, meta MetaPatch) error {
 	return s.commit(ctx, "releasing state "+s.key.String(), change)
 }
 
-// Delete removes the state with all its parts and versions, and ends the session. While the state lists managed
-// resources it refuses with a *ResourcesRemainError. It succeeds when called again.
+// Delete deletes the state with all its parts and versions, and ends the session. It returns a
+// *ResourcesRemainError while the state contains managed resources. Calling it again is a no-op.
 func (s *Session) Delete(ctx context.Context) error { return s.remove(ctx, s.mayDelete) }
 
-// Forget removes the state as Delete does, whatever it lists: nothing knows then what was made.
+// Forget deletes the state like Delete, whatever it contains. Its resources are no longer tracked
+// anywhere.
 func (s *Session) Forget(ctx context.Context) error {
 	return s.remove(ctx, func() error { return nil })
 }
@@ -233,7 +236,7 @@ func (s *Session) remove(ctx context.Context, allowed func() error) error {
 		if err := s.commit(ctx, "emptying state "+s.key.String(), change); err != nil {
 			return err
 		}
-		s.late = false // with the head goes what a next session would know it by
+		s.late = false // without the head, a next session could not find the copies
 		if err := s.tidy(ctx); err != nil {
 			return fmt.Errorf("deleting state %s: %w", s.key, err)
 		}
@@ -261,8 +264,8 @@ func (s *Session) mayDelete() error {
 	return remain
 }
 
-// deleteHead takes the finalizer off and deletes the head. A crash between the two leaves a head like any other, which the
-// next session protects again.
+// deleteHead removes the finalizer and deletes the head. After a crash in between, the next session
+// protects the head again.
 func (s *Session) deleteHead(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
 		if err := s.unprotect(ctx); err != nil || s.over != nil {
@@ -293,7 +296,8 @@ func (s *Session) deleteHead(ctx context.Context) error {
 	}
 }
 
-// unprotect takes the finalizer off. A head that was being deleted is gone then, and the session over.
+// unprotect removes the finalizer. A head that was being deleted then disappears, and the session
+// ends.
 func (s *Session) unprotect(ctx context.Context) error {
 	for controllerutil.ContainsFinalizer(s.head, Finalizer) {
 		change := s.edit()

@@ -27,7 +27,7 @@ func gzipped(raw []byte) []byte {
 	return buffer.Bytes()
 }
 
-// remove deletes Secrets by force: without regard for the finalizer.
+// remove deletes Secrets despite the finalizer.
 func remove(ctx context.Context, namespace string, names ...string) {
 	GinkgoHelper()
 	for _, name := range names {
@@ -36,11 +36,12 @@ func remove(ctx context.Context, namespace string, names ...string) {
 		if controllerutil.RemoveFinalizer(secret, state.Finalizer) {
 			Expect(live.Update(ctx, secret)).To(Succeed())
 		}
-		Expect(live.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})).To(Succeed())
+		Expect(live.Delete(ctx,
+			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})).To(Succeed())
 	}
 }
 
-// touch changes a head as a person would, past the store.
+// touch edits a head as a person would, bypassing the store.
 func touch(ctx context.Context, key state.Key, change func(*corev1.Secret)) {
 	GinkgoHelper()
 	secret := head(ctx, key)
@@ -61,7 +62,8 @@ var _ = Describe("The lock", func() {
 	})
 
 	It("needs an owner and a run", func(ctx SpecContext) {
-		_, err := state.New(live, state.Options{}).Acquire(ctx, newKey(), state.AcquireOptions{Lock: state.Lock{Owner: "o"}})
+		_, err := state.New(live, state.Options{}).Acquire(ctx, newKey(),
+			state.AcquireOptions{Lock: state.Lock{Owner: "o"}})
 		Expect(err).To(MatchError(ContainSubstring("no owner or no run")))
 	})
 
@@ -137,15 +139,16 @@ var _ = Describe("The lock", func() {
 		Expect(secretsOf(ctx, key, "")).To(BeEmpty(), "a deleted head stays deleted")
 	})
 
-	It("is taken again by the same run, and the session before is fenced off once this one writes", func(ctx SpecContext) {
-		api, key := &faults{}, newKey()
-		store := state.New(api.client(), state.Options{})
-		before := acquire(ctx, store, key, run("r1"))
-		again := acquire(ctx, store, key, run("r1"))
-		Expect(api.count()).To(Equal(1))
-		Expect(again.Put(ctx, body(1, 100))).To(Succeed())
-		Expect(before.Put(ctx, body(1, 100))).To(MatchError(state.ErrFenced))
-	})
+	It("is taken again by the same run, and the session before is fenced off once this one writes",
+		func(ctx SpecContext) {
+			api, key := &faults{}, newKey()
+			store := state.New(api.client(), state.Options{})
+			before := acquire(ctx, store, key, run("r1"))
+			again := acquire(ctx, store, key, run("r1"))
+			Expect(api.count()).To(Equal(1))
+			Expect(again.Put(ctx, body(1, 100))).To(Succeed())
+			Expect(before.Put(ctx, body(1, 100))).To(MatchError(state.ErrFenced))
+		})
 })
 
 var _ = Describe("A head that others touch", func() {
@@ -193,9 +196,10 @@ var _ = Describe("A head that others touch", func() {
 	})
 })
 
-// verbs are the writes of a session's life, from an absent head to an absent head.
+// life runs all writes of a session, from creating to deleting the head.
 func life(ctx context.Context, store *state.Store, key state.Key, bodies [][]byte) error {
-	session, err := store.Acquire(ctx, key, state.AcquireOptions{Lock: run("r1"), Meta: state.MetaPatch{"intent": ptr.To("create")}})
+	session, err := store.Acquire(ctx, key,
+		state.AcquireOptions{Lock: run("r1"), Meta: state.MetaPatch{"intent": ptr.To("create")}})
 	if err != nil {
 		return err
 	}
@@ -246,7 +250,9 @@ var _ = Describe("A lost response", func() {
 			Expect(session.Put(ctx, body(1, 100))).To(Succeed())
 			api.set(func(f *faults) {
 				f.loseAt = 3
-				f.before = func() { time.AfterFunc(20*time.Millisecond, func() { api.set(func(f *faults) { f.away = true }) }) }
+				f.before = func() {
+					time.AfterFunc(20*time.Millisecond, func() { api.set(func(f *faults) { f.away = true }) })
+				}
 			})
 			short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
 			defer cancel()
@@ -308,7 +314,8 @@ var _ = Describe("A process that dies between two writes", func() {
 				Expect(died).To(BeNumerically(">", 5))
 				return
 			}
-			session, err := small(live).Acquire(ctx, key, state.AcquireOptions{Lock: run("r2"), Break: ptr.To(run("r1"))})
+			session, err := small(live).Acquire(ctx, key,
+				state.AcquireOptions{Lock: run("r2"), Break: ptr.To(run("r1"))})
 			Expect(err).NotTo(HaveOccurred(), "died at write %d", died)
 			Expect(session.Delete(ctx)).To(Succeed())
 			Expect(secretsOf(ctx, key, "")).To(BeEmpty(), "died at write %d", died)
@@ -316,7 +323,7 @@ var _ = Describe("A process that dies between two writes", func() {
 	})
 })
 
-// expectToGoOn takes a dead run's state over, writes it, and accounts for every Secret.
+// expectToGoOn takes over a dead run's state, writes it, and accounts for every Secret.
 func expectToGoOn(ctx context.Context, store *state.Store, key state.Key, seen *state.Snapshot) {
 	GinkgoHelper()
 	session, err := store.Acquire(ctx, key, state.AcquireOptions{Lock: run("r2"), Break: seen.Lock})

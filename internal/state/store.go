@@ -13,9 +13,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/internal/state/encryption"
-	"github.com/machine-iac/machine-iac-operator/internal/state/layout"
-	"github.com/machine-iac/machine-iac-operator/internal/state/preload"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
@@ -27,23 +24,24 @@ const (
 	listPage           = 500
 )
 
-// Options of a Store; the zero value is a good one.
+// Options of a Store. The zero value is usable.
 type Options struct {
-	// Clock for time stamps and waits; the system's when nil.
+	// Clock for timestamps and waits; defaults to the system clock.
 	Clock clock.Clock
-	// Versions is how many versions are kept besides the current one. 3 when zero, none when negative.
+	// Versions is how many earlier versions are kept. Defaults to 3; negative means none.
 	Versions int
-	// ChunkBytes is the most bytes of a compressed state in one Secret. 960 KiB when zero, 1 MiB at most.
+	// ChunkBytes is the maximum size of a compressed state in one Secret. Defaults to 960 KiB; at most
+	// 1 MiB.
 	ChunkBytes int
-	// InlineBytes is the most bytes that a head may have together with earlier versions; versions beyond it go into
-	// Secrets of their own. 256 KiB when zero, none of them in the head when negative.
+	// InlineBytes is the maximum size of a head including earlier versions; versions that do not fit
+	// get Secrets of their own. Defaults to 256 KiB; negative keeps no versions in the head.
 	InlineBytes int
-	// Patience is how long a call whose context has no deadline retries an API server that does not respond; 2 minutes
-	// when zero.
+	// Patience is how long a call without a deadline retries while the API server does not respond.
+	// Defaults to 2 minutes.
 	Patience time.Duration
-	// Keys encrypt what is stored, and decrypt what was encrypted. Without any, states are stored as they are.
-	Keys *encryption.Keys
-	// Logger gets what no caller sees; nothing when unset.
+	// Keys encrypt and decrypt states. Without keys, states are stored in plain text.
+	Keys *Keys
+	// Logger gets what callers do not see. Defaults to discarding it.
 	Logger logr.Logger
 }
 
@@ -71,47 +69,51 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-func (o Options) layout() layout.Limits {
-	return layout.Limits{Versions: max(o.Versions, 0), Chunk: o.ChunkBytes, Inline: o.InlineBytes}
+func (o Options) layout() layoutLimits {
+	return layoutLimits{Versions: max(o.Versions, 0), Chunk: o.ChunkBytes, Inline: o.InlineBytes}
 }
 
-// MaxSize is how large a state may be, as JSON; a larger one is not stored.
-const MaxSize = layout.MaxUnpacked
+// MaxSize is the maximum size of a state as JSON.
+const MaxSize = maxUnpacked
 
-// Store reads states from Secrets and opens sessions that write them. It is safe for concurrent use.
+// Store reads states from Secrets and opens sessions that write them. It is safe for concurrent
+// use.
 type Store struct {
 	client  client.Client
 	options Options
-	codec   layout.Codec
-	preload *preload.Secrets
-	// versions are those of the heads in the namespace of Preload.
-	versions *preload.Versions
+	codec   contentCodec
+	preload *preloadedSecrets
+	// versions are the resource versions of the heads in the namespace of Preload.
+	versions *secretVersions
 }
 
-// New returns a Store. The client must read the API server itself: with a cached one, a state could be decided upon that
-// is no longer true.
+// New returns a Store. The client must read the API server directly: decisions must not depend on a stale cache.
 func New(live client.Client, options Options) *Store {
-	return &Store{client: live, options: options.withDefaults(), codec: layout.Codec{Keys: options.Keys}}
+	return &Store{client: live, options: options.withDefaults(), codec: contentCodec{Keys: options.Keys}}
 }
 
-// Preload has the states of a namespace read together when this process begins to lead, for the first Get of each; whatever takes the lock reads the API
-// server. Call it before the Store is used, and add what it returns to the manager.
-func (s *Store) Preload(namespace string) *preload.Secrets {
-	heads := preload.Options{
-		Client: s.client, Namespace: namespace, Labels: map[string]string{labelState: "true", LabelRole: RoleHead}, Clock: s.options.Clock, Logger: s.options.Logger,
+// Preload reads all states of a namespace at once when this process becomes leader, to serve the
+// first Get of each. Calls that take a lock still read the API server. Call Preload before the
+// Store is used, and add the result to the manager.
+func (s *Store) Preload(namespace string) *preloadedSecrets {
+	heads := preloadOptions{
+		Client: s.client, Namespace: namespace, Labels: map[string]string{labelState: "true", LabelRole: RoleHead},
+		Clock: s.options.Clock, Logger: s.options.Logger,
 	}
-	s.preload, s.versions = preload.New(heads), preload.NewVersions(heads)
+	s.preload, s.versions = newPreload(heads), newSecretVersions(heads)
 	return s.preload
 }
 
-// Unchanged reports whether a state in the namespace of Preload has the resource version that its Snapshot had, as a list of all states says that is ten seconds
-// old at most. It is false where that cannot be said.
+// Unchanged reports whether a state in the namespace of Preload still has the resource version of
+// its Snapshot. It uses a list of all states that is at most ten seconds old, and returns false if
+// it cannot tell.
 func (s *Store) Unchanged(ctx context.Context, key Key, version string) bool {
 	now, err := s.versions.Of(ctx, key.object())
 	return err == nil && version != "" && now == version
 }
 
-// preloaded returns what was read ahead of a state; nil for nothing. What cannot be read may have been changed just then.
+// preloaded returns a preloaded state, or nil. An unreadable state counts as missing, since it may
+// have changed just then.
 func (s *Store) preloaded(ctx context.Context, key Key) *view {
 	head := s.preload.Take(ctx, key.object())
 	if head == nil {
@@ -124,37 +126,39 @@ func (s *Store) preloaded(ctx context.Context, key Key) *view {
 	return seen
 }
 
-// Snapshot is a state as it was at one moment. Its maps and bytes are shared: read them, never change them.
+// Snapshot is a state at one moment. Its maps and bytes are shared: do not modify them.
 type Snapshot struct {
 	// Key of the state.
 	Key Key
-	// ReadAhead says that it was read with all others when this process began to lead (Preload).
+	// ReadAhead means that Preload read it, together with all others.
 	ReadAhead bool
-	// Raw is the state as JSON, nil before the first was stored.
+	// Raw is the state as JSON, or nil if none was stored yet.
 	Raw []byte
-	// Serial of the state, 0 before the first.
+	// Serial of the state, or 0 if none was stored yet.
 	Serial uint64
-	// Lineage of the state, empty before the first.
+	// Lineage of the state, or empty if none was stored yet.
 	Lineage string
-	// Meta are the head's annotations under Prefix, keyed without it; those of the store itself are left out.
+	// Meta are the head's annotations under Prefix, without that prefix and without those of the store
+	// itself.
 	Meta map[string]string
-	// Attachments are what is kept with the state.
+	// Attachments are stored with the state.
 	Attachments Attachments
-	// Lock that is held, nil when free.
+	// Lock that is held, or nil.
 	Lock *Lock
-	// Epoch of the last leader that wrote the head, zero when none did.
+	// Epoch of the last leader that wrote the head, or zero.
 	Epoch Epoch
 	// Labels of the head.
 	Labels map[string]string
-	// Created is when the head was made.
+	// Created is when the head was created.
 	Created time.Time
 	// ResourceVersion of the head.
 	ResourceVersion string
-	// Deleting says that somebody deleted the head, or its namespace. Its finalizer keeps it until Session.Delete.
+	// Deleting means that the head or its namespace is being deleted. The finalizer keeps the head
+	// until Session.Delete.
 	Deleting bool
 }
 
-// State parses Raw. Before the first state was stored it returns an empty one.
+// State parses Raw. It returns an empty state if none was stored yet.
 func (s *Snapshot) State() (*statefile.State, error) {
 	if s.Raw == nil {
 		return &statefile.State{}, nil
@@ -162,16 +166,16 @@ func (s *Snapshot) State() (*statefile.State, error) {
 	return statefile.Parse(s.Raw)
 }
 
-// Head is what a state's head Secret says without the state itself.
+// Head is the metadata of a state's head Secret, without the state.
 type Head struct {
 	// Key of the state.
 	Key Key
-	// Stored says that there is a state; the head alone is made when a run begins.
+	// Stored means that a state exists; a run creates the head before it stores one.
 	Stored bool
 	// Serial and Lineage of the state.
 	Serial  uint64
 	Lineage string
-	// Managed counts the managed resources of the state.
+	// Managed is the number of managed resources in the state.
 	Managed int
 	// Size of the state as JSON, in bytes.
 	Size int
@@ -179,22 +183,24 @@ type Head struct {
 	Written time.Time
 	// Meta as in Snapshot.
 	Meta map[string]string
-	// Lock that is held, nil when free.
+	// Lock that is held, or nil.
 	Lock *Lock
-	// Epoch of the last leader that wrote the head, zero when none did.
+	// Epoch of the last leader that wrote the head, or zero.
 	Epoch Epoch
 	// Labels of the head.
 	Labels map[string]string
-	// Created is when the head was made.
+	// Created is when the head was created.
 	Created time.Time
 	// Deleting as in Snapshot.
 	Deleting bool
-	// Problem says why lock, epoch or record cannot be read; what depends on them is then missing.
+	// Problem is why the lock, epoch or record cannot be read; fields that depend on them are then
+	// empty.
 	Problem error
 }
 
-// Get reads a state. It returns ErrNotFound when there is no head, a *FormatError when a newer operator
-// wrote it, an *EncryptedError when there is no key for it, and a *CorruptError when what is there is no state.
+// Get reads a state. It returns ErrNotFound if there is no head, a *FormatError if a newer operator
+// wrote it, an *EncryptedError if its key is missing, and a *CorruptError if it is not a valid
+// state.
 func (s *Store) Get(ctx context.Context, key Key) (*Snapshot, error) {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
@@ -213,20 +219,22 @@ func (s *Store) Get(ctx context.Context, key Key) (*Snapshot, error) {
 	return s.snapshot(key, seen)
 }
 
-// List reads the heads in a namespace, of all namespaces when it is empty. It reads metadata only.
+// List reads the heads of a namespace, or of all namespaces if it is empty. It reads metadata only.
 func (s *Store) List(ctx context.Context, namespace string) ([]Head, error) {
 	var heads []Head
-	err := s.list(ctx, namespace, client.MatchingLabels{labelState: "true", LabelRole: RoleHead}, func(object *metav1.ObjectMeta) {
-		heads = append(heads, newHead(object))
-	})
+	err := s.list(ctx, namespace, client.MatchingLabels{labelState: "true", LabelRole: RoleHead},
+		func(object *metav1.ObjectMeta) {
+			heads = append(heads, newHead(object))
+		})
 	if err != nil {
 		return nil, fmt.Errorf("listing states: %w", err)
 	}
 	return heads, nil
 }
 
-// list calls found for the metadata of each Secret with the labels.
-func (s *Store) list(ctx context.Context, namespace string, labels client.MatchingLabels, found func(*metav1.ObjectMeta)) error {
+// list calls found with the metadata of each Secret that has the labels.
+func (s *Store) list(ctx context.Context, namespace string, labels client.MatchingLabels,
+	found func(*metav1.ObjectMeta)) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	options := &client.ListOptions{Namespace: namespace, Limit: listPage}
@@ -258,10 +266,11 @@ func newHead(object *metav1.ObjectMeta) Head {
 	}
 	lock, lockErr := decodeLock(object.Annotations)
 	epoch, epochErr := decodeEpoch(object.Annotations)
-	known, recordErr := layout.DecodeIndex(object.Annotations)
+	known, recordErr := decodeIndex(object.Annotations)
 	head.Lock, head.Epoch, head.Problem = lock, epoch, errors.Join(lockErr, epochErr, recordErr)
 	if known.Current != nil {
-		head.Stored, head.Serial, head.Lineage, head.Managed = true, known.Current.Serial, known.Current.Lineage, known.Current.Managed
+		head.Stored, head.Serial, head.Lineage, head.Managed = true, known.Current.Serial, known.Current.Lineage,
+			known.Current.Managed
 		head.Size, head.Written = known.Current.Size, known.Current.Written
 	}
 	return head
@@ -273,17 +282,17 @@ type Version struct {
 	Serial uint64
 	// Lineage of the version.
 	Lineage string
-	// Current says that it is the state itself.
+	// Current means that it is the state itself.
 	Current bool
 	// Size of the state as JSON, in bytes.
 	Size int
-	// Managed counts the managed resources.
+	// Managed is the number of managed resources.
 	Managed int
 	// Written is when it was stored.
 	Written time.Time
 }
 
-// Versions lists the current state and the versions kept before it, newest first.
+// Versions lists the current state and its earlier versions, newest first.
 func (s *Store) Versions(ctx context.Context, key Key) ([]Version, error) {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
@@ -291,7 +300,7 @@ func (s *Store) Versions(ctx context.Context, key Key) ([]Version, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing versions of state %s: %w", key, err)
 	}
-	known, err := layout.DecodeIndex(head.Annotations)
+	known, err := decodeIndex(head.Annotations)
 	if err != nil {
 		return nil, fmt.Errorf("listing versions of state %s: %w", key, err)
 	}
@@ -305,13 +314,14 @@ func (s *Store) Versions(ctx context.Context, key Key) ([]Version, error) {
 	return versions, nil
 }
 
-func newVersion(e layout.Entry, current bool) Version {
+func newVersion(e indexEntry, current bool) Version {
 	return Version{
 		Serial: e.Serial, Lineage: e.Lineage, Current: current, Size: e.Size, Managed: e.Managed, Written: e.Written,
 	}
 }
 
-// Version reads one version as JSON, the newest of that serial. It returns ErrNotFound when it is not kept.
+// Version returns one version as JSON, the newest with that serial. It returns ErrNotFound if it is
+// not kept.
 func (s *Store) Version(ctx context.Context, key Key, serial uint64) ([]byte, error) {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
@@ -329,7 +339,7 @@ func (s *Store) head(ctx context.Context, key Key) (*corev1.Secret, error) {
 	return s.secret(ctx, key.object())
 }
 
-// secret reads one Secret, ErrNotFound when there is none.
+// secret reads one Secret, or returns ErrNotFound.
 func (s *Store) secret(ctx context.Context, name types.NamespacedName) (*corev1.Secret, error) {
 	found := &corev1.Secret{}
 	_, err := s.do(ctx, "reading Secret "+name.String(), func(ctx context.Context) error {

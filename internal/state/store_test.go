@@ -84,7 +84,8 @@ var _ = Describe("A state's life", func() {
 	})
 
 	It("keeps the last three versions", func(ctx SpecContext) {
-		for name, store := range map[string]*state.Store{"in the head": state.New(live, state.Options{}), "in Secrets": small(live)} {
+		for name, store := range map[string]*state.Store{"in the head": state.New(live, state.Options{}),
+			"in Secrets": small(live)} {
 			By(name)
 			key := newKey()
 			session := acquire(ctx, store, key, run("r1"))
@@ -129,8 +130,10 @@ var _ = Describe("A state's life", func() {
 		} {
 			Expect(session.Put(ctx, bad)).To(as[*statefile.RefusedError](HaveField("Reason", reason)))
 		}
-		Expect(session.Put(ctx, body(5, 100))).To(as[*statefile.RefusedError](HaveField("Reason", statefile.ReasonSerial)))
-		Expect(session.SetMeta(ctx, state.MetaPatch{"lock": ptr.To("mine")})).To(MatchError(ContainSubstring("use another name")))
+		Expect(session.Put(ctx, body(5, 100))).
+			To(as[*statefile.RefusedError](HaveField("Reason", statefile.ReasonSerial)))
+		Expect(session.SetMeta(ctx,
+			state.MetaPatch{"lock": ptr.To("mine")})).To(MatchError(ContainSubstring("use another name")))
 		Expect(head(ctx, key).ResourceVersion).To(Equal(before))
 		Expect(session.Put(ctx, body(6, 100))).To(Succeed(), "the session goes on after a refusal")
 	})
@@ -140,7 +143,8 @@ var _ = Describe("A state's life", func() {
 		session := acquire(ctx, store, key, run("r1"))
 		Expect(session.Put(ctx, body(1, 30000, "a", "b"))).To(Succeed())
 		before := head(ctx, key).ResourceVersion
-		Expect(session.Delete(ctx)).To(as[*state.ResourcesRemainError](HaveField("Addresses", []string{"node.a", "node.b"})))
+		Expect(session.Delete(ctx)).
+			To(as[*state.ResourcesRemainError](HaveField("Addresses", []string{"node.a", "node.b"})))
 		Expect(head(ctx, key).ResourceVersion).To(Equal(before))
 		Expect(session.Put(ctx, body(2, 30000))).To(Succeed())
 		Expect(len(secretsOf(ctx, key, ""))).To(BeNumerically(">", 6))
@@ -176,7 +180,8 @@ var _ = Describe("A big state", func() {
 		session := acquire(ctx, store, key, run("r1"))
 		big := body(1, 3<<20, "this")
 		Expect(session.Put(ctx, big)).To(Succeed())
-		Expect(secretsOf(ctx, key, state.RolePart)).To(Equal([]string{key.Name + "-part-1", key.Name + "-part-2", key.Name + "-part-3"}))
+		Expect(secretsOf(ctx, key, state.RolePart)).To(Equal([]string{key.Name + "-part-1", key.Name + "-part-2",
+			key.Name + "-part-3"}))
 		Expect(secretsOf(ctx, key, state.RoleVersion)).To(HaveLen(4))
 		Expect(stockRead(ctx, key)).To(Equal(big))
 		seen, err := store.Get(ctx, key)
@@ -223,7 +228,7 @@ var _ = Describe("A big state", func() {
 		Expect(store.Get(ctx, key)).To(HaveField("Raw", bigger))
 		remove(ctx, key.Namespace, secretsOf(ctx, key, state.RolePart)[0])
 		_, err := store.Get(ctx, key)
-		Expect(err).To(MatchError(ContainSubstring("cannot be read")))
+		Expect(err).To(MatchError(ContainSubstring("cannot read")))
 	})
 })
 
@@ -232,7 +237,8 @@ var _ = Describe("Reading", func() {
 		store := small(live)
 		for i, size := range []int{0, 100, 20000} {
 			key := newKey()
-			session, err := store.Acquire(ctx, key, state.AcquireOptions{Lock: run("r1"), Labels: map[string]string{state.LabelMachineUID: fmt.Sprint(i)}})
+			session, err := store.Acquire(ctx, key,
+				state.AcquireOptions{Lock: run("r1"), Labels: map[string]string{state.LabelMachineUID: fmt.Sprint(i)}})
 			Expect(err).NotTo(HaveOccurred())
 			if size > 0 {
 				Expect(session.Put(ctx, body(i, size, "a"))).To(Succeed())
@@ -278,7 +284,8 @@ var _ = Describe("Reading", func() {
 			s.Annotations["machine-iac.io/record"] = `{"format":3,"current":"laid out anew"}`
 		})
 		before := head(ctx, key).ResourceVersion
-		newer := And(as[*state.FormatError](HaveField("Format", 3)), MatchError(ContainSubstring("upgrade the operator")))
+		newer := And(as[*state.FormatError](HaveField("Format", 3)),
+			MatchError(ContainSubstring("upgrade the operator")))
 		_, err := store.Get(ctx, key)
 		Expect(err).To(newer)
 		_, err = store.Acquire(ctx, key, state.AcquireOptions{Lock: run("r2")})
@@ -342,9 +349,9 @@ var _ = Describe("Reading", func() {
 		secret.Data["tfstate"] = secret.Data["tfstate"][:50]
 		Expect(live.Update(ctx, secret)).To(Succeed())
 		_, err := store.Get(ctx, key)
-		Expect(err).To(MatchError(ContainSubstring("cannot be read")))
+		Expect(err).To(MatchError(ContainSubstring("cannot read")))
 		_, err = store.Acquire(ctx, key, state.AcquireOptions{Lock: run("r2")})
-		Expect(err).To(MatchError(ContainSubstring("cannot be read")))
+		Expect(err).To(MatchError(ContainSubstring("cannot read")))
 		Expect(store.Version(ctx, key, 1)).To(Equal(good))
 		Expect(head(ctx, key).Annotations).NotTo(HaveKey("machine-iac.io/lock"))
 	})
@@ -361,9 +368,11 @@ var _ = Describe("A state that Terraform's own backend wrote", func() {
 			secret := &corev1.Secret{}
 			err := live.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: name}, secret)
 			if apierrors.IsNotFound(err) {
-				secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: name, Labels: map[string]string{
-					"tfstate": "true", "tfstateSecretSuffix": key.Suffix(), "tfstateWorkspace": "default", "app.kubernetes.io/managed-by": "terraform",
-				}, Annotations: map[string]string{"encoding": "gzip"}}}
+				secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: name,
+					Labels: map[string]string{
+						"tfstate": "true", "tfstateSecretSuffix": key.Suffix(), "tfstateWorkspace": "default",
+						"app.kubernetes.io/managed-by": "terraform",
+					}, Annotations: map[string]string{"encoding": "gzip"}}}
 				Expect(live.Create(ctx, secret)).To(Succeed())
 			}
 			if secret.Data == nil {

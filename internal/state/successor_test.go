@@ -16,13 +16,20 @@ func TestCheckSuccessor(t *testing.T) {
 		wantSame   bool
 		wantReason statefile.Reason
 	}{
-		"the first state may have any serial":             {stored: &Snapshot{}, next: statefile.State{Serial: 9, Lineage: "x"}},
-		"a higher serial follows":                         {stored: stored, next: statefile.State{Serial: 6, Lineage: "l1"}},
-		"the stored state again changes nothing":          {stored: stored, next: statefile.State{Serial: 5, Lineage: "l1"}, raw: "stored", wantSame: true},
-		"other content of the same serial is refused":     {stored: stored, next: statefile.State{Serial: 5, Lineage: "l1"}, raw: "other", wantReason: statefile.ReasonSerial},
-		"a lower serial is refused":                       {stored: stored, next: statefile.State{Serial: 4, Lineage: "l1"}, wantReason: statefile.ReasonSerial},
-		"another lineage is refused":                      {stored: stored, next: statefile.State{Serial: 6, Lineage: "l2"}, wantReason: statefile.ReasonLineage},
-		"another lineage is refused with the same serial": {stored: stored, next: statefile.State{Serial: 5, Lineage: "l2"}, raw: "stored", wantReason: statefile.ReasonLineage},
+		"the first state may have any serial": {stored: &Snapshot{},
+			next: statefile.State{Serial: 9, Lineage: "x"}},
+		"a higher serial follows": {stored: stored, next: statefile.State{Serial: 6, Lineage: "l1"}},
+		"the stored state again changes nothing": {stored: stored, next: statefile.State{Serial: 5, Lineage: "l1"},
+			raw: "stored", wantSame: true},
+		"other content of the same serial is refused": {stored: stored, next: statefile.State{Serial: 5, Lineage: "l1"},
+			raw: "other", wantReason: statefile.ReasonSerial},
+		"a lower serial is refused": {stored: stored, next: statefile.State{Serial: 4, Lineage: "l1"},
+			wantReason: statefile.ReasonSerial},
+		"another lineage is refused": {stored: stored, next: statefile.State{Serial: 6, Lineage: "l2"},
+			wantReason: statefile.ReasonLineage},
+		"another lineage is refused with the same serial": {stored: stored,
+			next: statefile.State{Serial: 5, Lineage: "l2"},
+			raw:  "stored", wantReason: statefile.ReasonLineage},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -32,7 +39,8 @@ func TestCheckSuccessor(t *testing.T) {
 				reason = refused.Reason
 			}
 			if same != tc.wantSame || reason != tc.wantReason {
-				t.Errorf("got same=%t reason=%q (%v), want same=%t reason=%q", same, reason, err, tc.wantSame, tc.wantReason)
+				t.Errorf("got same=%t reason=%q (%v), want same=%t reason=%q", same, reason, err, tc.wantSame,
+					tc.wantReason)
 			}
 		})
 	}

@@ -62,30 +62,31 @@ var _ = BeforeEach(func(ctx SpecContext) {
 	namespace = object.Name
 })
 
-// errDied is what a client returns whose process is dead.
+// errDied is the error of a client whose process is dead.
 var errDied = errors.New("the process died")
 
 // faults is a client that counts writes and fails on demand. The fields may be changed between calls.
 type faults struct {
 	mu     sync.Mutex
 	writes []string
-	// dieAt is the number of the write that is not carried out any more, nor any after it; 0 for none.
+	// dieAt is the number of the first write that fails, with all later ones; 0 for none.
 	dieAt int
-	// loseAt is the number of the write that is carried out and whose response is lost; 0 for none.
+	// loseAt is the number of the write that succeeds but loses its response; 0 for none.
 	loseAt int
-	// away makes every call fail as if nothing listened.
+	// away makes every call fail like a refused connection.
 	away bool
-	// before runs once, ahead of the next write.
+	// before runs once, before the next write.
 	before func()
-	// beforeCopy runs once, ahead of the next read of a version's copy.
+	// beforeCopy runs once, before the next read of a version's copy.
 	beforeCopy func()
-	// instead decides on each write what becomes of it; do carries it out.
+	// instead handles each write; do executes it.
 	instead func(verb string, object client.Object, do func() error) error
 }
 
 func (f *faults) client() client.Client {
 	return interceptor.NewClient(live, interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object,
+			options ...client.GetOption) error {
 			if f.isAway() {
 				return errAway
 			}
@@ -94,13 +95,16 @@ func (f *faults) client() client.Client {
 			}
 			return c.Get(ctx, key, object, options...)
 		},
-		Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+		Create: func(ctx context.Context, c client.WithWatch, object client.Object,
+			options ...client.CreateOption) error {
 			return f.write("create", object, func() error { return c.Create(ctx, object, options...) })
 		},
-		Update: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.UpdateOption) error {
+		Update: func(ctx context.Context, c client.WithWatch, object client.Object,
+			options ...client.UpdateOption) error {
 			return f.write("update", object, func() error { return c.Update(ctx, object, options...) })
 		},
-		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+		Delete: func(ctx context.Context, c client.WithWatch, object client.Object,
+			options ...client.DeleteOption) error {
 			return f.write("delete", object, func() error { return c.Delete(ctx, object, options...) })
 		},
 		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
@@ -167,7 +171,7 @@ func (f *faults) count() int {
 	return len(f.writes)
 }
 
-// as finds an error of type T and matches it.
+// as matches an error of type T.
 func as[T error](matcher gomegatypes.GomegaMatcher) gomegatypes.GomegaMatcher {
 	return WithTransform(func(err error) (T, error) {
 		found, ok := errors.AsType[T](err)
@@ -178,7 +182,7 @@ func as[T error](matcher gomegatypes.GomegaMatcher) gomegatypes.GomegaMatcher {
 	}, matcher)
 }
 
-// newKey returns the key of a Machine that no other test uses.
+// newKey returns the unused key of a new Machine.
 func newKey() state.Key {
 	serialUID++
 	return state.KeyFor(namespace, types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", serialUID)))
@@ -188,19 +192,21 @@ func run(name string) state.Lock {
 	return state.Lock{Owner: "manager-1", Run: name, Operation: "create", Since: time.Unix(1700000000, 123456789).UTC()}
 }
 
-// body makes a state whose compressed size is about the given one.
+// body returns a state with about the given compressed size.
 func body(serial, size int, resources ...string) []byte {
 	random := make([]byte, size)
 	_, _ = rand.Read(random)
 	var list []string
 	for _, name := range resources {
-		list = append(list, fmt.Sprintf(`{"mode":"managed","type":"node","name":%q,"provider":"p","instances":[{}]}`, name))
+		list = append(list, fmt.Sprintf(`{"mode":"managed","type":"node","name":%q,"provider":"p","instances":[{}]}`,
+			name))
 	}
-	return fmt.Appendf(nil, `{"version":4,"serial":%d,"lineage":"lineage-1","outputs":{"noise":{"type":"string","value":%q}},"resources":[%s]}`,
+	return fmt.Appendf(nil,
+		`{"version":4,"serial":%d,"lineage":"lineage-1","outputs":{"noise":{"type":"string","value":%q}},"resources":[%s]}`,
 		serial, base64.StdEncoding.EncodeToString(random), strings.Join(list, ","))
 }
 
-// small are stores with small limits, so that a few kilobytes make parts and copies.
+// small returns a store with small limits, so that a few kilobytes need parts and copies.
 func small(c client.Client) *state.Store {
 	return state.New(c, state.Options{ChunkBytes: 8 << 10, InlineBytes: 4 << 10})
 }
@@ -219,7 +225,7 @@ func head(ctx context.Context, key state.Key) *corev1.Secret {
 	return secret
 }
 
-// secretsOf lists the Secrets that belong to a state, of one role or of all when it is empty.
+// secretsOf lists the Secrets of a state with a role, or all if it is empty.
 func secretsOf(ctx context.Context, key state.Key, role string) []string {
 	GinkgoHelper()
 	list := &corev1.SecretList{}
@@ -233,12 +239,13 @@ func secretsOf(ctx context.Context, key state.Key, role string) []string {
 	return names
 }
 
-// stockRead reads a state as Terraform's own backend does: all Secrets with its four labels, in the order of the number
-// at the end of their names.
+// stockRead reads a state like Terraform's own backend: all Secrets with its four labels, sorted by the number at the
+// end of their names.
 func stockRead(ctx context.Context, key state.Key) ([]byte, error) {
 	list := &corev1.SecretList{}
 	if err := live.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingLabels{
-		"tfstate": "true", "tfstateSecretSuffix": key.Suffix(), "tfstateWorkspace": "default", "app.kubernetes.io/managed-by": "terraform",
+		"tfstate": "true", "tfstateSecretSuffix": key.Suffix(), "tfstateWorkspace": "default",
+		"app.kubernetes.io/managed-by": "terraform",
 	}); err != nil {
 		return nil, err
 	}

@@ -17,28 +17,30 @@ const (
 
 	awsTokenHeader = "X-aws-ec2-metadata-token"
 	awsTTLHeader   = "X-aws-ec2-metadata-token-ttl-seconds"
-	// awsTTL is how long a token may be used: as long as EC2 allows.
+	// awsTTL is the lifetime of a token, the maximum that EC2 allows.
 	awsTTL = 6 * time.Hour
-	// awsEarly is how long before its end a token is replaced.
+	// awsEarly is how long before its expiry a token is replaced.
 	awsEarly = time.Minute
-	// awsPlain is for how long no token is requested after EC2 gave none. A request that needs one has it requested at once.
+	// awsPlain is how long no token is requested after EC2 issued none, unless a request requires
+	// one.
 	awsPlain = 5 * time.Minute
 )
 
-// aws is the instance metadata service of EC2: version 2, whose requests have a token, or version 1 where there are no tokens.
+// aws is EC2's instance metadata service: version 2, which requires a token, or version 1 if no
+// tokens are available.
 type aws struct {
 	service *metadata
 	clock   clock.PassiveClock
 
 	token string
-	// until is when the token is replaced; without a token, when one is requested again.
+	// until is when the token is replaced or, without a token, requested again.
 	until time.Time
 }
 
-// Terminating implements Source. The item is there, with a time, once EC2 has marked the instance.
+// Terminating implements Source. The item exists, with a time, once EC2 has marked the instance.
 func (a *aws) Terminating(ctx context.Context) (bool, error) {
 	read, err := a.read(ctx)
-	if err == nil && read.status == http.StatusUnauthorized { // the token has expired, or version 1 is not allowed any more
+	if err == nil && read.status == http.StatusUnauthorized { // the token has expired, or version 1 was disabled
 		a.token, a.until = "", time.Time{}
 		read, err = a.read(ctx)
 	}
@@ -57,7 +59,7 @@ func (a *aws) Terminating(ctx context.Context) (bool, error) {
 	return false, a.service.refuse(read, awsTime)
 }
 
-// read reads the item, with a token where there are such.
+// read reads the item, with a token if available.
 func (a *aws) read(ctx context.Context) (*response, error) {
 	if !a.clock.Now().Before(a.until) {
 		if err := a.renew(ctx); err != nil {
@@ -71,7 +73,8 @@ func (a *aws) read(ctx context.Context) (*response, error) {
 	return a.service.get(ctx, awsTime, header)
 }
 
-// renew requests a token. Where the request is refused or times out, as it does behind more hops than the instance allows, version 1 is used.
+// renew requests a token. If the request is refused or times out, as it does behind more hops than
+// the instance allows, version 1 is used.
 func (a *aws) renew(ctx context.Context) error {
 	header := http.Header{}
 	header.Set(awsTTLHeader, strconv.Itoa(int(awsTTL/time.Second)))
@@ -90,20 +93,23 @@ func (a *aws) renew(ctx context.Context) error {
 		a.plain()
 		return nil
 	}
-	return &problem{refused(made.status), fmt.Errorf("PUT %s: the metadata service responds with status %d", a.service.base.JoinPath(awsToken), made.status)}
+	return &problem{refused(made.status), fmt.Errorf("PUT %s: the metadata service returned status %d",
+		a.service.base.JoinPath(awsToken), made.status)}
 }
 
-// plain has requests go without a token for a while.
+// plain suspends tokens for a while.
 func (a *aws) plain() { a.token, a.until = "", a.clock.Now().Add(awsPlain) }
 
-// keep keeps a token for as long as the service says that it is valid.
+// keep stores a token for its lifetime.
 func (a *aws) keep(made *response) error {
 	token := strings.TrimSpace(made.body)
 	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return &problem{unexpected, fmt.Errorf("PUT %s: the metadata service responds with %d bytes that are no token", a.service.base.JoinPath(awsToken), len(made.body))}
+		return &problem{unexpected, fmt.Errorf("PUT %s: the metadata service returned %d bytes that are not a token",
+			a.service.base.JoinPath(awsToken), len(made.body))}
 	}
 	valid := awsTTL
-	if seconds, err := strconv.Atoi(made.header.Get(awsTTLHeader)); err == nil && seconds > 0 && seconds < int(awsTTL/time.Second) {
+	if seconds, err := strconv.Atoi(made.header.Get(awsTTLHeader)); err == nil && seconds > 0 &&
+		seconds < int(awsTTL/time.Second) {
 		valid = time.Duration(seconds) * time.Second
 	}
 	a.token, a.until = token, a.clock.Now().Add(valid-min(awsEarly, valid/2))

@@ -12,28 +12,30 @@ const (
 	azureEvents = "/metadata/scheduledevents"
 	azureName   = "/metadata/instance/compute/name"
 
-	// azurePreview is the version that has recommendations, in regions that have it; azureGeneral is everywhere.
+	// azurePreview is the API version with recommendations, in regions that support it.
+	// azureGeneral is available everywhere.
 	azurePreview = "2024-07-09"
 	azureGeneral = "2020-07-01"
-	// azureInstance is a version of the data about the virtual machine.
+	// azureInstance is the API version of the virtual machine's metadata.
 	azureInstance = "2021-02-01"
 )
 
-// azureEnds are the types of events before which a Spot machine is to be replaced: an eviction, and the recommendation that one is likely.
+// azureEnds are the events that announce the end of a Spot machine: an eviction, and the
+// recommendation that one is likely.
 var azureEnds = []string{"Preempt", "SpotRebalanceRecommendation"}
 
-// azure is Azure's Instance Metadata Service. Events are read and never acknowledged: Azure would then evict at once, and the drain
-// would lose the time that is left.
+// azure is Azure's Instance Metadata Service. Events are read but never acknowledged: Azure would
+// then evict at once and shorten the drain.
 type azure struct {
 	service  *metadata
 	nodeName string
-	// version is that of the events.
+	// version is the API version of the events.
 	version string
-	// machine is the name of the virtual machine, once it was read.
+	// machine is the name of the virtual machine, once read.
 	machine string
 }
 
-// azureEvent is one of the scheduled events, which are about all machines of an availability set or a scale set.
+// azureEvent is a scheduled event. Events cover all machines of an availability set or scale set.
 type azureEvent struct {
 	EventType string
 	Resources []string
@@ -59,7 +61,8 @@ func (a *azure) Terminating(ctx context.Context) (bool, error) {
 // events reads the scheduled events.
 func (a *azure) events(ctx context.Context) ([]azureEvent, error) {
 	read, err := a.get(ctx, azureEvents+"?api-version="+a.version)
-	if err == nil && a.version == azurePreview && (read.status == http.StatusNotFound || read.status == http.StatusBadRequest) {
+	if err == nil && a.version == azurePreview && (read.status == http.StatusNotFound ||
+		read.status == http.StatusBadRequest) {
 		a.version = azureGeneral
 		read, err = a.get(ctx, azureEvents+"?api-version="+a.version)
 	}
@@ -76,7 +79,8 @@ func (a *azure) events(ctx context.Context) ([]azureEvent, error) {
 	return *document.Events, nil
 }
 
-// concerned reports whether an event is about this machine. One that names no machine is: it can be about no other.
+// concerned reports whether an event concerns this machine. An event without machines does, since
+// it can concern no other.
 func (a *azure) concerned(ctx context.Context, event azureEvent) (bool, error) {
 	named := func(name string) bool {
 		return slices.ContainsFunc(event.Resources, func(resource string) bool { return strings.EqualFold(resource, name) })

@@ -8,7 +8,7 @@ import (
 
 const (
 	gcpPreempted = "/computeMetadata/v1/instance/preempted"
-	// gcpHeader is in requests and responses: it keeps a service that is not Google's from being taken for it.
+	// gcpHeader is sent in requests and responses, to detect other services at the same address.
 	gcpHeader, gcpFlavor = "Metadata-Flavor", "Google"
 )
 

@@ -9,28 +9,28 @@ import (
 )
 
 const (
-	// DefaultInterval is how often a metadata service is polled, as AWS recommends it.
+	// DefaultInterval is the polling interval that AWS recommends.
 	DefaultInterval = 5 * time.Second
-	// maxDelay is the longest pause after errors, below the 30 seconds that Azure and Google leave an instance.
+	// maxDelay bounds the backoff after errors, below the 30 seconds that Azure and Google leave an
+	// instance.
 	maxDelay = 15 * time.Second
-	// markDelay and maxMarkDelay are the first and the longest pause after the Node could not be marked.
+	// markDelay and maxMarkDelay bound the backoff after a failure to mark the Node.
 	markDelay, maxMarkDelay = time.Second, 15 * time.Second
-	// recheck is how often a marked Node is read, in case that it was made again.
+	// recheck is how often a marked Node is read, in case it was recreated.
 	recheck = time.Minute
-	// lastLook is how long the look at the metadata service may take when the handler is stopped, lastMark the write to the Node: together
-	// less than the 30 seconds that a Pod has. Google stops an instance at the moment that it announces its termination.
+	// lastLook bounds the last poll of the metadata service when the handler is stopped, and
+	// lastMark the write to the Node. Together they fit into a Pod's 30 seconds. Google stops an
+	// instance at the moment that it announces the termination.
 	lastLook, lastMark = 3 * time.Second, 20 * time.Second
 )
 
-// Options are what a Handler needs.
+// Options configures a Handler.
 type Options struct {
-	// Source is polled.
 	Source Source
-	// Node is marked.
-	Node *Node
-	// Interval is how often the source is polled; DefaultInterval when zero.
+	Node   *Node
+	// Interval is the polling interval; default DefaultInterval.
 	Interval time.Duration
-	// Clock is the real one when nil.
+	// Clock defaults to the system clock.
 	Clock  clock.Clock
 	Logger logr.Logger
 }
@@ -52,8 +52,8 @@ func New(o Options) *Handler {
 	return &Handler{Options: o, errors: reporter{clock: o.Clock, log: o.Logger}}
 }
 
-// Run polls until ctx ends. Then it looks once more, since it may be stopped because the instance is. A handler whose Node is marked goes on,
-// so that its Pod is not started again and again.
+// Run polls until ctx ends. It then polls once more, since it may be stopped because its instance
+// is. A handler whose Node is marked keeps running, so that its Pod is not restarted in a loop.
 func (h *Handler) Run(ctx context.Context) {
 	h.Logger.Info("Waiting for the cloud to announce the end of this instance", "interval", h.Interval.String())
 	if h.watch(ctx) {
@@ -88,7 +88,8 @@ func (h *Handler) watch(ctx context.Context) bool {
 	return false
 }
 
-// guard marks the Node, and marks it again should it be made anew, until ctx ends. A mark that is not written by then gets a last chance.
+// guard marks the Node, and marks it again if it is recreated, until ctx ends. A missing mark then
+// gets a last attempt.
 func (h *Handler) guard(ctx context.Context) {
 	h.Logger.Info("The cloud has announced the end of this instance")
 	if !h.mark(ctx) {
@@ -100,7 +101,7 @@ func (h *Handler) guard(ctx context.Context) {
 	}
 }
 
-// mark marks the Node, however often that takes, and reports whether it has before ctx ended.
+// mark retries until the Node is marked, and reports whether it succeeded before ctx ended.
 func (h *Handler) mark(ctx context.Context) bool {
 	for delay := markDelay; ; delay = min(2*delay, maxMarkDelay) {
 		written, err := h.Node.Mark(ctx)
@@ -120,7 +121,7 @@ func (h *Handler) mark(ctx context.Context) bool {
 	}
 }
 
-// lastLook looks at the source a last time.
+// lastLook polls the source a last time.
 func (h *Handler) lastLook(ctx context.Context) (terminating bool) {
 	within(ctx, lastLook, func(ctx context.Context) {
 		var err error

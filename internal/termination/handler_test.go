@@ -316,7 +316,7 @@ func TestHandlerBearsErrors(t *testing.T) {
 	}
 	r.from.becomes(always(false, nil))
 	r.pass(maxDelay)
-	if count := r.log.count("It works again"); count != 1 {
+	if count := r.log.count("Recovered"); count != 1 {
 		t.Errorf("logged %d times that it works again: %q", count, r.log.lines)
 	}
 	// Errors that come and go are logged no more within the hour, and then once.
@@ -324,7 +324,7 @@ func TestHandlerBearsErrors(t *testing.T) {
 	r.pass(DefaultInterval)
 	r.from.becomes(always(false, nil))
 	r.pass(maxDelay)
-	if count := r.log.count("slow") + r.log.count("It works again"); count != 2 {
+	if count := r.log.count("slow") + r.log.count("Recovered"); count != 2 {
 		t.Errorf("logged %d times: %q", count, r.log.lines)
 	}
 	r.from.becomes(always(false, &problem{timedOut, errors.New("slow")}))
@@ -385,7 +385,7 @@ func TestHandlerLooksOnceMoreWhenItIsStopped(t *testing.T) {
 	r.until("it looks", func() bool { return r.from.count() == 1 })
 	r.from.becomes(always(false, nil))
 	r.end()
-	if looks := r.from.count(); looks != 1 || marked(node.stored(t)) || r.log.count("Trying again") != 0 {
+	if looks := r.from.count(); looks != 1 || marked(node.stored(t)) || r.log.count("Retrying") != 0 {
 		t.Errorf("%d looks, marked: %t, logged: %q", looks, marked(node.stored(t)), r.log.lines)
 	}
 }

@@ -13,13 +13,14 @@ import (
 )
 
 const (
-	// requestTimeout is how long one request may take. The service is on the host or next to it.
+	// requestTimeout bounds one request. The service is on the host or next to it.
 	requestTimeout = 5 * time.Second
-	// maxBody is the size of the largest response that is read: Azure lists the events of all machines of an availability set.
+	// maxBody bounds the size of a response: Azure lists the events of all machines of an
+	// availability set.
 	maxBody = 256 << 10
 )
 
-// kind is what is wrong with a metadata service, as far as logs distinguish it.
+// kind is the type of a metadata service's problem, as distinguished in logs.
 type kind string
 
 const (
@@ -28,7 +29,7 @@ const (
 	unexpected  kind = "UnexpectedResponse"
 )
 
-// refused is the kind of a response with a status that means nothing here.
+// refused is the kind of a response with an unexpected status.
 func refused(status int) kind { return kind(fmt.Sprintf("Status%d", status)) }
 
 // problem is an error of a metadata service.
@@ -40,7 +41,7 @@ type problem struct {
 func (p *problem) Error() string { return p.err.Error() }
 func (p *problem) Unwrap() error { return p.err }
 
-// kindOf returns what kind of problem an error is.
+// kindOf returns the kind of an error.
 func kindOf(err error) kind {
 	if found, ok := errors.AsType[*problem](err); ok {
 		return found.kind
@@ -48,15 +49,15 @@ func kindOf(err error) kind {
 	return "Other"
 }
 
-// response is a response that was read.
+// response is a received response.
 type response struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// metadata sends requests to a metadata service: never through a proxy, which would have another instance's service, or none. It follows
-// no redirect, since these services send none.
+// metadata sends requests to a metadata service. It never uses a proxy, which would reach another
+// instance's service or none, and follows no redirects, since these services send none.
 type metadata struct {
 	base   *url.URL
 	client *http.Client
@@ -75,12 +76,12 @@ func newMetadata(base *url.URL) *metadata {
 	}}
 }
 
-// get reads a path, with a query or without.
+// get reads a path, optionally with a query.
 func (m *metadata) get(ctx context.Context, path string, header http.Header) (*response, error) {
 	return m.send(ctx, http.MethodGet, path, header)
 }
 
-// send sends a request without a body. A response is returned whatever its status.
+// send sends a request without a body. It returns a response with any status.
 func (m *metadata) send(ctx context.Context, method, path string, header http.Header) (*response, error) {
 	target, err := m.base.Parse(path)
 	if err != nil {
@@ -106,7 +107,7 @@ func (m *metadata) send(ctx context.Context, method, path string, header http.He
 	return &response{status: received.StatusCode, header: received.Header, body: string(content)}, nil
 }
 
-// failed returns an error of a request as a problem.
+// failed converts an error of a request to a problem.
 func failed(err error) error {
 	if timeout, ok := errors.AsType[net.Error](err); (ok && timeout.Timeout()) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return &problem{timedOut, err}
@@ -114,12 +115,15 @@ func failed(err error) error {
 	return &problem{unreachable, err}
 }
 
-// refuse returns the error for a response whose status means nothing here.
+// refuse returns the error for a response with an unexpected status.
 func (m *metadata) refuse(r *response, path string) error {
-	return &problem{refused(r.status), fmt.Errorf("GET %s: the metadata service responds with status %d", m.base.JoinPath(path), r.status)}
+	return &problem{refused(r.status), fmt.Errorf("GET %s: the metadata service returned status %d",
+		m.base.JoinPath(path), r.status)}
 }
 
-// misread returns the error for a response that is not what the service is documented to send. The body is not shown: it may be anything.
+// misread returns the error for a response that does not match the service's documentation. It
+// omits the body, which may be anything.
 func (m *metadata) misread(r *response, path, want string) error {
-	return &problem{unexpected, fmt.Errorf("GET %s: the metadata service responds with %d bytes that are not %s", m.base.JoinPath(path), len(r.body), want)}
+	return &problem{unexpected, fmt.Errorf("GET %s: the metadata service returned %d bytes that are not %s",
+		m.base.JoinPath(path), len(r.body), want)}
 }

@@ -17,23 +17,24 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// The condition of a Node whose instance the cloud is about to terminate, as machine-api-operator sets it.
+// The condition of a Node whose instance the cloud is about to terminate, as machine-api-operator
+// sets it.
 const (
 	ConditionType    = corev1.NodeConditionType("Terminating")
 	ConditionReason  = "TerminationRequested"
 	conditionMessage = "The cloud provider has marked this instance for termination"
 )
 
-// apiTimeout is how long one request to the API server may take.
+// apiTimeout bounds one request to the API server.
 const apiTimeout = 10 * time.Second
 
 // Node is the Node that the handler runs on.
 type Node struct {
-	// Name is its name.
 	Name string
-	// Connect returns a client for Nodes. It is called anew for each attempt: a kubelet's credentials are replaced while the handler waits.
+	// Connect returns a client for Nodes. It is called for each attempt, because a kubelet's
+	// credentials rotate while the handler waits.
 	Connect func() (typedcorev1.NodeInterface, error)
-	// Clock is the real one when nil.
+	// Clock defaults to the system clock.
 	Clock clock.Clock
 }
 
@@ -44,7 +45,8 @@ func (n *Node) clock() clock.Clock {
 	return n.Clock
 }
 
-// Mark sets the condition, and reports whether it had to be written. One that is True is left as it is.
+// Mark sets the condition, and reports whether it had to be written. It keeps a condition that is
+// already True.
 func (n *Node) Mark(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
@@ -62,13 +64,15 @@ func (n *Node) Mark(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if _, err := nodes.Patch(ctx, n.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := nodes.Patch(ctx, n.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{},
+		"status"); err != nil {
 		return false, apiProblem(fmt.Errorf("writing the condition %s of Node %s: %w", ConditionType, n.Name, err))
 	}
 	return true, nil
 }
 
-// Cloud returns the cloud that the Node is in, by its provider ID. It waits for the API server, and for a Node that has none yet.
+// Cloud determines the Node's cloud from its provider ID. It waits for the API server, and for the
+// provider ID.
 func (n *Node) Cloud(ctx context.Context, log logr.Logger) (Cloud, error) {
 	errs := reporter{clock: n.clock(), log: log}
 	for delay := markDelay; ; delay = min(2*delay, maxDelay) {
@@ -94,7 +98,8 @@ func (n *Node) providerID(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if node.Spec.ProviderID == "" {
-		return "", &problem{"NoProviderID", fmt.Errorf("Node %s has no provider ID yet, which says what cloud it is in; --cloud would say so", n.Name)}
+		return "", &problem{"NoProviderID", fmt.Errorf("Node %s has no provider ID yet to determine its cloud; set --cloud",
+			n.Name)}
 	}
 	return node.Spec.ProviderID, nil
 }
@@ -111,7 +116,8 @@ func (n *Node) get(ctx context.Context) (typedcorev1.NodeInterface, *corev1.Node
 	return nodes, node, nil
 }
 
-// patch is a patch that merges the condition into those of the Node by its type, so that it conflicts with no write of the kubelet.
+// patch returns a patch that merges the condition by its type, so that it does not conflict with
+// the kubelet.
 func (n *Node) patch() ([]byte, error) {
 	now := metav1.NewTime(n.clock().Now())
 	return json.Marshal(map[string]any{"status": map[string]any{"conditions": []corev1.NodeCondition{{
@@ -120,7 +126,7 @@ func (n *Node) patch() ([]byte, error) {
 	}}}})
 }
 
-// apiProblem returns an error of the API server as a problem of the kind that its reason names.
+// apiProblem converts an API server error to a problem whose kind is the error's reason.
 func apiProblem(err error) error {
 	reason := apierrors.ReasonForError(err)
 	if reason == metav1.StatusReasonUnknown {

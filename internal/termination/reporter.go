@@ -7,16 +7,17 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// repeat is after how long an error of a kind that was logged is logged again.
+// repeat is the minimum interval between logs of the same kind of error.
 const repeat = time.Hour
 
-// reporter logs errors that come with every request once per kind.
+// reporter logs recurring errors once per kind.
 type reporter struct {
 	clock clock.PassiveClock
 	log   logr.Logger
 
 	logged map[kind]time.Time
-	// count is how many requests have failed since one succeeded, shown whether one of them was logged.
+	// count is the number of failed requests since the last success. shown reports whether one of
+	// them was logged.
 	count int
 	shown bool
 }
@@ -32,13 +33,13 @@ func (r *reporter) failed(err error) {
 		r.logged = map[kind]time.Time{}
 	}
 	r.logged[of], r.shown = now, true
-	r.log.Error(err, "Trying again", "kind", of, "failed", r.count)
+	r.log.Error(err, "Retrying", "kind", of, "failed", r.count)
 }
 
-// recovered logs that a request succeeded where the errors before it were logged.
+// recovered logs a success if the errors before it were logged.
 func (r *reporter) recovered() {
 	if r.shown {
-		r.log.Info("It works again", "failed", r.count)
+		r.log.Info("Recovered", "failed", r.count)
 	}
 	r.count, r.shown = 0, false
 }

@@ -13,7 +13,9 @@ locals {
 
   target_groups = { for arn, group in merge(data.aws_lb_target_group.cluster, data.aws_lb_target_group.other) : arn => { arn = arn, type = group.target_type }
   if length(setintersection(local.balanced_by[arn], local.network_load_balancers)) > 0 }
-  missing_load_balancers = setsubtract(local.network_load_balancers, flatten(values(local.balanced_by)))
+  # Those of an instance that exists may be gone.
+  known_load_balancers   = try(var.recorded.load_balancers, [])
+  missing_load_balancers = setsubtract(local.network_load_balancers, concat(local.known_load_balancers, flatten(values(local.balanced_by))))
 }
 
 data "aws_resourcegroupstaggingapi_resources" "target_groups" {

@@ -133,7 +133,7 @@ resource "aws_instance" "this" {
     # Only security groups change in place. The rest is what an instance is made with, or what others write on it: images leave, the
     # metadata service is hardened, volumes are attached by storage drivers, and cost reports tag what they find.
     ignore_changes = [
-      ami, instance_type, key_name, iam_instance_profile, user_data_base64, tags, tags_all, volume_tags,
+      ami, instance_type, key_name, iam_instance_profile, user_data, user_data_base64, tags, tags_all, volume_tags,
       subnet_id, associate_public_ip_address, enable_primary_ipv6, ipv6_address_count, private_dns_name_options, tenancy, host_id, placement_group, placement_partition_number,
       launch_template, instance_market_options, capacity_reservation_specification, cpu_options, metadata_options,
       root_block_device, ebs_block_device,
@@ -160,7 +160,7 @@ resource "aws_instance" "this" {
 
 # Remembers what the instance was made with, once it is made.
 resource "terraform_data" "made_with" {
-  input = nonsensitive(local.fixed)
+  input = local.fixed
 
   depends_on = [aws_instance.this]
 
@@ -168,8 +168,9 @@ resource "terraform_data" "made_with" {
     ignore_changes = [input]
 
     postcondition {
-      condition     = alltrue([for name, value in self.output : jsonencode(value) == jsonencode(nonsensitive(local.fixed)[name])])
-      error_message = "On an instance that exists, tags and loadBalancers can be added, and tags and securityGroups changed, these not where there is a launch template: take other changes back, or delete the Machine so that its MachineSet makes another."
+      # What earlier versions of this module compared, such as user data, is no matter any more.
+      condition     = alltrue([for name, value in self.output : jsonencode(value) == jsonencode(try(local.fixed[name], value))])
+      error_message = "An instance that exists keeps its ${join(", ", [for name, value in self.output : name if jsonencode(value) != jsonencode(try(local.fixed[name], value))])}: take the change back, or delete the Machine so that its MachineSet makes another. Only tags and loadBalancers can be added, and tags and securityGroups changed, these not where there is a launch template."
     }
   }
 }
@@ -186,6 +187,6 @@ locals {
 
   fixed = merge(
     { for name, value in var.provider_spec : name => value if !contains(["tags", "loadBalancers", "securityGroups", "credentialsSecret", "userDataSecret"], name) },
-    { securityGroups = local.templated ? var.provider_spec.securityGroups : [], userData = sha256(var.user_data) },
+    { securityGroups = local.templated ? var.provider_spec.securityGroups : [] },
   )
 }

@@ -4,17 +4,25 @@ locals {
   dual_stack   = local.ipv6_primary || var.cluster.ip_family == "DualStackIPv4Primary"
 }
 
-# The subnet and the security groups, as ids, and the names that the instance has in its network.
+# The subnet and the security groups, as ids, and the names that the instance has in its network. What filters have found is recorded: the subnet for good,
+# the groups until the providerSpec names others.
 locals {
-  subnet_id = var.provider_spec.subnet.id != "" ? var.provider_spec.subnet.id : try(sort(data.aws_subnets.found[0].ids)[0], null)
+  named_subnet_id = var.provider_spec.subnet.id != "" ? var.provider_spec.subnet.id : try(sort(data.aws_subnets.found[0].ids)[0], null)
+  subnet_id       = var.recorded != null ? var.recorded.subnet_id : local.named_subnet_id
 
-  security_group_ids = distinct(concat(
+  # Of one that is made from a launch template only the request is known before.
+  instance_subnet_id = local.templated ? local.subnet_id : aws_instance.this.subnet_id
+
+  asked_groups    = jsonencode(var.provider_spec.securityGroups)
+  groups_recorded = try(var.recorded.security_groups == local.asked_groups, false)
+
+  security_group_ids = local.groups_recorded ? var.recorded.security_group_ids : distinct(concat(
     compact(var.provider_spec.securityGroups[*].id),
     flatten([for found in data.aws_security_groups.found : sort(found.ids)]),
   ))
 
   private_dns  = aws_instance.this.private_dns
-  domain_names = compact(split(" ", data.aws_vpc_dhcp_options.instance.domain_name))
+  domain_names = compact(flatten([for options in values(data.aws_vpc_dhcp_options.instance) : split(" ", options.domain_name)]))
   internal_dns = distinct(compact(concat(
     [local.private_dns],
     [for domain in local.domain_names : local.private_dns == "" ? "" : "${split(".", local.private_dns)[0]}.${domain}"],
@@ -22,7 +30,7 @@ locals {
 }
 
 data "aws_subnets" "found" {
-  count = var.provider_spec.subnet.id == "" ? 1 : 0
+  count = var.recorded == null && var.provider_spec.subnet.id == "" ? 1 : 0
 
   dynamic "filter" {
     for_each = concat(var.provider_spec.subnet.filters, [
@@ -37,7 +45,8 @@ data "aws_subnets" "found" {
 }
 
 data "aws_security_groups" "found" {
-  for_each = { for position, group in var.provider_spec.securityGroups : position => group.filters if group.id == "" && length(group.filters) > 0 }
+  for_each = { for position, group in var.provider_spec.securityGroups : position => group.filters
+  if !local.groups_recorded && group.id == "" && length(group.filters) > 0 }
 
   dynamic "filter" {
     for_each = each.value
@@ -49,12 +58,10 @@ data "aws_security_groups" "found" {
   }
 }
 
-# A guest takes its domain from the network's DHCP options, and asks for a certificate by that name. All of this is read with the
-# instance there; without it, its subnet may be gone too, and must not be in the way of a destroy.
+# A guest takes its domain from the network's DHCP options, and asks for a certificate by that name. A network need not have
+# any. The subnet is known before the instance is made, so that what cannot be read is found before there is an instance.
 data "aws_subnet" "instance" {
-  id = aws_instance.this.subnet_id
-
-  depends_on = [aws_instance.this]
+  id = local.instance_subnet_id
 }
 
 data "aws_vpc" "instance" {
@@ -62,5 +69,7 @@ data "aws_vpc" "instance" {
 }
 
 data "aws_vpc_dhcp_options" "instance" {
-  dhcp_options_id = data.aws_vpc.instance.dhcp_options_id
+  for_each = toset([for id in [data.aws_vpc.instance.dhcp_options_id] : id if startswith(id, "dopt-")])
+
+  dhcp_options_id = each.value
 }

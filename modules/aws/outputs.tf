@@ -46,3 +46,16 @@ output "interruptible" {
   description = "Whether EC2 may end the instance to have its capacity back: it is a Spot instance."
   value       = aws_instance.this.instance_lifecycle == "spot"
 }
+
+output "recorded" {
+  description = "What filters and names have found for the instance."
+  value = {
+    subnet_id          = local.subnet_id
+    host_zone          = one(aws_ec2_host.dedicated[*].availability_zone)
+    security_groups    = local.asked_groups
+    security_group_ids = local.security_group_ids
+    load_balancers     = sort(local.network_load_balancers)
+  }
+
+  depends_on = [aws_instance.this]
+}

@@ -14,7 +14,7 @@ locals {
 
 # Its zone, where the providerSpec does not name one.
 data "aws_subnet" "host" {
-  count = local.dynamic_host && var.provider_spec.placement.availabilityZone == "" ? 1 : 0
+  count = var.recorded == null && local.dynamic_host && var.provider_spec.placement.availabilityZone == "" ? 1 : 0
 
   id = local.subnet_id
 }
@@ -23,7 +23,7 @@ data "aws_subnet" "host" {
 resource "aws_ec2_host" "dedicated" {
   count = local.dynamic_host ? 1 : 0
 
-  availability_zone = one(concat([for zone in [var.provider_spec.placement.availabilityZone] : zone if zone != ""], data.aws_subnet.host[*].availability_zone))
+  availability_zone = coalesce(var.provider_spec.placement.availabilityZone, try(var.recorded.host_zone, null), one(data.aws_subnet.host[*].availability_zone))
   instance_type     = var.provider_spec.instanceType
   auto_placement    = "off"
   tags              = merge(local.host_tags, local.own_tags)

@@ -11,6 +11,7 @@ variable "machine" {
 
 variable "cluster" {
   type = object({
+    installation  = optional(string, "")
     ip_family     = optional(string)
     resource_tags = optional(list(object({ key = string, value = string })), [])
   })
@@ -139,8 +140,8 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = length(distinct(concat(var.provider_spec.tags[*].name, var.cluster.resource_tags[*].key))) <= 47
-    error_message = "An instance has at most 50 tags, of which 3 identify the Machine: leave some of tags out, so that 47 remain with those of the cluster."
+    condition     = length(distinct(concat(var.provider_spec.tags[*].name, var.cluster.resource_tags[*].key))) <= 46
+    error_message = "An instance has at most 50 tags, of which 4 identify the Machine: leave some of tags out, so that 46 remain with those of the cluster."
   }
 
   # What the instance is made with.
@@ -355,6 +356,18 @@ variable "provider_spec" {
       "providerSpec.blockDevices[${i}].ebs.throughputMib: Invalid value: ${jsonencode(device.ebs.throughputMib)}: must be a value between 125 and 2000"
     if try(device.ebs.throughputMib, null) == null || try(device.ebs.volumeType, "") != "gp3" ? false : device.ebs.throughputMib < 125 || device.ebs.throughputMib > 2000])
   }
+}
+
+variable "recorded" {
+  type = object({
+    subnet_id          = string
+    host_zone          = string
+    security_groups    = string
+    security_group_ids = list(string)
+    load_balancers     = list(string)
+  })
+  description = "What was found for the instance when it was made or changed; null until it is there."
+  default     = null
 }
 
 variable "user_data" {

@@ -32,7 +32,7 @@ resource "azurerm_linux_virtual_machine" "this" {
   eviction_policy = local.spot ? "Delete" : null
   max_bid_price   = local.max_price
 
-  custom_data = base64encode(var.user_data)
+  custom_data = var.user_data == "" ? null : base64encode(var.user_data)
 
   # Azure wants a user. Nobody knows this password, which is made from what only the user data's Secret knows.
   admin_username                  = "capi"
@@ -136,7 +136,7 @@ resource "azurerm_linux_virtual_machine" "this" {
 
 # Remembers what the virtual machine was made with, once it is made.
 resource "terraform_data" "made_with" {
-  input = nonsensitive(local.fixed)
+  input = local.fixed
 
   depends_on = [azurerm_linux_virtual_machine.this, azurerm_windows_virtual_machine.this, azurerm_virtual_machine.this]
 
@@ -144,15 +144,16 @@ resource "terraform_data" "made_with" {
     ignore_changes = [input]
 
     postcondition {
-      condition     = alltrue([for name, value in self.output : jsonencode(value) == jsonencode(nonsensitive(local.fixed)[name])])
-      error_message = "A virtual machine that exists stays as it is: take the change back, or delete the Machine so that its MachineSet makes another."
+      # What earlier versions of this module compared, such as user data, is no matter any more.
+      condition     = alltrue([for name, value in self.output : jsonencode(value) == jsonencode(try(local.fixed[name], value))])
+      error_message = "A virtual machine that exists stays as it is, so ${join(", ", [for name, value in self.output : name if jsonencode(value) != jsonencode(try(local.fixed[name], value))])} cannot change: take the change back, or delete the Machine so that its MachineSet makes another."
     }
   }
 }
 
-# The region of a Machine that names none is its resource group's.
+# The region of a Machine that names none is its resource group's, which may be gone with the virtual machine.
 data "azurerm_resource_group" "cluster" {
-  count = var.provider_spec.location == "" ? 1 : 0
+  count = var.recorded == null && var.provider_spec.location == "" ? 1 : 0
 
   name = var.provider_spec.resourceGroup
 }
@@ -164,7 +165,8 @@ data "azurerm_virtual_machine" "this" {
 }
 
 locals {
-  location = var.provider_spec.location == "" ? one(data.azurerm_resource_group.cluster[*].location) : var.provider_spec.location
+  group_location = var.recorded != null ? var.recorded.location : one(data.azurerm_resource_group.cluster[*].location)
+  location       = var.provider_spec.location == "" ? local.group_location : var.provider_spec.location
 
   # What is left out is null to the provider. On Azure Stack Hub a zone beside an availability set says nothing.
   given = {
@@ -204,14 +206,11 @@ locals {
   vtpm        = local.security == "" ? null : local.uefi[local.security].virtualizedTrustedPlatformModule == "Enabled"
 
   # Tags have no slashes in their names here.
-  own_tags = {
+  own_tags = merge({
     "kubernetes.io_cluster.${var.machine.cluster_id}" = "owned"
     "machine-iac.io_machine-uid"                      = var.machine.uid
-  }
+  }, var.cluster.installation == "" ? {} : { "machine-iac.io_installation" = var.cluster.installation })
   tags = merge(try({ for tag in var.cluster.resource_tags : tag.key => tag.value }, {}), var.provider_spec.tags, local.own_tags)
 
-  fixed = merge(
-    { for name, value in var.provider_spec : name => value if !contains(["credentialsSecret", "userDataSecret"], name) },
-    { userData = sha256(var.user_data) },
-  )
+  fixed = { for name, value in var.provider_spec : name => value if !contains(["credentialsSecret", "userDataSecret"], name) }
 }

@@ -41,7 +41,7 @@ locals {
 }
 
 data "azurerm_resources" "availability_sets" {
-  count = local.may_have_set ? 1 : 0
+  count = var.recorded == null && local.may_have_set ? 1 : 0
 
   type = "Microsoft.Compute/availabilitySets"
   name = "${local.set_name}-as"

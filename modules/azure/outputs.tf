@@ -59,6 +59,13 @@ output "outlives" {
   depends_on = [azurerm_virtual_machine.this]
 }
 
+output "recorded" {
+  description = "Where the virtual machine was made, which its resource group said."
+  value       = { location = local.location }
+
+  depends_on = [azurerm_linux_virtual_machine.this, azurerm_windows_virtual_machine.this, azurerm_virtual_machine.this]
+}
+
 locals {
   name = one(concat(azurerm_linux_virtual_machine.this[*].name, azurerm_windows_virtual_machine.this[*].name, azurerm_virtual_machine.this[*].name))
 }

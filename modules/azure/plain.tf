@@ -20,7 +20,7 @@ resource "azurerm_virtual_machine" "this" {
     computer_name  = var.machine.name
     admin_username = "capi"
     admin_password = local.ssh_key == null ? local.password : null
-    custom_data    = base64encode(var.user_data)
+    custom_data    = var.user_data == "" ? null : base64encode(var.user_data)
   }
 
   os_profile_linux_config {

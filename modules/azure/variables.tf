@@ -314,7 +314,7 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = var.provider_spec.osDisk.managedDisk.securityProfile.securityEncryptionType != "DiskWithVMGuestState" || contains([null, "Enabled"], try(var.provider_spec.securityProfile.settings.confidentialVM.uefiSettings.secureBoot, null))
+    condition     = var.provider_spec.osDisk.managedDisk.securityProfile.securityEncryptionType != "DiskWithVMGuestState" || try(var.provider_spec.securityProfile.settings.confidentialVM.uefiSettings.secureBoot, "Enabled") == "Enabled"
     error_message = "secureBoot should be enabled when securityEncryptionType is set to DiskWithVMGuestState: write secureBoot: Enabled."
   }
 
@@ -370,12 +370,19 @@ variable "provider_spec" {
 
 variable "cluster" {
   type = object({
+    installation  = optional(string, "")
     cloud_name    = optional(string)
     ip_family     = optional(string)
     resource_tags = optional(list(object({ key = string, value = string, parent_id = string })))
   })
   description = "What the cluster's Infrastructure says: Azure's cloud, the families of addresses, and tags of all that is made."
   default     = {}
+}
+
+variable "recorded" {
+  type        = object({ location = string })
+  description = "Where the virtual machine was made; null until it is there."
+  default     = null
 }
 
 variable "user_data" {
@@ -386,10 +393,5 @@ variable "user_data" {
   validation {
     condition     = floor(length(replace(base64encode(var.user_data), "=", "")) * 3 / 4) <= 65535
     error_message = "Azure takes at most 64 KiB of user data: let it point to the rest, as Ignition configurations that the installer writes do."
-  }
-
-  validation {
-    condition     = var.user_data != ""
-    error_message = "A virtual machine without user data would not join the cluster: put an Ignition configuration into the Secret."
   }
 }

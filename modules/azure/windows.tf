@@ -18,7 +18,7 @@ resource "azurerm_windows_virtual_machine" "this" {
   eviction_policy = local.spot ? "Delete" : null
   max_bid_price   = local.max_price
 
-  custom_data = base64encode(var.user_data)
+  custom_data = var.user_data == "" ? null : base64encode(var.user_data)
 
   # Azure wants a user. The first logon runs the user data, a script.
   admin_username            = "capi"

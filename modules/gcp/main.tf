@@ -124,7 +124,7 @@ resource "google_compute_instance" "this" {
 
 # Remembers what the instance was made with, once it is made.
 resource "terraform_data" "made_with" {
-  input = nonsensitive(local.fixed)
+  input = local.fixed
 
   depends_on = [google_compute_instance.this]
 
@@ -132,8 +132,9 @@ resource "terraform_data" "made_with" {
     ignore_changes = [input]
 
     postcondition {
-      condition     = alltrue([for name, value in self.output : jsonencode(value) == jsonencode(nonsensitive(local.fixed)[name])])
-      error_message = "An instance that exists stays as it is: take the change back, or delete the Machine so that its MachineSet makes another."
+      # What earlier versions of this module compared, such as user data, is no matter any more.
+      condition     = alltrue([for name, value in self.output : jsonencode(value) == jsonencode(try(local.fixed[name], value))])
+      error_message = "An instance that exists stays as it is, so ${join(", ", [for name, value in self.output : name if jsonencode(value) != jsonencode(try(local.fixed[name], value))])} cannot change: take the change back, or delete the Machine so that its MachineSet makes another."
     }
   }
 }
@@ -175,10 +176,10 @@ locals {
   }
 
   # Labels have neither slashes nor dots in their names here.
-  own_labels = {
+  own_labels = merge({
     "kubernetes-io-cluster-${var.machine.cluster_id}" = "owned"
     "machine-iac-io-machine-uid"                      = var.machine.uid
-  }
+  }, var.cluster.installation == "" ? {} : { "machine-iac-io-installation" = var.cluster.installation })
   labels = merge(var.cluster.resource_labels, var.provider_spec.labels, local.own_labels)
 
   # Of a tag that is given twice, the last counts.
@@ -188,8 +189,5 @@ locals {
     { for name, values in local.given_tags : name => reverse(values)[0] },
   )
 
-  fixed = merge(
-    { for name, value in var.provider_spec : name => value if !contains(["credentialsSecret", "userDataSecret"], name) },
-    { userData = sha256(var.user_data) },
-  )
+  fixed = { for name, value in var.provider_spec : name => value if !contains(["credentialsSecret", "userDataSecret"], name) }
 }

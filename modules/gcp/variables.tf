@@ -309,6 +309,7 @@ variable "provider_spec" {
 
 variable "cluster" {
   type = object({
+    installation    = optional(string, "")
     resource_tags   = optional(list(object({ key = string, value = string, parent_id = string })), [])
     resource_labels = optional(map(string), {})
   })

@@ -72,6 +72,12 @@ variable "provider_spec" {
   }
 }
 
+variable "cluster" {
+  type        = object({ installation = optional(string, "") })
+  description = "The UID of the operator's installation, which the Node bears."
+  default     = {}
+}
+
 variable "user_data" {
   type        = string
   description = "Not used: a simulated Node boots nothing."

@@ -6,6 +6,9 @@ locals {
   # Names of volumes hold the UID, since the provider takes a volume of the name that is there already for the one that it was to make.
   volume = "${var.machine.name}-${var.machine.uid}"
 
+  # What the description says of the operator's installation; nothing where it is not known.
+  installation = var.cluster.installation == "" ? "" : "of the installation ${var.cluster.installation} "
+
   units = {
     "" = 1, k = 1000, M = pow(1000, 2), G = pow(1000, 3), T = pow(1000, 4), P = pow(1000, 5)
     Ki = 1024, Mi = pow(1024, 2), Gi = pow(1024, 3), Ti = pow(1024, 4), Pi = pow(1024, 5)
@@ -21,7 +24,6 @@ locals {
     memory         = var.provider_spec.domainMemory
     processors     = var.provider_spec.domainVcpu
     ignition       = var.provider_spec.ignKey
-    user_data      = nonsensitive(sha256(var.user_data))
     volume         = var.provider_spec.volume
     network        = var.provider_spec.networkInterfaceName
     network_uuid   = var.provider_spec.networkUUID
@@ -57,7 +59,7 @@ resource "libvirt_ignition" "user_data" {
 
 resource "libvirt_domain" "this" {
   name        = var.machine.name
-  description = "Machine ${var.machine.namespace}/${var.machine.name} ${var.machine.uid} of the cluster ${var.machine.cluster_id}"
+  description = "Machine ${var.machine.namespace}/${var.machine.name} ${var.machine.uid} ${local.installation}of the cluster ${var.machine.cluster_id}"
   memory      = var.provider_spec.domainMemory
   vcpu        = var.provider_spec.domainVcpu
   autostart   = var.provider_spec.autostart
@@ -124,8 +126,9 @@ resource "terraform_data" "made_with" {
     ignore_changes = [input]
 
     postcondition {
-      condition     = jsonencode(self.output) == jsonencode(local.fixed)
-      error_message = "Only autostart can be changed on a domain that exists: take the other changes back, or delete the Machine so that its MachineSet makes another."
+      # What earlier versions of this module compared, such as user data, is no matter any more.
+      condition     = alltrue([for name, value in self.output : jsonencode(value) == jsonencode(try(local.fixed[name], value))])
+      error_message = "Only autostart can be changed on a domain that exists, so ${join(", ", [for name, value in self.output : name if jsonencode(value) != jsonencode(try(local.fixed[name], value))])} cannot: take the change back, or delete the Machine so that its MachineSet makes another."
     }
   }
 }

@@ -140,6 +140,12 @@ variable "provider_spec" {
   }
 }
 
+variable "cluster" {
+  type        = object({ installation = optional(string, "") })
+  description = "The UID of the operator's installation, which the domain bears."
+  default     = {}
+}
+
 variable "user_data" {
   type        = string
   description = "The Ignition configuration that the domain reads at its first boot."

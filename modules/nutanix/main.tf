@@ -11,13 +11,16 @@ locals {
 
   boot_types = { "" = null, Legacy = "LEGACY", UEFI = "UEFI", SecureBoot = "SECURE_BOOT" }
 
+  # What the description says of the operator's installation; nothing where it is not known.
+  installation = var.cluster.installation == "" ? "" : "Installation ${var.cluster.installation}, "
+
   # What a change of would need another virtual machine. User data is read at the first boot: other user data is for later Machines.
   fixed = { for name, value in var.provider_spec : name => value if !contains(["credentialsSecret", "userDataSecret"], name) }
 }
 
 resource "nutanix_virtual_machine" "this" {
   name         = var.machine.name
-  description  = "Machine ${var.machine.namespace}/${var.machine.name} ${var.machine.uid}"
+  description  = "${local.installation}Machine ${var.machine.namespace}/${var.machine.name} ${var.machine.uid}"
   cluster_uuid = local.cluster_uuid
 
   num_sockets             = var.provider_spec.vcpuSockets
@@ -128,7 +131,7 @@ resource "terraform_data" "made_with" {
     postcondition {
       # What it was made with before this module knew a field is not compared.
       condition     = alltrue([for name, value in local.fixed : jsonencode(try(self.output[name], value)) == jsonencode(value)])
-      error_message = "A virtual machine that exists stays as it is: take the change back, or delete the Machine so that its MachineSet makes another."
+      error_message = "A virtual machine that exists stays as it is, so ${join(", ", [for name, value in local.fixed : name if jsonencode(try(self.output[name], value)) != jsonencode(value)])} cannot change: take the change back, or delete the Machine so that its MachineSet makes another."
     }
   }
 }

@@ -226,6 +226,7 @@ variable "provider_spec" {
 
 variable "cluster" {
   type = object({
+    installation    = optional(string, "")
     platform        = optional(string)
     failure_domains = optional(list(object({ name = string, compute_cluster = string, networks = list(string) })), [])
   })

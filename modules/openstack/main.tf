@@ -82,7 +82,7 @@ data "openstack_compute_servergroups_v2" "named" {
 
 # Remembers what the server was made with, once it is made.
 resource "terraform_data" "made_with" {
-  input = nonsensitive(local.fixed)
+  input = local.fixed
 
   depends_on = [openstack_compute_instance_v2.this]
 
@@ -90,8 +90,9 @@ resource "terraform_data" "made_with" {
     ignore_changes = [input]
 
     postcondition {
-      condition     = alltrue([for name, value in self.output : jsonencode(value) == jsonencode(nonsensitive(local.fixed)[name])])
-      error_message = "A server that exists stays as it is: take the change back, or delete the Machine so that its MachineSet makes another."
+      # What earlier versions of this module compared, such as user data, is no matter any more.
+      condition     = alltrue([for name, value in self.output : jsonencode(value) == jsonencode(try(local.fixed[name], value))])
+      error_message = "A server that exists stays as it is, so ${join(", ", [for name, value in self.output : name if jsonencode(value) != jsonencode(try(local.fixed[name], value))])} cannot change: take the change back, or delete the Machine so that its MachineSet makes another."
     }
     postcondition {
       condition     = can(self.output.layout) || alltrue([for position in keys(local.networks) : length(var.provider_spec.networks[position].subnets) <= 1])
@@ -109,7 +110,7 @@ locals {
   cluster = { openshiftClusterID = var.machine.cluster_id }
   own_metadata = merge(local.cluster, {
     "machine-iac.io_machine-uid" = var.machine.uid
-  })
+  }, var.cluster.installation == "" ? {} : { "machine-iac.io_installation" = var.cluster.installation })
   own_tags = ["openshiftClusterID=${var.machine.cluster_id}", "machine-uid=${var.machine.uid}"]
   # OpenShift's provider adds these two. Nova takes 50 tags of 60 characters.
   default_tags = [for tag in ["cluster-api-provider-openstack", "${var.machine.namespace}-${var.machine.cluster_id}"] : tag if length(tag) <= 60]
@@ -118,6 +119,6 @@ locals {
 
   fixed = merge(
     { for name, value in var.provider_spec : name => value if !contains(["cloudsSecret", "cloudName", "userDataSecret"], name) },
-    { userData = sha256(var.user_data), layout = "a port for each network" },
+    { layout = "a port for each network" },
   )
 }

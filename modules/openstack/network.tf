@@ -1,10 +1,13 @@
 # The server's ports, in the order of its interfaces: those of networks, then those of ports.
 locals {
+  # What descriptions say of the operator's installation; nothing where it is not known.
+  installation = var.cluster.installation == "" ? "" : "Installation ${var.cluster.installation}, "
+
   network_ports = flatten([for position, network in var.provider_spec.networks : [
     # A network is one port, with an address in each of its subnets. Where none is named, each subnet is a port.
     for keys in contains(keys(local.networks), tostring(position)) ? [[for i in range(length(network.subnets)) : "${position}.${i}"]] : [for i in range(length(network.subnets)) : ["${position}.${i}"]] : {
       suffix          = ""
-      description     = "Machine ${var.machine.namespace}/${var.machine.name} ${var.machine.uid}"
+      description     = "${local.installation}Machine ${var.machine.namespace}/${var.machine.name} ${var.machine.uid}"
       network_id      = contains(keys(local.networks), tostring(position)) ? local.network_ids[position] : local.subnet_ids[keys[0]].network
       fixed_ips       = [for key in keys : { subnet = local.subnet_ids[key].id, address = null }]
       tags            = concat(network.portTags, flatten([for key in keys : network.subnets[tonumber(split(".", key)[1])].portTags]))
@@ -21,7 +24,7 @@ locals {
 
   own_ports = [for position, port in var.provider_spec.ports : {
     suffix          = port.nameSuffix
-    description     = trimspace("${port.description} Machine ${var.machine.uid}")
+    description     = trimspace("${port.description} ${length(port.description) <= 150 ? local.installation : ""}Machine ${var.machine.uid}") # 255 characters at most
     network_id      = port.networkID != "" ? port.networkID : local.subnet_ids["port${position}.0"].network
     fixed_ips       = [for i, fixed in port.fixedIPs : { subnet = local.subnet_ids["port${position}.${i}"].id, address = fixed.ipAddress == "" ? null : fixed.ipAddress }]
     tags            = port.tags

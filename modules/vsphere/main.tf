@@ -4,56 +4,75 @@ provider "vsphere" {
 
 # What is left out is the only one that there is; where there are several, vCenter's client refuses to choose.
 data "vsphere_datacenter" "workspace" {
+  count = var.recorded == null ? 1 : 0
+
   name = var.provider_spec.workspace.datacenter == "" ? null : var.provider_spec.workspace.datacenter
 }
 
+# What follows is read by name for a virtual machine that is to be made, and recorded with it: later its template may be gone, or be another of that name.
 data "vsphere_resource_pool" "workspace" {
+  count = var.recorded == null ? 1 : 0
+
   name          = var.provider_spec.workspace.resourcePool == "" ? "*/Resources" : var.provider_spec.workspace.resourcePool
-  datacenter_id = data.vsphere_datacenter.workspace.id
+  datacenter_id = data.vsphere_datacenter.workspace[0].id
 }
 
 data "vsphere_datastore" "workspace" {
+  count = var.recorded == null ? 1 : 0
+
   name          = var.provider_spec.workspace.datastore == "" ? "*" : var.provider_spec.workspace.datastore
-  datacenter_id = data.vsphere_datacenter.workspace.id
+  datacenter_id = data.vsphere_datacenter.workspace[0].id
 }
 
 # A cluster of OpenShift has its networks from its own compute cluster, as another one of the datacenter may have some of the same names, and may have a
 # tag. The provider of a registry lacks this data source; other clusters do without.
 data "vsphere_workspace" "openshift" {
-  count = local.openshift ? 1 : 0
+  count = var.recorded == null && local.openshift ? 1 : 0
 
-  resource_pool_id = data.vsphere_resource_pool.workspace.id
+  resource_pool_id = data.vsphere_resource_pool.workspace[0].id
   networks         = var.provider_spec.network.devices[*].networkName
   cluster          = var.machine.cluster_id
 }
 
 data "vsphere_network" "device" {
-  count = local.openshift ? 0 : length(var.provider_spec.network.devices)
+  count = var.recorded == null && !local.openshift ? length(var.provider_spec.network.devices) : 0
 
   name          = var.provider_spec.network.devices[count.index].networkName
-  datacenter_id = data.vsphere_datacenter.workspace.id
+  datacenter_id = data.vsphere_datacenter.workspace[0].id
 }
 
 data "vsphere_virtual_machine" "template" {
+  count = var.recorded == null ? 1 : 0
+
   name          = var.provider_spec.template
-  datacenter_id = data.vsphere_datacenter.workspace.id
+  datacenter_id = data.vsphere_datacenter.workspace[0].id
 }
 
 # The named one, or the current one. Where there is none the clone is a full one.
 data "vsphere_snapshot" "template" {
-  count = var.provider_spec.cloneMode == "linkedClone" ? 1 : 0
+  count = var.recorded == null && var.provider_spec.cloneMode == "linkedClone" ? 1 : 0
 
-  virtual_machine_uuid = data.vsphere_virtual_machine.template.id
+  virtual_machine_uuid = data.vsphere_virtual_machine.template[0].id
   name                 = var.provider_spec.snapshot
 }
 
 locals {
-  openshift   = var.cluster.platform == "VSphere"
-  network_ids = local.openshift ? data.vsphere_workspace.openshift[0].network_ids : data.vsphere_network.device[*].id
-  cluster_tag = flatten(data.vsphere_workspace.openshift[*].tag_ids)
+  openshift = var.cluster.platform == "VSphere"
 
-  template = data.vsphere_virtual_machine.template
-  snapshot = join("", data.vsphere_snapshot.template[*].snapshot_id)
+  made_of = var.recorded != null ? var.recorded : {
+    resource_pool_id = data.vsphere_resource_pool.workspace[0].id
+    datastore_id     = data.vsphere_datastore.workspace[0].id
+    network_ids      = local.openshift ? data.vsphere_workspace.openshift[0].network_ids : data.vsphere_network.device[*].id
+    tag_ids          = flatten(data.vsphere_workspace.openshift[*].tag_ids)
+    snapshot         = join("", data.vsphere_snapshot.template[*].snapshot_id)
+    template = [for one in data.vsphere_virtual_machine.template : {
+      id        = one.id, num_cpus = one.num_cpus, num_cores_per_socket = one.num_cores_per_socket, memory = one.memory, guest_id = one.guest_id, firmware = one.firmware,
+      scsi_type = one.scsi_type
+    }][0]
+    disk = [for one in data.vsphere_virtual_machine.template[0].disks : { size = one.size, thin_provisioned = one.thin_provisioned, eagerly_scrub = one.eagerly_scrub }][0]
+  }
+  template = local.made_of.template
+  snapshot = local.made_of.snapshot
 
   # Zero means what the template has.
   asked = {
@@ -64,7 +83,7 @@ locals {
   }
   num_cpus  = local.asked.cpus > 0 ? local.asked.cpus : local.template.num_cpus
   memory    = local.asked.memory > 0 ? local.asked.memory : local.template.memory
-  disk_size = local.asked.disk > 0 && local.snapshot == "" ? local.asked.disk : local.template.disks[0].size
+  disk_size = local.asked.disk > 0 && local.snapshot == "" ? local.asked.disk : local.made_of.disk.size
 
   # One socket has them all, unless it is said; the template's sockets count only with its processors.
   num_cores_per_socket = local.asked.cores > 0 ? local.asked.cores : local.asked.cpus > 0 ? local.asked.cpus : local.template.num_cores_per_socket
@@ -96,16 +115,19 @@ resource "terraform_data" "adopted" {
 }
 
 locals {
+  # What the annotation says of the operator's installation; nothing where it is not known.
+  installation = var.cluster.installation == "" ? "" : "Installation ${var.cluster.installation}, "
+
   adopted_tags = terraform_data.adopted.input == null ? try(jsondecode(terraform_data.adopted.id), []) : []
 }
 
 resource "vsphere_virtual_machine" "this" {
   name       = var.machine.name
-  annotation = "Machine ${var.machine.namespace}/${var.machine.name} ${var.machine.uid}"
+  annotation = "${local.installation}Machine ${var.machine.namespace}/${var.machine.name} ${var.machine.uid}"
   folder     = local.folder
 
-  resource_pool_id = data.vsphere_resource_pool.workspace.id
-  datastore_id     = data.vsphere_datastore.workspace.id
+  resource_pool_id = local.made_of.resource_pool_id
+  datastore_id     = local.made_of.datastore_id
 
   num_cpus             = local.num_cpus
   num_cores_per_socket = local.num_cores_per_socket
@@ -116,7 +138,7 @@ resource "vsphere_virtual_machine" "this" {
   # The provider counts 15 disks to a controller.
   scsi_controller_count = ceil((1 + length(var.provider_spec.dataDisks)) / 15)
   enable_disk_uuid      = true
-  tags                  = setunion(var.provider_spec.tagIDs, local.cluster_tag, local.adopted_tags)
+  tags                  = setunion(var.provider_spec.tagIDs, local.made_of.tag_ids, local.adopted_tags)
   extra_config          = local.guest_info
   vm_group              = var.provider_spec.workspace.vmGroup
 
@@ -127,7 +149,7 @@ resource "vsphere_virtual_machine" "this" {
     for_each = var.provider_spec.network.devices
 
     content {
-      network_id   = local.network_ids[network_interface.key]
+      network_id   = try(local.made_of.network_ids[network_interface.key], "added") # no device is added to one that exists
       adapter_type = "vmxnet3"
     }
   }
@@ -135,8 +157,8 @@ resource "vsphere_virtual_machine" "this" {
   disk {
     label            = "disk0"
     size             = local.disk_size
-    thin_provisioned = local.template.disks[0].thin_provisioned
-    eagerly_scrub    = local.template.disks[0].eagerly_scrub
+    thin_provisioned = local.made_of.disk.thin_provisioned
+    eagerly_scrub    = local.made_of.disk.eagerly_scrub
   }
 
   dynamic "disk" {
@@ -183,7 +205,7 @@ resource "terraform_data" "made_with" {
     postcondition {
       # What it was made with before this module knew a field of local.fixed is not compared.
       condition     = alltrue([for name, value in local.fixed : jsonencode(try(self.output[name], value)) == jsonencode(value)])
-      error_message = "Only tagIDs can be changed on a virtual machine that exists: take the other changes back, or delete the Machine so that its MachineSet makes another."
+      error_message = "Only tagIDs can be changed on a virtual machine that exists, so ${join(", ", [for name, value in local.fixed : name if jsonencode(try(self.output[name], value)) != jsonencode(value)])} cannot: take the change back, or delete the Machine so that its MachineSet makes another."
     }
   }
 }

@@ -44,3 +44,10 @@ output "zone" {
 
   depends_on = [vsphere_virtual_machine.this]
 }
+
+output "recorded" {
+  description = "What was read by name when the virtual machine was made."
+  value       = local.made_of
+
+  depends_on = [vsphere_virtual_machine.this]
+}

@@ -165,7 +165,8 @@ variable "provider_spec" {
 
 variable "cluster" {
   type = object({
-    platform = optional(string)
+    installation = optional(string, "")
+    platform     = optional(string)
     failure_domains = optional(list(object({
       name          = string, region = string, zone = string, server = string, datacenter = string, compute_cluster = string, datastore = string,
       resource_pool = string, host_group = string, vm_group = string
@@ -173,6 +174,22 @@ variable "cluster" {
   })
   description = "What is known of the cluster."
   default     = {}
+}
+
+variable "recorded" {
+  type = object({
+    resource_pool_id = string
+    datastore_id     = string
+    network_ids      = list(string)
+    tag_ids          = list(string)
+    snapshot         = string
+    template = object({
+      id = string, num_cpus = number, num_cores_per_socket = number, memory = number, guest_id = string, firmware = string, scsi_type = string
+    })
+    disk = object({ size = number, thin_provisioned = bool, eagerly_scrub = bool })
+  })
+  description = "What the virtual machine was made of; null until it is there."
+  default     = null
 }
 
 variable "user_data" {

@@ -16,19 +16,20 @@ locals {
 
 # Tags of the instance and its volumes. The first of two tags of one name counts, and the cluster's last.
 locals {
-  uid_tag     = "machine-iac.io/machine-uid"
-  cluster_tag = "kubernetes.io/cluster/${var.machine.cluster_id}"
+  uid_tag          = "machine-iac.io/machine-uid"
+  installation_tag = "machine-iac.io/installation"
+  cluster_tag      = "kubernetes.io/cluster/${var.machine.cluster_id}"
 
   cluster_tags = [for tag in var.cluster.resource_tags : { name = tag.key, value = tag.value }]
 
   user_tags = { for name, values in { for tag in concat(var.provider_spec.tags, local.cluster_tags) : tag.name => tag.value... } :
-    name => values[0] if !contains(["Name", local.uid_tag], name) && !startswith(name, "kubernetes.io/cluster/")
+    name => values[0] if !contains(["Name", local.uid_tag, local.installation_tag], name) && !startswith(name, "kubernetes.io/cluster/")
   }
-  own_tags = {
+  own_tags = merge({
     Name                = var.machine.name
     (local.cluster_tag) = "owned"
     (local.uid_tag)     = var.machine.uid
-  }
+  }, var.cluster.installation == "" ? {} : { (local.installation_tag) = var.cluster.installation })
   tags = merge(local.user_tags, local.own_tags)
 
   host_tags = { for name, values in { for tag in concat(try(local.dedicated_host.dynamicHostAllocation.tags, []), local.cluster_tags) : tag.name => tag.value... } :
@@ -53,7 +54,7 @@ locals {
     of_subnet = var.provider_spec.placement.availabilityZone == "" ? [1] : []
     tags      = merge(local.host_tags, local.own_tags)
   } if strategy == "Dynamic"]
-  zone_searches = flatten(local.hosts[*].of_subnet)
+  zone_searches = var.recorded == null ? flatten(local.hosts[*].of_subnet) : []
 
   # The numbers by which the program chooses: 0 is the instance's own argument, 1 nothing, since the launch template has it.
   template_choice = local.templated ? 1 : 0

@@ -13,6 +13,7 @@ variable "machine" {
 
 variable "cluster" {
   type = object({
+    installation  = optional(string, "")
     ip_family     = optional(string)
     resource_tags = optional(list(object({ key = string, value = string })), [])
   })
@@ -141,8 +142,8 @@ variable "provider_spec" {
   }
 
   validation {
-    condition     = length(distinct(concat(var.provider_spec.tags[*].name, var.cluster.resource_tags[*].key))) <= 47
-    error_message = "An instance has at most 50 tags, of which 3 identify the Machine: leave some of tags out, so that 47 remain with those of the cluster."
+    condition     = length(distinct(concat(var.provider_spec.tags[*].name, var.cluster.resource_tags[*].key))) <= 46
+    error_message = "An instance has at most 50 tags, of which 4 identify the Machine: leave some of tags out, so that 46 remain with those of the cluster."
   }
 
   # What the instance is made with.
@@ -363,6 +364,18 @@ variable "provider_spec" {
     condition     = length([for balancer in var.provider_spec.loadBalancers : balancer if balancer.type == "network"]) == 0
     error_message = "This stack adds no instance to network load balancers, whose target groups it cannot list: leave loadBalancers of type network out, or use the provider module aws."
   }
+}
+
+variable "recorded" {
+  type = object({
+    subnet_id          = string
+    host_zone          = string
+    security_groups    = string
+    security_group_ids = list(string)
+    load_balancers     = list(string)
+  })
+  description = "What was found for the instance when it was made or changed; null until it is there."
+  default     = null
 }
 
 variable "user_data" {

@@ -32,6 +32,7 @@ locals {
       "node.kubernetes.io/instance-type" = var.provider_spec.instanceType
     },
     can(regex("^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$", var.machine.cluster_id)) ? { "machine-iac.io/cluster-id" = var.machine.cluster_id } : {},
+    var.cluster.installation == "" ? {} : { "machine-iac.io/installation" = var.cluster.installation },
   )
 
   # The program takes it whole: it cannot leave out taints where there are none. JSON is YAML.

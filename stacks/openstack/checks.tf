@@ -3,7 +3,7 @@
 # What OpenShift's provider takes and does not use, or what is taken as it is written and may be a mistake.
 check "ignored" {
   assert {
-    condition     = try(var.provider_spec.rootVolume.sourceUUID, "") == "" || contains(["", var.provider_spec.rootVolume.sourceUUID], var.provider_spec.image)
+    condition     = try(var.provider_spec.rootVolume.sourceUUID, "") == "" || contains(["", try(var.provider_spec.rootVolume.sourceUUID, "")], var.provider_spec.image)
     error_message = "providerSpec.image: ${var.provider_spec.image} is ignored, since rootVolume.sourceUUID names another image."
   }
   assert {

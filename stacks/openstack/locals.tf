@@ -2,10 +2,10 @@
 # one or none is a condition. What is looked for in vain has an id that nothing has.
 locals {
   # OpenShift's installer finds what belongs to a cluster by this one when it destroys it. Neutron has tags, the others metadata.
-  metadata = {
+  metadata = merge({
     openshiftClusterID           = var.machine.cluster_id
     "machine-iac.io_machine-uid" = var.machine.uid
-  }
+  }, var.cluster.installation == "" ? {} : { "machine-iac.io_installation" = var.cluster.installation })
   # OpenShift's provider adds these two. Nova takes 50 tags of 60 characters.
   default_tags = [for tag in ["cluster-api-provider-openstack", "${var.machine.namespace}-${var.machine.cluster_id}"] : tag if length(tag) <= 60]
   all_tags     = distinct(concat(var.provider_spec.tags, local.default_tags))

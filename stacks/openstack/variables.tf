@@ -252,6 +252,7 @@ variable "user_data" {
 
 variable "cluster" {
   type = object({
+    installation = optional(string, "")
     platform     = optional(string, "")
     api_vips     = optional(list(string), [])
     ingress_vips = optional(list(string), [])

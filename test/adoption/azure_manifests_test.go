@@ -12,11 +12,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
-// testAzureManifests makes what each manifest of the documentation's cases requests, plans it once more, and removes it.
+// testAzureManifests applies each manifest of the documentation's cases, plans it again, and destroys it.
 func testAzureManifests(t *testing.T, mirror string) {
 	folder := filepath.Join(root, "test", "manifests", "azure")
 	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
@@ -31,14 +30,17 @@ func testAzureManifests(t *testing.T, mirror string) {
 		t.Run(name, func(t *testing.T) {
 			o := newOnAzure(t, mirror)
 			machine, infrastructure := readManifest(t, file, filepath.Join(folder, "infrastructure.yaml"))
-			o.cluster = platform.Of(infrastructure)
-			values := module.ClusterValues{module.ValueClusterID: clusterID, module.ValueResourceGroup: clusterID + "-rg", module.ValueNetworkResourceGroup: clusterID + "-rg"}
+			o.cluster = module.ClusterOf(infrastructure)
+			values := module.ClusterValues{
+				module.ValueClusterID:     clusterID,
+				module.ValueResourceGroup: clusterID + "-rg", module.ValueNetworkResourceGroup: clusterID + "-rg",
+			}
 			machine, _ = render.Complete(machine, o.module, values)
 			o.take(machine)
 			o.apply()
 			o.settled()
 			var stays []string
-			for _, one := range o.names() {
+			for _, one := range o.Names() {
 				if strings.Contains(o.output("outlives"), strings.TrimPrefix(one, "disks/")) {
 					stays = append(stays, one)
 				}
@@ -48,7 +50,8 @@ func testAzureManifests(t *testing.T, mirror string) {
 	}
 }
 
-// readManifest returns the Machine of a manifest, or one of its MachineSet, and the Infrastructure in it, or that of a file.
+// readManifest returns the Machine, or a Machine of the MachineSet, in a manifest, and its Infrastructure or that of
+// another file.
 func readManifest(t *testing.T, file, otherwise string) (*machinev1beta1.Machine, *configv1.Infrastructure) {
 	t.Helper()
 	var machine *machinev1beta1.Machine

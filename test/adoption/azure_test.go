@@ -15,32 +15,35 @@ import (
 	"github.com/google/go-cmp/cmp"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/test/azure/arm"
 )
 
 const (
-	// azurermModule is the Go module of terraform-provider-azurerm, and azurermBuild the version of it that is the release azurermVersion.
+	// azurermModule is the Go module of terraform-provider-azurerm, azurermBuild the module version of release
+	// azurermVersion.
 	azurermModule  = "github.com/hashicorp/terraform-provider-azurerm"
 	azurermBuild   = "v1.44.1-0.20260824201233-fae580791926"
 	azurermVersion = "5.2.0"
-
-	armGroup = "/subscriptions/" + armSubscription + "/resourceGroups/" + clusterID + "-rg"
 )
 
-// azurermMirror returns a mirror with the provider. Where there is no program of it, the test is skipped.
+// azurermMirror returns a mirror with the provider, or skips the test if it is not built.
 func azurermMirror(t *testing.T) string {
 	t.Helper()
-	const howTo = "; 'GOFLAGS=-p=1 go install " + azurermModule + "@" + azurermBuild + "' builds it, in ten minutes with 4 GB of memory"
+	const howTo = "; 'GOFLAGS=-p=1 go install " + azurermModule + "@" + azurermBuild +
+		"' builds it, in ten minutes with 4 GB of memory"
 	program, err := exec.LookPath("terraform-provider-azurerm")
 	if err != nil {
 		t.Skip("there is no terraform-provider-azurerm on PATH" + howTo)
 	}
-	// One of a checkout has no version.
-	if built, err := buildinfo.ReadFile(program); err != nil || !slices.Contains([]string{azurermBuild, "(devel)"}, built.Main.Version) {
+	// A build from a checkout has no version.
+	if built, err := buildinfo.ReadFile(program); err != nil ||
+		!slices.Contains([]string{azurermBuild, "(devel)"}, built.Main.Version) {
 		t.Skipf("%s is not built from version %s of its module%s", program, azurermBuild, howTo)
 	}
 	mirror := t.TempDir()
-	dir := filepath.Join(mirror, "registry.opentofu.org", "hashicorp", "azurerm", azurermVersion, runtime.GOOS+"_"+runtime.GOARCH)
+	dir := filepath.Join(mirror, "registry.opentofu.org", "hashicorp", "azurerm", azurermVersion,
+		runtime.GOOS+"_"+runtime.GOARCH)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -68,29 +71,35 @@ func copyProgram(t *testing.T, from, to string) {
 	}
 }
 
-// onAzure is the module azure with its real provider and a simulated Resource Manager.
+// onAzure tests the module azure with its real provider and a simulated Resource Manager.
 type onAzure struct {
 	*world
-	*arm
-	cluster *platform.Cluster
+	*arm.Server
+	cluster *module.Cluster
 }
 
-// workerSpec is the providerSpec of a worker, as the installer writes it.
+// workerSpec returns a worker's providerSpec as the installer writes it.
 func workerSpec() map[string]any {
 	return map[string]any{
 		"apiVersion": "machine.openshift.io/v1beta1", "kind": "AzureMachineProviderSpec",
 		"credentialsSecret": map[string]any{"name": "c"}, "userDataSecret": map[string]any{"name": "u"},
 		"location": "eastus", "zone": "1", "vmSize": "Standard_D4s_v3", "acceleratedNetworking": true,
-		"image":         map[string]any{"resourceID": "/resourceGroups/" + clusterID + "-rg/providers/Microsoft.Compute/galleries/g/images/i/versions/1.0.0"},
-		"osDisk":        map[string]any{"diskSizeGB": 128, "osType": "Linux", "managedDisk": map[string]any{"storageAccountType": "Premium_LRS"}},
-		"resourceGroup": clusterID + "-rg", "networkResourceGroup": clusterID + "-rg", "vnet": clusterID + "-vnet", "subnet": clusterID + "-worker-subnet",
+		"image": map[string]any{
+			"resourceID": "/resourceGroups/" + clusterID +
+				"-rg/providers/Microsoft.Compute/galleries/g/images/i/versions/1.0.0",
+		},
+		"osDisk": map[string]any{
+			"diskSizeGB": 128, "osType": "Linux", "managedDisk": map[string]any{"storageAccountType": "Premium_LRS"},
+		},
+		"resourceGroup": clusterID + "-rg", "networkResourceGroup": clusterID + "-rg", "vnet": clusterID +
+			"-vnet", "subnet": clusterID + "-worker-subnet",
 		"managedIdentity": clusterID + "-identity",
 	}
 }
 
-// machine renders a Machine of a worker with other fields.
+// machine renders a worker's Machine with other fields.
 func (o *onAzure) machine(name string, fields map[string]any) *machinev1beta1.Machine {
-	o.world.t.Helper()
+	o.t.Helper()
 	spec := workerSpec()
 	maps.Copy(spec, fields)
 	machine := machineOf(name, spec)
@@ -99,40 +108,39 @@ func (o *onAzure) machine(name string, fields map[string]any) *machinev1beta1.Ma
 }
 
 func (o *onAzure) take(machine *machinev1beta1.Machine) {
-	o.world.t.Helper()
+	o.t.Helper()
 	o.renderIn(o.cluster, machine, clusterID, map[string][]byte{
-		"azure_subscription_id": []byte(armSubscription), "azure_tenant_id": []byte(armTenant),
-		"azure_client_id": []byte(armClient), "azure_client_secret": []byte(armSecret),
-	}, o.environment())
+		"azure_subscription_id": []byte(arm.Subscription), "azure_tenant_id": []byte(arm.Tenant),
+		"azure_client_id": []byte(arm.Client), "azure_client_secret": []byte(arm.Secret),
+	}, o.Environment())
 }
 
-// settled reports what a plan would still change of what an apply has made.
+// settled fails the test if a plan after an apply has changes.
 func (o *onAzure) settled() {
-	o.world.t.Helper()
+	o.t.Helper()
 	if left := changes(o.plan()); len(left) > 0 {
-		o.world.t.Errorf("after the apply a plan has %v", left)
+		o.t.Errorf("after the apply a plan has %v", left)
 	}
 }
 
-// destroyed removes all that is in the state, and reports what is left but for some.
+// destroyed destroys everything in the state, and fails if anything else than stays is left.
 func (o *onAzure) destroyed(stays ...string) {
-	o.world.t.Helper()
-	if err := o.terraform.Destroy(o.world.t.Context()); err != nil {
-		o.world.t.Fatal(err)
-	}
-	if diff := cmp.Diff(stays, o.names()); diff != "" {
-		o.world.t.Errorf("after the destroy (-want +got):\n%s", diff)
+	o.t.Helper()
+	o.destroy()
+	if diff := cmp.Diff(stays, o.Names()); diff != "" {
+		o.t.Errorf("after the destroy (-want +got):\n%s", diff)
 	}
 }
 
-// TestResourceManager has one copy of the provider for all of it, since that is large.
+// TestResourceManager shares one copy of the provider, which is large.
 func TestResourceManager(t *testing.T) {
 	mirror := azurermMirror(t)
 	on := func(t *testing.T) *onAzure { return newOnAzure(t, mirror) }
 	t.Run("a virtual machine from create to delete", func(t *testing.T) { testVirtualMachine(t, on(t)) })
 	t.Run("data disks are there at the first boot", func(t *testing.T) { testDataDisks(t, on(t)) })
 	t.Run("a lost virtual machine is found by its UID", func(t *testing.T) { testLostVirtualMachine(t, on(t)) })
-	t.Run("a virtual machine that was not made yet is made by what is there", func(t *testing.T) { testHalfMadeVirtualMachine(t, on(t)) })
+	t.Run("a virtual machine that was not made yet is made by what is there",
+		func(t *testing.T) { testHalfMadeVirtualMachine(t, on(t)) })
 	t.Run("a virtual machine is adopted as it is", func(t *testing.T) { testAdoptedVirtualMachine(t, on(t)) })
 	t.Run("virtual machines are listed", func(t *testing.T) { testListedVirtualMachines(t, on(t)) })
 	t.Run("pools are called as their load balancers are", func(t *testing.T) { testPools(t, on(t)) })
@@ -142,7 +150,17 @@ func TestResourceManager(t *testing.T) {
 
 func newOnAzure(t *testing.T, mirror string) *onAzure {
 	t.Helper()
-	return &onAzure{world: newWorldIn(t, "azure", mirror), arm: newARM(t)}
+	server, err := arm.Start(arm.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		server.Close()
+		for _, problem := range server.Problems() {
+			t.Error(problem)
+		}
+	})
+	return &onAzure{world: newWorldIn(t, "azure", mirror), Server: server}
 }
 
 func testVirtualMachine(t *testing.T, o *onAzure) {
@@ -159,13 +177,14 @@ func testVirtualMachine(t *testing.T, o *onAzure) {
 		"properties.storageProfile.osDisk.osType": `"Linux"`,
 		"tags": `{"kubernetes.io_cluster.demo-x7k2p":"owned","machine-iac.io_machine-uid":"5e0ad6a1-6f9f-4f39-a4b5-000000000008"}`,
 	} {
-		if got := o.property(machine, strings.Split(path, ".")...); got != want {
+		if got := o.Property(machine, strings.Split(path, ".")...); got != want {
 			t.Errorf("%s of the virtual machine is %s, want %s", path, got, want)
 		}
 	}
 	for name, want := range map[string]string{
-		"provider_id":    `"azure://` + armGroup + "/providers/" + machine + `"`,
-		"instance_state": `"Running"`, "instance_type": `"Standard_D4s_v3"`, "region": `"eastus"`, "zone": `"1"`, "interruptible": "false", "outlives": "[]",
+		"provider_id":    `"azure://` + arm.Group + "/providers/" + machine + `"`,
+		"instance_state": `"Running"`, "instance_type": `"Standard_D4s_v3"`, "region": `"eastus"`, "zone": `"1"`,
+		"interruptible": "false", "outlives": "[]",
 		"instance_id": `"5e0ad6a1-0000-4000-8000-0000000000a2"`,
 		"addresses": `[{"address":"10.0.0.4","type":"InternalIP"},{"address":"20.0.0.4","type":"ExternalIP"},` +
 			`{"address":"demo-x7k2p-worker-1.eastus.cloudapp.azure.com","type":"ExternalDNS"},{"address":"worker-1","type":"Hostname"},` +
@@ -176,10 +195,12 @@ func testVirtualMachine(t *testing.T, o *onAzure) {
 		}
 	}
 
-	o.machine("worker-1", map[string]any{"publicIP": true, "securityGroup": clusterID + "-nsg", "vmSize": "Standard_D8s_v3"})
+	o.machine("worker-1", map[string]any{
+		"publicIP": true, "securityGroup": clusterID + "-nsg", "vmSize": "Standard_D8s_v3",
+	})
 	o.refuses("A virtual machine that exists stays as it is")
 	o.machine("worker-1", map[string]any{"publicIP": true, "securityGroup": clusterID + "-nsg"})
-	o.power(machine, "deallocated")
+	o.Power(machine, "deallocated")
 	o.apply()
 	if got := o.output("instance_state"); got != `"Deallocated"` {
 		t.Errorf("the state of a virtual machine that was deallocated is %s", got)
@@ -189,56 +210,66 @@ func testVirtualMachine(t *testing.T, o *onAzure) {
 
 func testDataDisks(t *testing.T, o *onAzure) {
 	disk := func(name, policy string, lun int) map[string]any {
-		return map[string]any{"nameSuffix": name, "diskSizeGB": 64, "lun": lun, "deletionPolicy": policy, "managedDisk": map[string]any{"storageAccountType": "Premium_LRS"}}
+		return map[string]any{"nameSuffix": name, "diskSizeGB": 64, "lun": lun, "deletionPolicy": policy,
+			"managedDisk": map[string]any{"storageAccountType": "Premium_LRS"}}
 	}
 	o.machine("worker-1", map[string]any{"dataDisks": []any{disk("etcd", "Delete", 0), disk("kept", "Detach", 1)}})
 	o.apply()
 	o.settled()
-	if got := o.property("Microsoft.Compute/virtualMachines/worker-1", "properties", "storageProfile", "dataDisks"); strings.Count(got, `"lun"`) != 2 {
+	if got := o.Property("Microsoft.Compute/virtualMachines/worker-1", "properties", "storageProfile",
+		"dataDisks"); strings.Count(got, `"lun"`) != 2 {
 		t.Errorf("the data disks of the virtual machine are %s, want two", got)
 	}
-	if made := slices.Index(o.writes, "PUT disks/worker-1_etcd"); made < 0 || made > slices.Index(o.writes, "PUT virtualMachines/worker-1") {
-		t.Errorf("the requests are %v, want the disk before the virtual machine", o.writes)
+	if made := slices.Index(o.Writes(), "PUT disks/worker-1_etcd"); made < 0 ||
+		made > slices.Index(o.Writes(), "PUT virtualMachines/worker-1") {
+		t.Errorf("the requests are %v, want the disk before the virtual machine", o.Writes())
 	}
 	o.destroyed("disks/worker-1_kept")
 }
 
 func testLostVirtualMachine(t *testing.T, o *onAzure) {
-	o.machine("worker-1", map[string]any{"publicIP": true, "securityGroup": clusterID + "-nsg", "applicationSecurityGroups": []any{clusterID + "-asg"}, "publicLoadBalancer": clusterID})
+	o.machine("worker-1", map[string]any{
+		"publicIP": true, "securityGroup": clusterID + "-nsg", "applicationSecurityGroups": []any{clusterID + "-asg"},
+		"publicLoadBalancer": clusterID,
+	})
 	o.apply()
-	made := len(o.writes)
+	made := len(o.Writes())
 	o.forget()
 	o.link(o.module.LookupFiles()...)
 	want := []string{
 		"azurerm_linux_virtual_machine.this[0] import", "azurerm_network_interface.primary import",
 		`azurerm_network_interface_application_security_group_association.primary["demo-x7k2p-asg"] import`,
 		`azurerm_network_interface_backend_address_pool_association.primary["demo-x7k2p"] import`,
-		"azurerm_network_interface_security_group_association.primary[0] import", "azurerm_public_ip.primary[0] import", "terraform_data.made_with create",
+		"azurerm_network_interface_security_group_association.primary[0] import", "azurerm_public_ip.primary[0] import",
+		"terraform_data.made_with create",
 	}
 	if diff := cmp.Diff(want, changes(o.plan())); diff != "" {
 		t.Errorf("the plan of a lookup (-want +got):\n%s", diff)
 	}
 	o.apply()
-	if len(o.writes) != made {
-		t.Errorf("a lookup wrote %v", o.writes[made:])
+	if len(o.Writes()) != made {
+		t.Errorf("a lookup wrote %v", o.Writes()[made:])
 	}
 	o.link()
 	o.settled()
-	o.remove("Microsoft.Compute/virtualMachines/worker-1")
+	o.Remove("Microsoft.Compute/virtualMachines/worker-1")
 	if got := changes(o.plan()); !slices.Contains(got, "azurerm_linux_virtual_machine.this[0] create") {
 		t.Errorf("after the virtual machine was deleted by others, a plan has %v", got)
 	}
 	o.destroyed("disks/worker-1_OSDisk")
 }
 
-// testHalfMadeVirtualMachine is what a create leaves that was cut off before it requested the virtual machine.
+// testHalfMadeVirtualMachine tests what an interrupted create leaves before it requests the virtual machine.
 func testHalfMadeVirtualMachine(t *testing.T, o *onAzure) {
-	o.machine("worker-1", map[string]any{"securityGroup": clusterID + "-nsg", "applicationSecurityGroups": []any{clusterID + "-asg"}, "publicLoadBalancer": clusterID})
-	o.refuse("virtualMachines/worker-1", "OperationNotAllowed")
+	o.machine("worker-1", map[string]any{
+		"securityGroup": clusterID + "-nsg", "applicationSecurityGroups": []any{clusterID + "-asg"},
+		"publicLoadBalancer": clusterID,
+	})
+	o.Refuse("virtualMachines/worker-1", "OperationNotAllowed")
 	if err := o.terraform.Apply(t.Context()); err == nil {
 		t.Fatal("what is refused is made")
 	}
-	o.refuse()
+	o.Refuse()
 	o.forget()
 	o.link(o.module.LookupFiles()...)
 	o.apply()
@@ -247,15 +278,16 @@ func testHalfMadeVirtualMachine(t *testing.T, o *onAzure) {
 	o.destroyed()
 }
 
-// testAdoptedVirtualMachine has what this module makes, since the names are those that OpenShift's actuator gives.
+// testAdoptedVirtualMachine adopts what this module creates, since OpenShift's actuator uses the same names.
 func testAdoptedVirtualMachine(t *testing.T, o *onAzure) {
 	o.machine("worker-1", nil)
 	o.apply()
-	made := len(o.writes)
+	made := len(o.Writes())
 	o.forget()
-	o.adopt("azure://"+strings.ToLower(armGroup)+"/providers/Microsoft.Compute/virtualMachines/worker-1", "")
+	o.adopt("azure://"+strings.ToLower(arm.Group)+"/providers/Microsoft.Compute/virtualMachines/worker-1", "")
 	plan := o.plan()
-	want := []string{"azurerm_linux_virtual_machine.this[0] import", "azurerm_network_interface.primary import", "terraform_data.made_with create"}
+	want := []string{"azurerm_linux_virtual_machine.this[0] import", "azurerm_network_interface.primary import",
+		"terraform_data.made_with create"}
 	if diff := cmp.Diff(want, changes(plan)); diff != "" {
 		t.Errorf("the plan of an adoption (-want +got):\n%s", diff)
 	}
@@ -263,16 +295,17 @@ func testAdoptedVirtualMachine(t *testing.T, o *onAzure) {
 		t.Errorf("an adoption of what is requested warns of %v", said)
 	}
 	o.apply()
-	if len(o.writes) != made {
-		t.Errorf("an adoption wrote %v", o.writes[made:])
+	if len(o.Writes()) != made {
+		t.Errorf("an adoption wrote %v", o.Writes()[made:])
 	}
 	o.link()
 	o.settled()
 	o.destroyed()
 
 	o.machine("worker-1", nil)
-	o.adopt("", armGroup+"/providers/Microsoft.Compute/virtualMachines/worker-1")
-	if _, err := o.tryPlan(); err == nil || !o.module.AdoptAbsent(strings.Join(strings.FieldsFunc(err.Error(), isFrame), " ")) {
+	o.adopt("", arm.Group+"/providers/Microsoft.Compute/virtualMachines/worker-1")
+	if _, err := o.tryPlan(); err == nil ||
+		!o.module.AdoptAbsent(strings.Join(strings.FieldsFunc(err.Error(), isFrame), " ")) {
 		t.Errorf("adopting what is not there fails with %v; want module.yaml to know that for absence", err)
 	}
 }
@@ -283,7 +316,8 @@ func testListedVirtualMachines(t *testing.T, o *onAzure) {
 	o.link(o.module.InventoryFiles()...)
 	var got []listed
 	output(t, o.plan(), "inventory", &got)
-	want := []listed{{ProviderID: "azure://" + armGroup + "/providers/Microsoft.Compute/virtualMachines/worker-1", Name: "worker-1", MachineUID: "5e0ad6a1-6f9f-4f39-a4b5-000000000008"}}
+	want := []listed{{ProviderID: "azure://" + arm.Group + "/providers/Microsoft.Compute/virtualMachines/worker-1",
+		Name: "worker-1", MachineUID: "5e0ad6a1-6f9f-4f39-a4b5-000000000008"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the inventory (-want +got):\n%s", diff)
 	}
@@ -291,12 +325,14 @@ func testListedVirtualMachines(t *testing.T, o *onAzure) {
 
 func testPools(t *testing.T, o *onAzure) {
 	pool := func(balancer, name string) string {
-		return armGroup + "/providers/Microsoft.Network/loadBalancers/" + balancer + "/backendAddressPools/" + name
+		return arm.Group + "/providers/Microsoft.Network/loadBalancers/" + balancer + "/backendAddressPools/" + name
 	}
-	o.machine("master-1", map[string]any{"publicLoadBalancer": clusterID, "internalLoadBalancer": clusterID + "-internal"})
+	o.machine("master-1", map[string]any{
+		"publicLoadBalancer": clusterID, "internalLoadBalancer": clusterID + "-internal",
+	})
 	o.apply()
 	o.settled()
-	got := o.property("Microsoft.Network/networkInterfaces/master-1-nic", "properties", "ipConfigurations")
+	got := o.Property("Microsoft.Network/networkInterfaces/master-1-nic", "properties", "ipConfigurations")
 	for _, want := range []string{pool(clusterID, clusterID), pool(clusterID+"-internal", clusterID+"-internal")} {
 		if !strings.Contains(got, `"`+want+`"`) {
 			t.Errorf("the network interface has %s, want the pool %s", got, want)
@@ -307,16 +343,20 @@ func testPools(t *testing.T, o *onAzure) {
 
 func testRefusals(t *testing.T, o *onAzure) {
 	o.machine("worker-1", nil)
-	for code, final := range map[string]bool{"InvalidParameter": true, "PlatformImageNotFound": true, "SkuNotAvailable": false, "OperationNotAllowed": false, "SubnetIsFull": false} {
-		o.refuse("virtualMachines/worker-1", code)
+	for code, final := range map[string]bool{
+		"InvalidParameter": true, "PlatformImageNotFound": true, "SkuNotAvailable": false,
+		"OperationNotAllowed": false, "SubnetIsFull": false,
+	} {
+		o.Refuse("virtualMachines/worker-1", code)
 		err := o.terraform.Apply(t.Context())
 		if err == nil {
 			t.Fatalf("what is refused with %s is made", code)
 		}
-		if text := strings.Join(strings.FieldsFunc(err.Error(), isFrame), " "); o.module.Final(text) != final || !strings.Contains(text, code) {
+		if text := strings.Join(strings.FieldsFunc(err.Error(), isFrame), " "); o.module.Final(text) != final ||
+			!strings.Contains(text, code) {
 			t.Errorf("whether a refusal with %s ends the Machine is %t, want %t: %s", code, !final, final, text)
 		}
 	}
-	o.refuse()
+	o.Refuse()
 	o.destroyed()
 }

@@ -1,3 +1,4 @@
-// Package adoption tests adopt/ and inventory/ of the modules with a real engine, real providers and infrastructure that runs here: instances
-// that something else has made are planned, brought in and listed, and those of others are refused. There is no manager.
+// Package adoption tests adopt/ and inventory/ of the modules with a real engine, real providers and local
+// infrastructure: it previews, adopts and lists instances that something else created, and expects others' instances to
+// be rejected. No manager runs.
 package adoption

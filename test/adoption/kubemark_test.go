@@ -15,9 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
-// simulated is the module kubemark with an API server, and the credentials of its example.
+// simulated tests the module kubemark with an API server and its example's credentials.
 type simulated struct {
 	*world
 	plane       *controlplane.ControlPlane
@@ -36,11 +37,13 @@ func newSimulated(t *testing.T) *simulated {
 		}
 	})
 	h := &simulated{world: newWorld(t, "kubemark"), plane: plane}
-	h.credentials = map[string][]byte{"server": []byte(plane.Config.Host), "token": []byte(h.token()), "ca.crt": plane.Config.CAData}
+	h.credentials = map[string][]byte{
+		"server": []byte(plane.Config.Host), "token": []byte(h.token()), "ca.crt": plane.Config.CAData,
+	}
 	return h
 }
 
-// token is that of an account with the rights that the module's example gives.
+// token returns the token of an account with the rights in the module's example.
 func (h *simulated) token() string {
 	h.t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubemark"}}
@@ -48,7 +51,10 @@ func (h *simulated) token() string {
 		account,
 		&rbacv1.ClusterRole{
 			ObjectMeta: metav1.ObjectMeta{Name: "kubemark"},
-			Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "list", "create", "patch", "delete"}}},
+			Rules: []rbacv1.PolicyRule{
+				{APIGroups: []string{""}, Resources: []string{"nodes"},
+					Verbs: []string{"get", "list", "create", "patch", "delete"}},
+			},
 		},
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: "kubemark"},
@@ -67,10 +73,12 @@ func (h *simulated) token() string {
 	return request.Status.Token
 }
 
-// node makes a Node as Kubernetes' own simulated Nodes are: its provider ID has its name.
+// node creates a Node like Kubernetes' own simulated Nodes: its provider ID contains its name.
 func (h *simulated) node(name string, labels map[string]string) *corev1.Node {
 	h.t.Helper()
-	capacity := corev1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("16Gi"), "pods": resource.MustParse("110")}
+	capacity := corev1.ResourceList{
+		"cpu": resource.MustParse("4"), "memory": resource.MustParse("16Gi"), "pods": resource.MustParse("110"),
+	}
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 		Spec:       corev1.NodeSpec{ProviderID: "kubemark://" + name},
@@ -109,13 +117,15 @@ func (h *simulated) machine(name string, spec map[string]any) *machinev1beta1.Ma
 }
 
 func TestASimulatedNodeIsAdoptedAsItIs(t *testing.T) {
+	long.Test(t)
 	h := newSimulated(t)
 	made := h.node("worker-1", map[string]string{"node.kubernetes.io/instance-type": "hollow"})
 	h.machine("worker-1", nil)
 	h.adopt("kubemark://worker-1", "")
 
 	plan := h.plan()
-	if diff := cmp.Diff([]string{"kubectl_manifest.this import update", "terraform_data.made_with import"}, changes(plan)); diff != "" {
+	if diff := cmp.Diff([]string{"kubectl_manifest.this import update", "terraform_data.made_with import"},
+		changes(plan)); diff != "" {
 		t.Errorf("the plan (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string(nil), warnings(plan)); diff != "" {
@@ -137,11 +147,13 @@ func TestASimulatedNodeIsAdoptedAsItIs(t *testing.T) {
 
 	h.apply()
 	adopted := h.read("worker-1")
-	if adopted.UID != made.UID || adopted.Spec.ProviderID != made.Spec.ProviderID || !adopted.CreationTimestamp.Equal(&made.CreationTimestamp) {
-		t.Errorf("the adopted Node is %s %s; want %s %s", adopted.UID, adopted.Spec.ProviderID, made.UID, made.Spec.ProviderID)
+	if adopted.UID != made.UID || adopted.Spec.ProviderID != made.Spec.ProviderID ||
+		!adopted.CreationTimestamp.Equal(&made.CreationTimestamp) {
+		t.Errorf("the adopted Node is %s %s; want %s %s", adopted.UID, adopted.Spec.ProviderID,
+			made.UID, made.Spec.ProviderID)
 	}
 
-	h.link() // what comes later is planned without adopt/
+	h.link() // later plans do not use adopt/
 	if left := changes(h.plan()); len(left) > 0 {
 		t.Errorf("a plan after the adoption has changes %v", left)
 	}
@@ -154,21 +166,24 @@ func TestASimulatedNodeIsAdoptedAsItIs(t *testing.T) {
 	if diff := cmp.Diff([]string{"kubectl_manifest.this delete create"}, changes(h.plan())); diff != "" {
 		t.Errorf("another capacity plans (-want +got):\n%s", diff)
 	}
-	if edited := h.read("worker-1"); edited.UID != made.UID || edited.Labels["topology.kubernetes.io/zone"] != "zone-a" {
+	if edited := h.read("worker-1"); edited.UID != made.UID ||
+		edited.Labels["topology.kubernetes.io/zone"] != "zone-a" {
 		t.Errorf("the edited Node is %s with %v", edited.UID, edited.Labels)
 	}
-	if err := h.terraform.Destroy(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.plane.Client.Get(t.Context(), types.NamespacedName{Name: "worker-1"}, &corev1.Node{}); client.IgnoreNotFound(err) != nil || err == nil {
+	h.destroy()
+	if err := h.plane.Client.Get(t.Context(), types.NamespacedName{Name: "worker-1"},
+		&corev1.Node{}); client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("the Node is there after the destroy: %v", err)
 	}
 }
 
 func TestWhatDiffersOfASimulatedNodeIsSaid(t *testing.T) {
+	long.Test(t)
 	h := newSimulated(t)
 	h.node("worker-1", map[string]string{"topology.kubernetes.io/zone": "zone-b"})
-	h.machine("worker-1", map[string]any{"cpu": 8, "memory": "32Gi", "pods": 250, "architecture": "arm64", "zone": "zone-a"})
+	h.machine("worker-1", map[string]any{
+		"cpu": 8, "memory": "32Gi", "pods": 250, "architecture": "arm64", "zone": "zone-a",
+	})
 	h.adopt("kubemark://worker-1", "")
 	want := []string{
 		"providerSpec.architecture: arm64 is requested, the Node has amd64 and keeps it.",
@@ -182,12 +197,14 @@ func TestWhatDiffersOfASimulatedNodeIsSaid(t *testing.T) {
 	if diff := cmp.Diff(want, warnings(plan)); diff != "" {
 		t.Errorf("what differs (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"kubectl_manifest.this import update", "terraform_data.made_with import"}, changes(plan)); diff != "" {
+	if diff := cmp.Diff([]string{"kubectl_manifest.this import update", "terraform_data.made_with import"},
+		changes(plan)); diff != "" {
 		t.Errorf("the plan (-want +got):\n%s", diff)
 	}
 }
 
 func TestASimulatedNodeOfOthersIsRefused(t *testing.T) {
+	long.Test(t)
 	h := newSimulated(t)
 	h.node("worker-1", map[string]string{"machine-iac.io/cluster-id": "other"})
 	h.node("worker-2", nil)
@@ -217,8 +234,11 @@ func TestASimulatedNodeOfOthersIsRefused(t *testing.T) {
 }
 
 func TestSimulatedNodesAreListed(t *testing.T) {
+	long.Test(t)
 	h := newSimulated(t)
-	mine := h.node("worker-1", map[string]string{"machine-iac.io/cluster-id": clusterID, "machine-iac.io/machine-uid": "a-uid"})
+	mine := h.node("worker-1", map[string]string{
+		"machine-iac.io/cluster-id": clusterID, "machine-iac.io/machine-uid": "a-uid",
+	})
 	second := h.node("worker-2", map[string]string{"machine-iac.io/cluster-id": clusterID})
 	h.node("worker-3", map[string]string{"machine-iac.io/cluster-id": "other"})
 	h.node("worker-4", nil)

@@ -14,7 +14,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/libvirt"
 )
 
-// guests is the module libvirt with a libvirt that runs, where virsh makes domains.
+// guests tests the module libvirt with domains that virsh creates.
 type guests struct {
 	*world
 	*libvirt.Host
@@ -44,7 +44,7 @@ func (g *guests) virsh(arguments ...string) string {
 	return out
 }
 
-// domain makes one, and returns its UUID.
+// domain creates a domain, and returns its UUID.
 func (g *guests) domain(name, description string) string {
 	g.t.Helper()
 	uuid, err := g.MakeDomain(g.t.Context(), name, description)
@@ -74,7 +74,8 @@ func TestADomainIsAdoptedAsItIs(t *testing.T) {
 	g.machine("worker-1", nil)
 	g.adopt("libvirt:///"+uuid, "")
 	plan := g.plan()
-	want := []string{"libvirt_domain.this import", "libvirt_ignition.user_data[0] create", "libvirt_volume.root import", "terraform_data.made_with create"}
+	want := []string{"libvirt_domain.this import", "libvirt_ignition.user_data[0] create", "libvirt_volume.root import",
+		"terraform_data.made_with create"}
 	if diff := cmp.Diff(want, changes(plan)); diff != "" {
 		t.Errorf("the plan (-want +got):\n%s", diff)
 	}
@@ -89,10 +90,10 @@ func TestADomainIsAdoptedAsItIs(t *testing.T) {
 	if left := changes(g.plan()); len(left) > 0 {
 		t.Errorf("a plan after the adoption has changes %v", left)
 	}
-	if err := g.terraform.Destroy(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if left := g.virsh("list", "--all", "--name") + g.virsh("vol-list", g.Name, "--details"); strings.Contains(left, "worker-1 ") || strings.HasPrefix(left, "worker-1") {
+	g.destroy()
+	if left := g.virsh("list", "--all", "--name") +
+		g.virsh("vol-list", g.Name, "--details"); strings.Contains(left, "worker-1 ") ||
+		strings.HasPrefix(left, "worker-1") {
 		t.Errorf("after the destroy there is %s", left)
 	}
 }
@@ -107,7 +108,8 @@ func TestADomainOfOthersIsRefused(t *testing.T) {
 	g.refuses("The domain " + other + " is called worker-1, and not as the Machine, worker-2")
 	g.adopt("libvirt:///00000000-0000-4000-8000-000000000000", "")
 	_, err := g.tryPlan()
-	if err == nil || !g.module.AdoptAbsent(strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "│", " ")), " ")) {
+	if err == nil || !g.module.AdoptAbsent(
+		strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "│", " ")), " ")) {
 		t.Errorf("adopting a domain that is not there says %v; want module.yaml to know that for absence", err)
 	}
 }
@@ -136,7 +138,8 @@ func TestDomainsAreListed(t *testing.T) {
 	var found []listed
 	output(t, g.plan(), "inventory", &found)
 	mine := slices.DeleteFunc(found, func(one listed) bool { return one.ProviderID != "libvirt:///"+uuid })
-	if diff := cmp.Diff([]listed{{"libvirt:///" + uuid, "worker-1", "", "5e0ad6a1-6f9f"}}, found); diff != "" || len(mine) != 1 {
+	if diff := cmp.Diff([]listed{{"libvirt:///" + uuid, "worker-1", "", "5e0ad6a1-6f9f"}}, found); diff != "" ||
+		len(mine) != 1 {
 		t.Errorf("the inventory (-want +got):\n%s", diff)
 	}
 }

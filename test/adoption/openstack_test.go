@@ -10,10 +10,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/machine-iac/machine-iac-operator/test/long"
 	"github.com/machine-iac/machine-iac-operator/test/openstack"
 )
 
-// cloud is the module openstack with a cloud, and who makes servers there by its API, as OpenShift's own actuator does.
+// cloud tests the module openstack with a cloud and an API client that creates servers as OpenShift's actuator does.
 type cloud struct {
 	*world
 	*openstack.Cloud
@@ -31,7 +32,7 @@ func newCloud(t *testing.T) *cloud {
 	return c
 }
 
-// id makes a request and returns the ID of what is in the response.
+// id sends a request and returns the ID in the response.
 func (c *cloud) id(method, path string, content any) string {
 	c.t.Helper()
 	id, err := c.client.ID(c.t.Context(), method, path, content)
@@ -41,7 +42,7 @@ func (c *cloud) id(method, path string, content any) string {
 	return id
 }
 
-// server makes one with what belongs to it. Metadata and tags are what is in fields.
+// server creates a server with its dependents. fields contains metadata and tags.
 func (c *cloud) server(name string, fields map[string]any) string {
 	c.t.Helper()
 	made, err := c.client.MakeServer(c.t.Context(), name, fields)
@@ -55,21 +56,28 @@ func (c *cloud) server(name string, fields map[string]any) string {
 func (c *cloud) machine(name string, fields map[string]any) {
 	c.t.Helper()
 	spec := map[string]any{
-		"apiVersion": "machine.openshift.io/v1alpha1", "kind": "OpenstackProviderSpec", "cloudName": openstack.CloudName,
-		"cloudsSecret": map[string]any{"name": "openstack-cloud-credentials"}, "flavor": "m1.xlarge", "image": openstack.Cluster + "-rhcos",
+		"apiVersion": "machine.openshift.io/v1alpha1", "kind": "OpenstackProviderSpec",
+		"cloudName":    openstack.CloudName,
+		"cloudsSecret": map[string]any{"name": "openstack-cloud-credentials"}, "flavor": "m1.xlarge",
+		"image": openstack.Cluster + "-rhcos",
 		"trunk": true, "serverGroupName": openstack.Cluster + "-worker", "rootVolume": map[string]any{"diskSize": 100},
-		"networks": []any{map[string]any{"filter": map[string]any{}, "subnets": []any{map[string]any{"filter": map[string]any{
-			"name": openstack.Cluster + "-nodes", "tags": "openshiftClusterID=" + openstack.Cluster,
-		}}}}},
+		"networks": []any{map[string]any{
+			"filter": map[string]any{}, "subnets": []any{map[string]any{"filter": map[string]any{
+				"name": openstack.Cluster + "-nodes", "tags": "openshiftClusterID=" + openstack.Cluster,
+			}}}}},
 		"securityGroups": []any{map[string]any{"filter": map[string]any{}, "name": openstack.Cluster + "-worker"}},
-		"serverMetadata": map[string]any{"Name": openstack.Cluster + "-worker", "openshiftClusterID": openstack.Cluster},
-		"tags":           []any{"openshiftClusterID=" + openstack.Cluster},
+		"serverMetadata": map[string]any{
+			"Name": openstack.Cluster + "-worker", "openshiftClusterID": openstack.Cluster,
+		},
+		"tags": []any{"openshiftClusterID=" + openstack.Cluster},
 	}
 	maps.Copy(spec, fields)
-	c.render(machineOf(name, spec), openstack.Cluster, map[string][]byte{"clouds.yaml": []byte(c.CloudsYAML()), "cacert": []byte(c.CACert())}, nil)
+	c.render(machineOf(name, spec), openstack.Cluster,
+		map[string][]byte{"clouds.yaml": []byte(c.CloudsYAML()), "cacert": []byte(c.CACert())}, nil)
 }
 
 func TestAServerIsAdoptedWithWhatBelongsToIt(t *testing.T) {
+	long.Test(t)
 	c := newCloud(t)
 	server := c.server("worker-1", openstack.Of(openstack.Cluster))
 	before, count, writes := c.Servers(), c.Count(), len(c.Writes())
@@ -78,8 +86,10 @@ func TestAServerIsAdoptedWithWhatBelongsToIt(t *testing.T) {
 
 	plan := c.plan()
 	want := []string{
-		`openstack_blockstorage_volume_v3.disk["root"] import`, "openstack_compute_instance_v2.this import", "openstack_compute_servergroup_shared_v2.shared[0] create",
-		`openstack_networking_port_v2.interface["0"] import`, `openstack_networking_trunk_v2.interface["0"] import`, "terraform_data.made_with create",
+		`openstack_blockstorage_volume_v3.disk["root"] import`, "openstack_compute_instance_v2.this import",
+		"openstack_compute_servergroup_shared_v2.shared[0] create",
+		`openstack_networking_port_v2.interface["0"] import`, `openstack_networking_trunk_v2.interface["0"] import`,
+		"terraform_data.made_with create",
 	}
 	if diff := cmp.Diff(want, changes(plan)); diff != "" {
 		t.Errorf("the plan (-want +got):\n%s", diff)
@@ -108,21 +118,22 @@ func TestAServerIsAdoptedWithWhatBelongsToIt(t *testing.T) {
 	if left := changes(c.plan()); len(left) > 0 {
 		t.Errorf("a plan after the adoption has changes %v", left)
 	}
-	if err := c.terraform.Destroy(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]int{"servers": 0, "ports": 0, "trunks": 0, "volumes": 0, "server groups": 1}, c.Count()); diff != "" {
+	c.destroy()
+	if diff := cmp.Diff(map[string]int{"servers": 0, "ports": 0, "trunks": 0, "volumes": 0, "server groups": 1},
+		c.Count()); diff != "" {
 		t.Errorf("what the destroy has left (-want +got):\n%s", diff)
 	}
 }
 
 func TestWhatDiffersOfAServerIsSaid(t *testing.T) {
+	long.Test(t)
 	c := newCloud(t)
 	fields := openstack.Of(openstack.Cluster)
 	fields["key_name"] = "old"
 	server := c.server("worker-1", fields)
 	c.machine("worker-1", map[string]any{
-		"flavor": "m1.small", "keyName": "new", "availabilityZone": "zone-a", "serverMetadata": map[string]any{"team": "a"}, "tags": []any{"team=a"},
+		"flavor": "m1.small", "keyName": "new", "availabilityZone": "zone-a",
+		"serverMetadata": map[string]any{"team": "a"}, "tags": []any{"team=a"},
 	})
 	c.adopt("openstack://RegionOne/"+server, "")
 	got := strings.Join(warnings(c.plan()), "\n")
@@ -140,6 +151,7 @@ func TestWhatDiffersOfAServerIsSaid(t *testing.T) {
 }
 
 func TestAServerOfOthersIsRefused(t *testing.T) {
+	long.Test(t)
 	c := newCloud(t)
 	other := c.server("worker-1", map[string]any{"metadata": map[string]any{"openshiftClusterID": "other"}})
 	tagged := c.server("worker-2", map[string]any{"tags": []any{"openshiftClusterID=other"}})
@@ -151,7 +163,8 @@ func TestAServerOfOthersIsRefused(t *testing.T) {
 	c.adopt("", other)
 	c.refuses("The server " + other + " belongs to the cluster other, and the Machine to the cluster demo-x7k2p.")
 	c.adopt("openstack:///"+tagged, "")
-	c.refuses("The server " + tagged + " has the tags openshiftClusterID=other, of another cluster than the Machine's, demo-x7k2p.")
+	c.refuses("The server " + tagged +
+		" has the tags openshiftClusterID=other, of another cluster than the Machine's, demo-x7k2p.")
 	c.adopt("openstack:///"+bare, "")
 	c.refuses("The server " + bare + " does not prove that it is the Machine's")
 
@@ -163,27 +176,36 @@ func TestAServerOfOthersIsRefused(t *testing.T) {
 }
 
 func TestAServerThatLacksWhatIsRequestedIsRefused(t *testing.T) {
+	long.Test(t)
 	c := newCloud(t)
 	server := c.server("worker-1", openstack.Of(openstack.Cluster))
-	c.machine("worker-1", map[string]any{"additionalBlockDevices": []any{map[string]any{"name": "etcd", "sizeGiB": 10, "storage": map[string]any{"type": "Volume"}}}})
+	c.machine("worker-1", map[string]any{
+		"additionalBlockDevices": []any{
+			map[string]any{"name": "etcd", "sizeGiB": 10, "storage": map[string]any{"type": "Volume"}},
+		},
+	})
 	c.adopt("openstack:///"+server, "")
 	c.refuses("The server worker-1 (" + server + ") has 0 attached volumes of the name worker-1-etcd")
 
 	network := c.id(http.MethodGet, "/network/v2.0/networks?name="+openstack.Cluster+"-openshift", nil)
 	c.machine("worker-1", map[string]any{"ports": []any{map[string]any{"networkID": network, "nameSuffix": "storage"}}})
-	c.refuses(`The server worker-1 (` + server + `) has the ports "worker-1-0"; of networks and ports of the providerSpec come worker-1-0, worker-1-storage, each once.`)
+	c.refuses(`The server worker-1 (` + server +
+		`) has the ports "worker-1-0"; of networks and ports of the providerSpec come worker-1-0, worker-1-storage, each once.`)
 
 	c.machine("worker-1", map[string]any{"floatingIP": openstack.FloatingIP})
 	c.refuses("floatingIP 203.0.113.7 is not that of the first port of the server worker-1")
 	address := c.id(http.MethodGet, "/network/v2.0/floatingips?floating_ip_address="+openstack.FloatingIP, nil)
 	port := c.id(http.MethodGet, "/network/v2.0/ports?name=worker-1-0", nil)
-	c.id(http.MethodPut, "/network/v2.0/floatingips/"+address, map[string]any{"floatingip": map[string]any{"port_id": port}})
-	if plan := changes(c.plan()); !slices.Contains(plan, "openstack_networking_floatingip_associate_v2.public[0] import") {
+	c.id(http.MethodPut, "/network/v2.0/floatingips/"+address,
+		map[string]any{"floatingip": map[string]any{"port_id": port}})
+	if plan := changes(c.plan()); !slices.Contains(plan,
+		"openstack_networking_floatingip_associate_v2.public[0] import") {
 		t.Errorf("the plan imports %v; want the floating address too", plan)
 	}
 }
 
 func TestServersAreListed(t *testing.T) {
+	long.Test(t)
 	c := newCloud(t)
 	fields := openstack.Of(openstack.Cluster)
 	fields["metadata"].(map[string]any)["machine-iac.io_machine-uid"] = "a-uid"

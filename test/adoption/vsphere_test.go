@@ -11,11 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	tfjson "github.com/hashicorp/terraform-json"
 
+	"github.com/machine-iac/machine-iac-operator/test/long"
 	"github.com/machine-iac/machine-iac-operator/test/vcenter"
 )
 
-// virtual is the module vsphere with a simulated vCenter. Who makes virtual machines there is the module itself, by another Machine of the same
-// name, whose state is lost.
+// virtual tests the module vsphere with a simulated vCenter. The module itself creates the virtual machines to adopt,
+// for another Machine of the same name, whose state is lost.
 type virtual struct {
 	*world
 	*vcenter.VCenter
@@ -44,10 +45,12 @@ func (v *virtual) machine(name, uid string, fields map[string]any) {
 	spec := map[string]any{
 		"apiVersion": "machine.openshift.io/v1beta1", "kind": "VSphereMachineProviderSpec",
 		"credentialsSecret": map[string]any{"name": "vsphere"}, "userDataSecret": map[string]any{"name": "user-data"},
-		"template": vcenter.Template, "numCPUs": 2, "numCoresPerSocket": 1, "memoryMiB": 2048, "diskGiB": 120, "snapshot": "",
+		"template": vcenter.Template, "numCPUs": 2, "numCoresPerSocket": 1, "memoryMiB": 2048,
+		"diskGiB": 120, "snapshot": "",
 		"network": map[string]any{"devices": []any{map[string]any{"networkName": "VM Network"}}},
 		"workspace": map[string]any{
-			"server": vcenter.Name, "datacenter": "DC0", "folder": vcenter.Folder, "datastore": "/DC0/datastore/LocalDS_0",
+			"server": vcenter.Name, "datacenter": "DC0", "folder": vcenter.Folder,
+			"datastore":    "/DC0/datastore/LocalDS_0",
 			"resourcePool": "/DC0/host/DC0_C0/Resources",
 		},
 	}
@@ -61,7 +64,7 @@ func (v *virtual) machine(name, uid string, fields map[string]any) {
 	}, v.Environment())
 }
 
-// made makes a virtual machine and loses its state. It has the tag of a cluster, "" for none.
+// made creates a virtual machine and removes its state. It has a cluster's tag, unless empty.
 func (v *virtual) made(name, cluster string) *vcenter.VM {
 	v.t.Helper()
 	v.link()
@@ -86,13 +89,15 @@ func (v *virtual) vm(name string) *vcenter.VM {
 }
 
 func TestAVirtualMachineIsAdoptedAsItIs(t *testing.T) {
+	long.Test(t)
 	v := newVirtual(t)
 	made := v.made("worker-1", clusterID)
 	v.machine("worker-1", "", nil)
 	v.adopt("vsphere://"+strings.ToUpper(made.UUID), "")
 
 	plan := v.plan()
-	want := []string{"terraform_data.adopted import", "terraform_data.made_with create", "vsphere_virtual_machine.this import"}
+	want := []string{"terraform_data.adopted import", "terraform_data.made_with create",
+		"vsphere_virtual_machine.this import"}
 	if diff := cmp.Diff(want, changes(plan)); diff != "" {
 		t.Errorf("the plan (-want +got):\n%s", diff)
 	}
@@ -112,15 +117,14 @@ func TestAVirtualMachineIsAdoptedAsItIs(t *testing.T) {
 		t.Errorf("another tag plans %v; want that of the cluster to stay", tags)
 	}
 	v.machine("worker-1", "", nil)
-	if err := v.terraform.Destroy(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	v.destroy()
 	if left := v.vm("worker-1"); left != nil {
 		t.Errorf("%+v is there after the destroy", left)
 	}
 }
 
 func TestACloneOfAnotherActuatorIsAdoptedAsItIs(t *testing.T) {
+	long.Test(t)
 	v := newVirtual(t)
 	if err := v.Clone(t.Context(), vcenter.Folder+"/worker-1", 2, 2048); err != nil {
 		t.Fatal(err)
@@ -132,7 +136,8 @@ func TestACloneOfAnotherActuatorIsAdoptedAsItIs(t *testing.T) {
 	v.machine("worker-1", "", nil)
 	v.adopt("vsphere://"+made.UUID, "")
 	plan := v.plan()
-	want := []string{"terraform_data.adopted import", "terraform_data.made_with create", "vsphere_virtual_machine.this import"}
+	want := []string{"terraform_data.adopted import", "terraform_data.made_with create",
+		"vsphere_virtual_machine.this import"}
 	if diff := cmp.Diff(want, changes(plan)); diff != "" {
 		t.Errorf("the plan (-want +got):\n%s", diff)
 	}
@@ -152,6 +157,50 @@ func TestACloneOfAnotherActuatorIsAdoptedAsItIs(t *testing.T) {
 	}
 }
 
+// OpenShift's installer leaves the Machines of the control plane without a provider ID.
+func TestAVirtualMachineOfTheInstallersIsFoundByItsName(t *testing.T) {
+	long.Test(t)
+	v := newVirtual(t)
+	for _, name := range []string{"master-0", "master-1", "bare"} {
+		if err := v.Clone(t.Context(), vcenter.Folder+"/"+name, 2, 2048); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, cluster := range map[string]string{"master-0": clusterID, "master-1": "other"} {
+		if err := v.TagCluster(t.Context(), vcenter.Folder+"/"+name, cluster); err != nil {
+			t.Fatal(err)
+		}
+	}
+	made := v.vm("master-0")
+	v.machine("master-0", "", nil)
+	v.adopt("", "")
+	plan := v.plan()
+	want := []string{"terraform_data.adopted import", "terraform_data.made_with create", "vsphere_virtual_machine.this import"}
+	if diff := cmp.Diff(want, changes(plan)); diff != "" {
+		t.Errorf("the plan (-want +got):\n%s", diff)
+	}
+	v.apply()
+	if diff := cmp.Diff(made, v.vm("master-0")); diff != "" {
+		t.Errorf("the adoption has changed the virtual machine (-before +after):\n%s", diff)
+	}
+
+	v.forget()
+	for name, why := range map[string]string{
+		"master-1": "The virtual machine master-1 belongs to the cluster other, and the Machine to the cluster demo-x7k2p.",
+		"bare":     "The virtual machine bare does not prove that it is the Machine's",
+	} {
+		v.machine(name, "", nil)
+		v.adopt("", "")
+		v.refuses(why)
+	}
+	v.machine("master-2", "", nil)
+	v.adopt("", "")
+	_, err := v.tryPlan()
+	if err == nil || !v.module.AdoptAbsent(strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "│", " ")), " ")) {
+		t.Errorf("adopting a virtual machine that is not there says %v; want module.yaml to know that for absence", err)
+	}
+}
+
 func plannedTags(plan *tfjson.Plan) []any {
 	for _, change := range plan.ResourceChanges {
 		if after, ok := change.Change.After.(map[string]any); ok && change.Address == "vsphere_virtual_machine.this" {
@@ -163,6 +212,7 @@ func plannedTags(plan *tfjson.Plan) []any {
 }
 
 func TestWhatDiffersOfAVirtualMachineIsSaid(t *testing.T) {
+	long.Test(t)
 	v := newVirtual(t)
 	made := v.made("worker-1", "")
 	v.machine("worker-1", "", map[string]any{"numCPUs": 4, "memoryMiB": 4096})
@@ -177,25 +227,30 @@ func TestWhatDiffersOfAVirtualMachineIsSaid(t *testing.T) {
 }
 
 func TestAVirtualMachineOfOthersIsRefused(t *testing.T) {
+	long.Test(t)
 	v := newVirtual(t)
 	other, bare := v.made("worker-1", "other"), v.made("bare", "")
 	v.machine("worker-1", "", nil)
 	v.adopt("vsphere://"+other.UUID, "")
-	v.refuses("The virtual machine " + other.UUID + " belongs to the cluster other, and the Machine to the cluster demo-x7k2p.")
+	v.refuses("The virtual machine " + other.UUID +
+		" belongs to the cluster other, and the Machine to the cluster demo-x7k2p.")
 	v.adopt("", other.UUID)
-	v.refuses("The virtual machine " + other.UUID + " belongs to the cluster other, and the Machine to the cluster demo-x7k2p.")
+	v.refuses("The virtual machine " + other.UUID +
+		" belongs to the cluster other, and the Machine to the cluster demo-x7k2p.")
 	v.adopt("vsphere://"+bare.UUID, "")
 	v.refuses("The virtual machine " + bare.UUID + " does not prove that it is the Machine's")
 	v.adopt("vsphere://worker-1", "")
 	v.refuses(`"worker-1" is not the BIOS UUID of a virtual machine`)
 	v.adopt("vsphere://00000000-0000-4000-8000-000000000000", "")
 	_, err := v.tryPlan()
-	if err == nil || !v.module.AdoptAbsent(strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "│", " ")), " ")) {
+	if err == nil || !v.module.AdoptAbsent(
+		strings.Join(strings.Fields(strings.ReplaceAll(err.Error(), "│", " ")), " ")) {
 		t.Errorf("adopting a virtual machine that is not there says %v; want module.yaml to know that for absence", err)
 	}
 }
 
 func TestVirtualMachinesAreListed(t *testing.T) {
+	long.Test(t)
 	v := newVirtual(t)
 	mine := v.made("worker-1", clusterID)
 	v.made("worker-2", "other")
@@ -210,13 +265,16 @@ func TestVirtualMachinesAreListed(t *testing.T) {
 		}
 		found[i].Created = ""
 	}
-	if diff := cmp.Diff([]listed{{"vsphere://" + mine.UUID, "worker-1", "", "5e0ad6a1-6f9f-4f39-a4b5-00000000ffff"}}, found); diff != "" {
+	if diff := cmp.Diff([]listed{{"vsphere://" + mine.UUID, "worker-1", "", "5e0ad6a1-6f9f-4f39-a4b5-00000000ffff"}},
+		found); diff != "" {
 		t.Errorf("the inventory (-want +got):\n%s", diff)
 	}
 }
 
-// TestAVirtualMachineIsAdoptedIntoItsGroup adopts one that is in no group yet, and gives it its own; who else is in the group stays.
+// TestAVirtualMachineIsAdoptedIntoItsGroup adopts a virtual machine without a group, and adds it to its own. Other
+// members stay.
 func TestAVirtualMachineIsAdoptedIntoItsGroup(t *testing.T) {
+	long.Test(t)
 	v := newVirtual(t)
 	if err := v.MakeGroup(t.Context(), "zone-a"); err != nil {
 		t.Fatal(err)
@@ -242,9 +300,7 @@ func TestAVirtualMachineIsAdoptedIntoItsGroup(t *testing.T) {
 		t.Errorf("where somebody has emptied the group the changes are %v", found)
 	}
 	v.apply()
-	if err := v.terraform.Destroy(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	v.destroy()
 	if members, err := v.Group(t.Context(), "zone-a"); err != nil || members == nil || len(members) > 0 {
 		t.Errorf("after the destroy the group has %v, %v", members, err)
 	}

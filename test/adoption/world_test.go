@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-exec/tfexec"
 	tfjson "github.com/hashicorp/terraform-json"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -21,18 +23,20 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
-	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-// clusterID is the cluster that the Machines belong to.
+// clusterID is the Machines' cluster.
 const clusterID = "demo-x7k2p"
 
-// root is the repository.
-const root = "../.."
+// root is the repository, inputsFile the file with a Machine's inputs in its module's folder.
+const (
+	root       = "../.."
+	inputsFile = "inputs.auto.tfvars.json"
+)
 
-// world is a module in a folder of its own, with a state and the inputs of one Machine.
+// world is a module in its own folder, with the state and inputs of one Machine.
 type world struct {
 	t         *testing.T
 	module    *module.Module
@@ -49,10 +53,10 @@ func newWorld(t *testing.T, name string) *world {
 	return newWorldOf(t, name, "mirror")
 }
 
-// newWorldOf returns a module whose providers are those of one of the mirrors in bin/.
+// newWorldOf returns a module that uses a mirror in bin/.
 func newWorldOf(t *testing.T, name, providers string) *world {
 	t.Helper()
-	// Mirrors link to the binaries from here; an engine follows no link that leads out of its mirror.
+	// Mirrors link to binaries in here, and an engine follows no link that leads out of its mirror.
 	mirror, err := filepath.EvalSymlinks(filepath.Join(root, "bin", providers))
 	if err != nil {
 		t.Fatalf("%v; run 'make tools'", err)
@@ -63,7 +67,7 @@ func newWorldOf(t *testing.T, name, providers string) *world {
 	return newWorldIn(t, name, mirror)
 }
 
-// newWorldIn returns a module whose providers are those of a mirror.
+// newWorldIn returns a module that uses a provider mirror.
 func newWorldIn(t *testing.T, name, mirror string) *world {
 	t.Helper()
 	w := &world{t: t, dir: t.TempDir()}
@@ -74,8 +78,13 @@ func newWorldIn(t *testing.T, name, mirror string) *world {
 	if err := os.CopyFS(w.dir, w.module.Files()); err != nil {
 		t.Fatal(err)
 	}
+	// The mirror's providers are built from source, and match no checksum of a release.
+	if err := os.Remove(filepath.Join(w.dir, ".terraform.lock.hcl")); err != nil {
+		t.Fatal(err)
+	}
 	w.config = filepath.Join(t.TempDir(), "cli.tfrc")
-	w.write(w.config, fmt.Appendf(nil, "provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", mirror))
+	w.write(w.config, fmt.Appendf(nil,
+		"provider_installation {\n  filesystem_mirror {\n    path = %q\n  }\n}\n", mirror))
 	engine, err := filepath.Abs(filepath.Join(root, "bin", "tofu"))
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +108,9 @@ func (w *world) write(file string, content []byte) {
 
 func (w *world) setEnvironment(more map[string]string) {
 	w.t.Helper()
-	environment := map[string]string{"HOME": w.dir, "PATH": os.Getenv("PATH"), "CHECKPOINT_DISABLE": "1", "TF_CLI_CONFIG_FILE": w.config}
+	environment := map[string]string{
+		"HOME": w.dir, "PATH": os.Getenv("PATH"), "CHECKPOINT_DISABLE": "1", "TF_CLI_CONFIG_FILE": w.config,
+	}
 	for name, value := range more {
 		environment[name] = value
 	}
@@ -108,30 +119,36 @@ func (w *world) setEnvironment(more map[string]string) {
 	}
 }
 
-// machineOf returns a Machine with the fields of a providerSpec.
+// machineOf returns a Machine with a providerSpec.
 func machineOf(name string, spec map[string]any) *machinev1beta1.Machine {
 	machine := builder.Machine(builder.WithLabels(map[string]string{builder.ClusterLabel: clusterID}))
-	machine.ObjectMeta = metav1.ObjectMeta{Name: name, Namespace: "openshift-machine-api", UID: types.UID("5e0ad6a1-6f9f-4f39-a4b5-" + fmt.Sprintf("%012x", len(name))), Labels: machine.Labels}
+	machine.ObjectMeta = metav1.ObjectMeta{
+		Name: name, Namespace: "openshift-machine-api",
+		UID: types.UID("5e0ad6a1-6f9f-4f39-a4b5-" + fmt.Sprintf("%012x", len(name))), Labels: machine.Labels,
+	}
 	machine.Spec.ProviderSpec.Value = builder.ProviderSpec(spec)
 	return machine
 }
 
-// render writes the inputs of a Machine, as a run gets them. Environment is what the run has from the cluster.
-func (w *world) render(machine *machinev1beta1.Machine, cluster string, credentials map[string][]byte, environment map[string]string) {
+// render writes a Machine's inputs as for a run. environment is the run's environment from the cluster.
+func (w *world) render(machine *machinev1beta1.Machine, cluster string, credentials map[string][]byte,
+	environment map[string]string) {
 	w.t.Helper()
 	w.renderIn(nil, machine, cluster, credentials, environment)
 }
 
-// renderIn does the same in a cluster of which more is known.
-func (w *world) renderIn(known *platform.Cluster, machine *machinev1beta1.Machine, cluster string, credentials map[string][]byte, environment map[string]string) {
+// renderIn does the same with more facts about the cluster.
+func (w *world) renderIn(known *module.Cluster, machine *machinev1beta1.Machine, cluster string,
+	credentials map[string][]byte, environment map[string]string) {
 	w.t.Helper()
 	inputs, err := render.Render(render.Input{
-		Machine: machine, ClusterID: cluster, Module: w.module, Cluster: known, Credentials: credentials, UserData: []byte(`{"ignition":{"version":"3.2.0"}}`),
+		Machine: machine, ClusterID: cluster, Module: w.module, Cluster: known, Credentials: credentials,
+		UserData: []byte(`{"ignition":{"version":"3.2.0"}}`),
 	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.write(filepath.Join(w.dir, "inputs.auto.tfvars.json"), inputs.Variables)
+	w.write(filepath.Join(w.dir, inputsFile), inputs.Variables)
 	all := map[string]string{}
 	for _, more := range []map[string]string{environment, w.module.Constants(), inputs.Environment} {
 		for name, value := range more {
@@ -146,7 +163,7 @@ func (w *world) renderIn(known *platform.Cluster, machine *machinev1beta1.Machin
 	w.setEnvironment(all)
 }
 
-// link puts the files of a search beside those of the module, in place of those of another one.
+// link adds a search's files to the module's, and removes another search's.
 func (w *world) link(files ...string) {
 	w.t.Helper()
 	for _, name := range w.beside {
@@ -165,11 +182,13 @@ func (w *world) link(files ...string) {
 	}
 }
 
-// adopt has plans bring in an instance.
+// adopt makes plans import an instance.
 func (w *world) adopt(providerID, id string) {
 	w.t.Helper()
 	w.link(w.module.AdoptFiles()...)
-	raw, err := json.Marshal(map[string]any{module.VariableAdopt: map[string]string{"provider_id": providerID, "id": id}})
+	raw, err := json.Marshal(map[string]any{
+		module.VariableAdopt: map[string]string{"provider_id": providerID, "id": id},
+	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -177,7 +196,7 @@ func (w *world) adopt(providerID, id string) {
 	w.beside = append(w.beside, "adopt.auto.tfvars.json")
 }
 
-// forget removes the state, so that what was made has no owner.
+// forget removes the state, so that its resources have no owner.
 func (w *world) forget() {
 	w.t.Helper()
 	for _, name := range []string{"terraform.tfstate", "terraform.tfstate.backup"} {
@@ -187,12 +206,22 @@ func (w *world) forget() {
 	}
 }
 
-// plan returns a plan, which must be possible.
+// plan returns a plan, which must succeed and not disrupt the instance.
 func (w *world) plan() *tfjson.Plan {
 	w.t.Helper()
 	plan, err := w.tryPlan()
 	if err != nil {
 		w.t.Fatal(err)
+	}
+	for _, change := range plan.ResourceChanges {
+		before, _ := change.Change.Before.(map[string]any)
+		after, _ := change.Change.After.(map[string]any)
+		for name, effect := range w.module.Effects()[change.Type] {
+			if change.Change.Actions.Update() && !cmp.Equal(before[name], after[name]) {
+				w.t.Errorf("the plan changes %s of %s from %v to %v, which %s", name, change.Address,
+					before[name], after[name], effect)
+			}
+		}
 	}
 	return plan
 }
@@ -213,7 +242,44 @@ func (w *world) apply() {
 	}
 }
 
-// refuses plans, and expects an error that has a text on one line.
+// destroy destroys the state's resources as a run does: with only the provider configurations and their dependencies,
+// without the rest of the module or inputs.
+func (w *world) destroy() {
+	w.t.Helper()
+	bare := w.module.Bare()
+	var inputs map[string]json.RawMessage
+	raw, err := os.ReadFile(filepath.Join(w.dir, inputsFile))
+	if err == nil {
+		err = json.Unmarshal(raw, &inputs)
+	}
+	maps.DeleteFunc(inputs, func(name string, _ json.RawMessage) bool { return !slices.Contains(bare.Variables, name) })
+	given, wrong := json.Marshal(inputs)
+	names, odd := filepath.Glob(filepath.Join(w.dir, "*.tf"))
+	if err := errors.Join(err, wrong, odd); err != nil {
+		w.t.Fatal(err)
+	}
+	aside := w.t.TempDir()
+	for _, name := range append(names, filepath.Join(w.dir, inputsFile)) {
+		if err := os.Rename(name, filepath.Join(aside, filepath.Base(name))); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	w.write(filepath.Join(w.dir, "bare.tf"), bare.HCL)
+	w.write(filepath.Join(w.dir, inputsFile), given)
+	if err := w.terraform.Destroy(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, name := range []string{"bare.tf", inputsFile} {
+		if err := os.Remove(filepath.Join(w.dir, name)); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if err := os.CopyFS(w.dir, os.DirFS(aside)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// refuses plans, and expects an error with this text on one line.
 func (w *world) refuses(want string) {
 	w.t.Helper()
 	_, err := w.tryPlan()
@@ -227,7 +293,7 @@ func (w *world) refuses(want string) {
 	}
 }
 
-// changes returns what a plan imports, creates and changes, each as an address and what is done.
+// changes returns the addresses and actions of what a plan imports, creates and changes.
 func changes(plan *tfjson.Plan) []string {
 	var all []string
 	for _, change := range plan.ResourceChanges {
@@ -248,7 +314,7 @@ func changes(plan *tfjson.Plan) []string {
 	return all
 }
 
-// warnings returns the messages of the checks that do not hold.
+// warnings returns the messages of failed checks.
 func warnings(plan *tfjson.Plan) []string {
 	var all []string
 	for _, check := range plan.Checks {
@@ -276,7 +342,6 @@ func (w *world) output(name string) string {
 	return compact.String()
 }
 
-// output decodes a planned output.
 func output(t *testing.T, plan *tfjson.Plan, name string, into any) {
 	t.Helper()
 	planned := plan.OutputChanges[name]
@@ -292,7 +357,7 @@ func output(t *testing.T, plan *tfjson.Plan, name string, into any) {
 	}
 }
 
-// listed is one instance of an inventory.
+// listed is an instance in an inventory.
 type listed struct {
 	ProviderID string `json:"provider_id"`
 	Name       string `json:"name"`

@@ -15,36 +15,36 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Fault is what happens to requests instead of the API server's response.
+// Fault replaces the API server's response to requests.
 type Fault struct {
-	// At says whether the API server carries the requests out.
+	// At says whether the API server executes the requests first.
 	At Moment
-	// Match chooses the requests.
+	// Match selects the requests.
 	Match func(*http.Request) bool
-	// Status is the status of the response; with zero the connection is closed without one.
+	// Status is the response's status. With zero, the connection is closed without a response.
 	Status int
-	// Delay comes first. With Slow it is all that happens.
+	// Delay comes first. With Slow, it is the only effect.
 	Delay time.Duration
 	Slow  bool
-	// Times is how many requests are met; zero for all until the fault is lifted.
+	// Times limits how many requests are affected; zero means all until the fault is lifted.
 	Times int
 }
 
-// Injection is a fault that is on.
+// Injection is an active fault.
 type Injection struct {
 	Fault
 	proxy *Proxy
 	met   int
 }
 
-// Met returns how many requests have met the fault.
+// Met returns how many requests the fault has affected.
 func (i *Injection) Met() int {
 	i.proxy.mu.Lock()
 	defer i.proxy.mu.Unlock()
 	return i.met
 }
 
-// Lift takes the fault off, and returns how many requests have met it.
+// Lift removes the fault, and returns how many requests it affected.
 func (i *Injection) Lift() int {
 	i.proxy.mu.Lock()
 	defer i.proxy.mu.Unlock()
@@ -52,12 +52,10 @@ func (i *Injection) Lift() int {
 	return i.met
 }
 
-// failure is the response of a fault.
 type failure struct{ status int }
 
 func (f *failure) Error() string { return fmt.Sprintf("the proxy responds %d", f.status) }
 
-// Inject puts a fault on the proxy.
 func (p *Proxy) Inject(f Fault) *Injection {
 	on := &Injection{Fault: f, proxy: p}
 	p.mu.Lock()
@@ -66,7 +64,7 @@ func (p *Proxy) Inject(f Fault) *Injection {
 	return on
 }
 
-// meet lets a request meet the faults that are on.
+// meet applies the active faults to a request.
 func (p *Proxy) meet(request *http.Request, at Moment) error {
 	for _, f := range p.matching(request, at) {
 		select {
@@ -103,7 +101,8 @@ func (p *Proxy) matching(request *http.Request, at Moment) []Fault {
 	return matching
 }
 
-// fail responds to a request that has failed on its way. One that reached nobody gets no response, as with an API server that is away.
+// fail responds to a request that failed at the proxy. A request that did not reach the API server gets no response, as
+// if the server were down.
 func fail(response http.ResponseWriter, _ *http.Request, err error) {
 	if errors.Is(err, errRefused) {
 		response.WriteHeader(http.StatusBadGateway)
@@ -114,24 +113,26 @@ func fail(response http.ResponseWriter, _ *http.Request, err error) {
 		panic(http.ErrAbortHandler)
 	}
 	reasons := map[int]metav1.StatusReason{
-		http.StatusConflict: metav1.StatusReasonConflict, http.StatusRequestEntityTooLarge: metav1.StatusReasonRequestEntityTooLarge,
-		http.StatusTooManyRequests: metav1.StatusReasonTooManyRequests, http.StatusInternalServerError: metav1.StatusReasonInternalError,
+		http.StatusConflict:              metav1.StatusReasonConflict,
+		http.StatusRequestEntityTooLarge: metav1.StatusReasonRequestEntityTooLarge,
+		http.StatusTooManyRequests:       metav1.StatusReasonTooManyRequests,
+		http.StatusInternalServerError:   metav1.StatusReasonInternalError,
 	}
 	response.Header().Set("Content-Type", "application/json")
 	if refused.status == http.StatusTooManyRequests {
 		response.Header().Set("Retry-After", "1")
 	}
 	response.WriteHeader(refused.status)
-	_ = json.NewEncoder(response).Encode(metav1.Status{ // whoever asked has gone
+	_ = json.NewEncoder(response).Encode(metav1.Status{ // the client may be gone
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
 		Code: int32(refused.status), Reason: reasons[refused.status], Message: refused.Error(),
 	})
 }
 
-// statePrefix is what the names of state Secrets begin with.
+// statePrefix is the name prefix of state Secrets.
 const statePrefix = "tfstate-default-"
 
-// WritesState matches the requests that make, change or delete Secrets with states.
+// WritesState matches requests that create, change or delete state Secrets.
 func WritesState(request *http.Request) bool {
 	if request.Method == http.MethodGet || !strings.HasPrefix(request.URL.Path, "/api/v1/namespaces/") {
 		return false
@@ -146,13 +147,13 @@ func WritesState(request *http.Request) bool {
 
 type bodyKey struct{}
 
-// keepBody keeps what a request that makes something says, for those who match it by that: once it was passed on it is gone.
+// keepBody keeps the body of a create for Match, which may run after the proxy consumed it.
 func keepBody(request *http.Request) *http.Request {
 	if request.Method != http.MethodPost || request.Body == nil {
 		return request
 	}
 	body, err := io.ReadAll(request.Body)
-	if err != nil { // the client has gone
+	if err != nil { // the client is gone
 		panic(http.ErrAbortHandler)
 	}
 	request = request.WithContext(context.WithValue(request.Context(), bodyKey{}, body))

@@ -1,5 +1,4 @@
-// Package apiproxy is a reverse proxy before an API server, for clients whose credentials or kubeconfig name it. It lets everything through until a hold or a
-// fault is put on it.
+// Package apiproxy is a reverse proxy for an API server. It forwards everything until a test adds a hold or a fault.
 package apiproxy
 
 import (
@@ -20,7 +19,6 @@ import (
 	"sync/atomic"
 )
 
-// Proxy is a reverse proxy before an API server.
 type Proxy struct {
 	server *httptest.Server
 
@@ -34,18 +32,17 @@ type Proxy struct {
 type Moment string
 
 const (
-	// BeforeRequest is before the API server has seen the request.
+	// BeforeRequest is before the API server sees the request.
 	BeforeRequest Moment = "before the request"
-	// BeforeResponse is when the API server has carried it out, and who asked does not know.
+	// BeforeResponse is after the API server executed the request, but before the client knows.
 	BeforeResponse Moment = "before the response"
 )
 
-// Hold stops requests.
 type Hold struct {
 	At Moment
-	// Reached gets the path of each request that is held.
+	// Reached receives the path of each held request.
 	Reached chan string
-	// Lift lets them go on, those of clients that were killed as well; Refuse ends them with an error.
+	// Lift releases them, including those of killed clients; Refuse fails them.
 	Lift, Refuse func()
 
 	match   func(*http.Request) bool
@@ -55,7 +52,7 @@ type Hold struct {
 
 var errRefused = errors.New("the proxy has refused the request")
 
-// Open opens a proxy before the API server at a URL, whose certificate an authority vouches for.
+// Open opens a proxy for the API server at a URL, whose certificate authority signed.
 func Open(server string, authority []byte) (*Proxy, error) {
 	target, err := url.Parse(server)
 	if err != nil {
@@ -71,7 +68,7 @@ func Open(server string, authority []byte) (*Proxy, error) {
 		Transport:      &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}},
 		ModifyResponse: p.modifyResponse,
 		ErrorHandler:   fail,
-		ErrorLog:       log.New(io.Discard, "", 0), // clients that were killed
+		ErrorLog:       log.New(io.Discard, "", 0), // killed clients
 	}
 	p.server = httptest.NewUnstartedServer(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 		request = keepBody(request)
@@ -86,7 +83,7 @@ func Open(server string, authority []byte) (*Proxy, error) {
 	return p, nil
 }
 
-// Audit has a function called with each request that was carried out and its status, before who asked knows.
+// Audit sets a function that is called with each executed request and its status, before the client gets the response.
 func (p *Proxy) Audit(audit func(request *http.Request, status int)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,15 +100,15 @@ func (p *Proxy) modifyResponse(r *http.Response) error {
 	return p.pass(r.Request, BeforeResponse)
 }
 
-// Address is what credentials name as their server.
+// Address is the server URL for credentials.
 func (p *Proxy) Address() string { return p.server.URL }
 
-// Authority is the certificate that vouches for the proxy.
+// Authority is the proxy's certificate authority.
 func (p *Proxy) Authority() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate().Raw})
 }
 
-// pass waits at the holds for a request, and fails when the one who asked has gone, or when a fault is on.
+// pass waits while a request is held, and fails if the client is gone or a fault is active.
 func (p *Proxy) pass(request *http.Request, at Moment) error {
 	if err := p.meet(request, at); err != nil {
 		return err
@@ -125,7 +122,7 @@ func (p *Proxy) pass(request *http.Request, at Moment) error {
 		}
 		select {
 		case h.Reached <- request.Method + " " + request.URL.Path:
-		default: // nobody counts so many
+		default: // only the first ones are counted
 		}
 		select {
 		case <-h.lifted:
@@ -139,7 +136,6 @@ func (p *Proxy) pass(request *http.Request, at Moment) error {
 	return nil
 }
 
-// Hold puts a hold on the proxy.
 func (p *Proxy) Hold(at Moment, match func(*http.Request) bool) *Hold {
 	h := &Hold{At: at, match: match, Reached: make(chan string, 100), lifted: make(chan struct{})}
 	h.Lift = sync.OnceFunc(func() {
@@ -158,7 +154,7 @@ func (p *Proxy) Hold(at Moment, match func(*http.Request) bool) *Hold {
 	return h
 }
 
-// Waiting returns the moments of the holds that are on.
+// Waiting returns the moments of the active holds.
 func (p *Proxy) Waiting() []Moment {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -169,7 +165,7 @@ func (p *Proxy) Waiting() []Moment {
 	return moments
 }
 
-// Close lifts every hold and closes the proxy.
+// Close lifts all holds and closes the proxy.
 func (p *Proxy) Close() {
 	p.mu.Lock()
 	holds := slices.Clone(p.holds)
@@ -181,7 +177,8 @@ func (p *Proxy) Close() {
 	p.server.Close()
 }
 
-// NodesMade matches the requests that make Nodes.
+// NodesMade matches requests that create Nodes.
 func NodesMade(request *http.Request) bool {
-	return strings.HasPrefix(request.URL.Path, "/api/v1/nodes") && (request.Method == http.MethodPost || request.Method == http.MethodPatch)
+	return strings.HasPrefix(request.URL.Path, "/api/v1/nodes") &&
+		(request.Method == http.MethodPost || request.Method == http.MethodPatch)
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/apiproxy"
 )
 
-// served is a server that counts what it carries out, behind a proxy.
+// served returns a server behind a proxy, with the number of requests that it executed.
 func served(t *testing.T) (*apiproxy.Proxy, *kubernetes.Clientset, *atomic.Int32) {
 	t.Helper()
 	var carriedOut atomic.Int32
@@ -36,7 +36,8 @@ func served(t *testing.T) (*apiproxy.Proxy, *kubernetes.Clientset, *atomic.Int32
 		_, _ = w.Write(body)
 	}))
 	t.Cleanup(server.Close)
-	opened, err := apiproxy.Open(server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	opened, err := apiproxy.Open(server.URL,
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,8 @@ func served(t *testing.T) (*apiproxy.Proxy, *kubernetes.Clientset, *atomic.Int32
 	trusted := x509.NewCertPool()
 	trusted.AppendCertsFromPEM(opened.Authority())
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}, DisableKeepAlives: true}
-	clients, err := kubernetes.NewForConfigAndClient(&rest.Config{Host: opened.Address()}, &http.Client{Transport: transport, Timeout: 20 * time.Second})
+	clients, err := kubernetes.NewForConfigAndClient(&rest.Config{Host: opened.Address()},
+		&http.Client{Transport: transport, Timeout: 20 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,21 +57,33 @@ func stateSecret(name string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name}}
 }
 
-// A test behind the proxy relies on the errors that its client gets.
+// Tests behind the proxy depend on the errors that their clients get.
 func TestAFaultIsReturnedAsByAnAPIServer(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fault   apiproxy.Fault
 		want    func(error) bool
 		reached int32
 	}{
-		"409":                              {apiproxy.Fault{At: apiproxy.BeforeRequest, Status: 409}, apierrors.IsConflict, 0},
-		"413":                              {apiproxy.Fault{At: apiproxy.BeforeRequest, Status: 413}, apierrors.IsRequestEntityTooLargeError, 0},
-		"500":                              {apiproxy.Fault{At: apiproxy.BeforeRequest, Status: 500}, apierrors.IsInternalError, 0},
-		"500 after it was carried out":     {apiproxy.Fault{At: apiproxy.BeforeResponse, Status: 500}, apierrors.IsInternalError, 1},
+		"409": {
+			apiproxy.Fault{At: apiproxy.BeforeRequest, Status: 409}, apierrors.IsConflict, 0,
+		},
+		"413": {
+			apiproxy.Fault{At: apiproxy.BeforeRequest, Status: 413}, apierrors.IsRequestEntityTooLargeError, 0,
+		},
+		"500": {
+			apiproxy.Fault{At: apiproxy.BeforeRequest, Status: 500}, apierrors.IsInternalError, 0,
+		},
+		"500 after it was carried out": {
+			apiproxy.Fault{At: apiproxy.BeforeResponse, Status: 500}, apierrors.IsInternalError, 1,
+		},
 		"nothing":                          {apiproxy.Fault{At: apiproxy.BeforeRequest}, isEOF, 0},
 		"nothing after it was carried out": {apiproxy.Fault{At: apiproxy.BeforeResponse}, isEOF, 1},
-		"429 once, which clients ask again after": {apiproxy.Fault{At: apiproxy.BeforeRequest, Status: 429, Times: 1}, func(err error) bool { return err == nil }, 1},
-		"slow": {apiproxy.Fault{At: apiproxy.BeforeRequest, Delay: time.Millisecond, Slow: true}, func(err error) bool { return err == nil }, 1},
+		"429 once, which clients ask again after": {
+			apiproxy.Fault{At: apiproxy.BeforeRequest, Status: 429, Times: 1},
+			func(err error) bool { return err == nil }, 1,
+		},
+		"slow": {apiproxy.Fault{At: apiproxy.BeforeRequest, Delay: time.Millisecond, Slow: true},
+			func(err error) bool { return err == nil }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opened, clients, carriedOut := served(t)
@@ -89,7 +103,8 @@ func TestAFaultIsReturnedAsByAnAPIServer(t *testing.T) {
 			if met := on.Lift(); met != 1 {
 				t.Errorf("the fault was met %d times", met)
 			}
-			if _, err := secrets.Update(t.Context(), stateSecret("tfstate-default-m1"), metav1.UpdateOptions{}); err != nil {
+			if _, err := secrets.Update(t.Context(), stateSecret("tfstate-default-m1"),
+				metav1.UpdateOptions{}); err != nil {
 				t.Errorf("after it was lifted: %v", err)
 			}
 		})

@@ -18,16 +18,18 @@ const (
 
 // line returns an event as an API server writes it.
 func line(verb, uri, objectRef string, code int, decision string) string {
-	return fmt.Sprintf(`{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","stage":"ResponseComplete","requestURI":%q,"verb":%q,`+
-		`"user":{"username":"system:serviceaccount:n:a"},"userAgent":"x/1","objectRef":%s,"responseStatus":{"code":%d},`+
-		`"requestReceivedTimestamp":"2026-11-23T12:00:00.000001Z","annotations":{"authorization.k8s.io/decision":%q}}`+"\n", uri, verb, objectRef, code, decision)
+	return fmt.Sprintf(
+		`{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","stage":"ResponseComplete","requestURI":%q,"verb":%q,`+
+			`"user":{"username":"system:serviceaccount:n:a"},"userAgent":"x/1","objectRef":%s,"responseStatus":{"code":%d},`+
+			`"requestReceivedTimestamp":"2026-11-23T12:00:00.000001Z","annotations":{"authorization.k8s.io/decision":%q}}`+
+			"\n", uri, verb, objectRef, code, decision)
 }
 
 func role(rules ...rbacv1.PolicyRule) *rbacv1.Role {
 	return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r"}, Rules: rules}
 }
 
-// permissions returns what bindings of a Role and a ClusterRole grant, among bindings of others.
+// permissions returns the grants of bindings of a Role and a ClusterRole, among other bindings.
 func permissions(t *testing.T, rules, everywhere []rbacv1.PolicyRule) []Permission {
 	t.Helper()
 	named := func(name string) []rbacv1.Subject {
@@ -36,9 +38,12 @@ func permissions(t *testing.T, rules, everywhere []rbacv1.PolicyRule) []Permissi
 	from := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(
 		role(rules...),
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Rules: everywhere},
-		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r"}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "r"}, Subjects: named(account)},
-		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "c"}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "c"}, Subjects: named(account)},
-		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "other"}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "none"}, Subjects: named("other")},
+		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r"},
+			RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "r"}, Subjects: named(account)},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "c"},
+			RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "c"}, Subjects: named(account)},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "other"},
+			RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "none"}, Subjects: named("other")},
 	).Build()
 	granted, err := Granted(t.Context(), from, namespace, account)
 	if err != nil {
@@ -48,7 +53,8 @@ func permissions(t *testing.T, rules, everywhere []rbacv1.PolicyRule) []Permissi
 }
 
 func rule(group, resource string, names []string, verbs ...string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{"", group}, Resources: []string{resource}, ResourceNames: names, Verbs: verbs}
+	return rbacv1.PolicyRule{APIGroups: []string{"", group}, Resources: []string{resource},
+		ResourceNames: names, Verbs: verbs}
 }
 
 func TestComparison(t *testing.T) {
@@ -75,19 +81,29 @@ func TestComparison(t *testing.T) {
 			unused:     []string{"ClusterRole c: get secrets t"},
 		},
 		"a subresource is another resource": {
-			rules:  []rbacv1.PolicyRule{rule("apps", "pods", nil, "create"), rule("apps", "pods/eviction", nil, "create")},
-			log:    []string{line("create", "/x", `{"resource":"pods","subresource":"eviction","namespace":"n","name":"p"}`, 201, "allow")},
+			rules: []rbacv1.PolicyRule{rule("apps", "pods", nil, "create"),
+				rule("apps", "pods/eviction", nil, "create")},
+			log: []string{line("create", "/x",
+				`{"resource":"pods","subresource":"eviction","namespace":"n","name":"p"}`, 201, "allow")},
 			unused: []string{"Role n/r: create pods"},
 		},
 		"a patch that makes the object uses create as well": {
-			rules:  []rbacv1.PolicyRule{rule("apps", "deployments", []string{"d", "e"}, "create", "patch")},
-			log:    []string{line("patch", "/x", `{"resource":"deployments","namespace":"n","name":"d","apiGroup":"apps"}`, 201, "allow"), line("patch", "/x", `{"resource":"deployments","namespace":"n","name":"e","apiGroup":"apps"}`, 200, "allow")},
+			rules: []rbacv1.PolicyRule{rule("apps", "deployments", []string{"d", "e"}, "create", "patch")},
+			log: []string{
+				line("patch", "/x", `{"resource":"deployments","namespace":"n","name":"d","apiGroup":"apps"}`, 201,
+					"allow"),
+				line("patch", "/x", `{"resource":"deployments","namespace":"n","name":"e","apiGroup":"apps"}`, 200,
+					"allow"),
+			},
 			unused: []string{"Role n/r: create deployments e"},
 		},
 		"writing roles and bindings uses escalate and bind": {
 			everywhere: []rbacv1.PolicyRule{rule("rbac", "clusterroles", []string{"x", "y"}, "escalate", "bind")},
-			log:        []string{line("patch", "/x", `{"resource":"clusterroles","name":"y","apiGroup":"rbac"}`, 200, "allow"), line("patch", "/x", `{"resource":"clusterrolebindings","name":"x","apiGroup":"rbac"}`, 200, "allow")},
-			unused:     []string{"ClusterRole c: escalate clusterroles x", "ClusterRole c: bind clusterroles y"},
+			log: []string{
+				line("patch", "/x", `{"resource":"clusterroles","name":"y","apiGroup":"rbac"}`, 200, "allow"),
+				line("patch", "/x", `{"resource":"clusterrolebindings","name":"x","apiGroup":"rbac"}`, 200, "allow"),
+			},
+			unused: []string{"ClusterRole c: escalate clusterroles x", "ClusterRole c: bind clusterroles y"},
 		},
 		"a request that is forbidden uses nothing, one that admission refuses does": {
 			rules:     []rbacv1.PolicyRule{rule("apps", "secrets", nil, "get", "update")},
@@ -95,7 +111,9 @@ func TestComparison(t *testing.T) {
 			unused:    []string{"Role n/r: get secrets"},
 			forbidden: []string{"get secrets n/s"},
 		},
-		"a path without a resource": {log: []string{line("get", "/metrics", `{}`, 403, "forbid")}, forbidden: []string{"get /metrics"}},
+		"a path without a resource": {
+			log: []string{line("get", "/metrics", `{}`, 403, "forbid")}, forbidden: []string{"get /metrics"},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package audit compares what ServiceAccounts may do with what they did, by the audit log of an API server: which permissions nothing uses,
-// and which requests were forbidden.
+// Package audit compares the rights of ServiceAccounts with their requests in an API server's audit log: it finds
+// unused permissions and forbidden requests.
 package audit
 
 import (
@@ -12,24 +12,22 @@ import (
 	"time"
 )
 
-// Call is a request to the API server.
 type Call struct {
 	User, Agent string
 	Verb        string
 	Group       string
-	// Resource has its subresource behind a slash.
+	// Resource includes the subresource, after a slash.
 	Resource  string
 	Namespace string
 	Name      string
-	// Path is that of the request, without its query.
+	// Path excludes the query.
 	Path string
 	Code int
-	// Forbidden is true where the authorizer refused, which admission does not count as.
+	// Forbidden means rejected by the authorizer, not by admission.
 	Forbidden bool
 	At        time.Time
 }
 
-// String returns the request as it is called in reports.
 func (c Call) String() string {
 	what := strings.TrimSuffix(c.Resource+"."+c.Group, ".")
 	if c.Resource == "" {
@@ -38,7 +36,7 @@ func (c Call) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s %s", c.Verb, what, strings.Trim(c.Namespace+"/"+c.Name, "/")))
 }
 
-// event is what is read of an event of audit.k8s.io/v1.
+// event is the part of an audit.k8s.io/v1 event that Read needs.
 type event struct {
 	Stage, Verb, RequestURI, UserAgent string
 
@@ -49,7 +47,7 @@ type event struct {
 	Annotations              map[string]string
 }
 
-// Read calls a function with each request in a log. The last line may be cut off, since the API server may be writing.
+// Read calls a function with each request in a log. The API server may be writing, so the last line may be incomplete.
 func Read(log io.Reader, each func(Call)) error {
 	lines := bufio.NewReader(log)
 	for number := 1; ; number++ {
@@ -81,5 +79,5 @@ func (e event) call() Call {
 	}
 }
 
-// made reports whether a request has made an object that it would have changed otherwise, for which the API server asks for the verb create as well.
+// made reports whether a patch created its object, for which the API server also requires the verb create.
 func (c Call) made() bool { return c.Verb == "patch" && c.Code == http.StatusCreated }

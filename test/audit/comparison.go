@@ -10,20 +10,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Permission is one verb on one resource that a role grants, or on one object of it. Of the API groups of a rule a resource is in one.
+// Permission is a role's grant of one verb on one resource, or on one object. The resource is in one of the rule's API
+// groups.
 type Permission struct {
-	// Role is the role's kind and name.
 	Role string
-	// Namespace is where it holds; everywhere when empty.
+	// Namespace is where the grant applies; everywhere if empty.
 	Namespace string
 	Groups    []string
 	Verb      string
 	Resource  string
-	// Name is that of the object; any when empty.
+	// Name is the object's; any if empty.
 	Name string
 }
 
-// String returns the permission as it is called in reports, such as "Role default/x: patch events".
+// String returns, for example, "Role default/x: patch events".
 func (p Permission) String() string {
 	role, name, _ := strings.Cut(p.Role, " ")
 	if p.Namespace != "" {
@@ -69,7 +69,8 @@ func Granted(ctx context.Context, from client.Reader, namespace, account string)
 	return found, nil
 }
 
-func rulesOf(ctx context.Context, from client.Reader, ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, error) {
+func rulesOf(ctx context.Context, from client.Reader, ref rbacv1.RoleRef,
+	namespace string) ([]rbacv1.PolicyRule, error) {
 	if ref.Kind == "ClusterRole" {
 		role := &rbacv1.ClusterRole{}
 		err := from.Get(ctx, client.ObjectKey{Name: ref.Name}, role)
@@ -80,7 +81,7 @@ func rulesOf(ctx context.Context, from client.Reader, ref rbacv1.RoleRef, namesp
 	return role.Rules, err
 }
 
-// expand takes a rule apart.
+// expand splits a rule into permissions.
 func expand(rule rbacv1.PolicyRule, role, namespace string) []Permission {
 	names := rule.ResourceNames
 	if len(names) == 0 {
@@ -90,29 +91,30 @@ func expand(rule rbacv1.PolicyRule, role, namespace string) []Permission {
 	for _, verb := range rule.Verbs {
 		for _, resource := range rule.Resources {
 			for _, name := range names {
-				found = append(found, Permission{Role: role, Namespace: namespace, Groups: rule.APIGroups, Verb: verb, Resource: resource, Name: name})
+				found = append(found, Permission{
+					Role: role, Namespace: namespace, Groups: rule.APIGroups, Verb: verb,
+					Resource: resource, Name: name,
+				})
 			}
 		}
 	}
 	return found
 }
 
-// Comparison holds requests against permissions.
+// Comparison compares requests with permissions.
 type Comparison struct {
-	granted []Permission
-	used    []bool
-	// Forbidden are the requests that were forbidden.
+	granted   []Permission
+	used      []bool
 	Forbidden []Call
 	// Calls counts the requests.
 	Calls int
 }
 
-// NewComparison returns a comparison without requests.
 func NewComparison(granted []Permission) *Comparison {
 	return &Comparison{granted: granted, used: make([]bool, len(granted))}
 }
 
-// Add enters a request.
+// Add records a request.
 func (c *Comparison) Add(call Call) {
 	c.Calls++
 	if call.Forbidden {
@@ -124,7 +126,6 @@ func (c *Comparison) Add(call Call) {
 	}
 }
 
-// Unused returns the permissions that no request has used.
 func (c *Comparison) Unused() []Permission {
 	var found []Permission
 	for i, permission := range c.granted {
@@ -135,7 +136,7 @@ func (c *Comparison) Unused() []Permission {
 	return found
 }
 
-// allows reports whether a request needs this permission, or one like it of another role.
+// allows reports whether a request needs this permission, possibly granted by another role too.
 func (p Permission) allows(c Call) bool {
 	if p.Namespace != "" && p.Namespace != c.Namespace || p.Name != "" && p.Name != c.Name {
 		return false
@@ -147,12 +148,12 @@ func (p Permission) allows(c Call) bool {
 			verb = "create"
 		}
 	case "escalate":
-		// Writing a role needs it, of who lacks the rights in that role.
+		// Needed to write a role by an account that lacks the role's rights.
 		if c.Verb == "patch" {
 			verb = "escalate"
 		}
 	case "bind":
-		// Writing a binding needs it on the role, which is called as the binding is.
+		// Needed on the role, named like the binding, to write a binding.
 		if c.Verb == "patch" && strings.HasSuffix(resource, "bindings") {
 			verb, resource = "bind", strings.TrimSuffix(resource, "bindings")+"s"
 		}

@@ -118,9 +118,11 @@ func (s *apiServer) tries(t *testing.T, set []byte, count int, allowed bool) []t
 	return took
 }
 
-var admissionText = template.Must(template.New("admission").Parse(`The kubemark module's example of a MachineSet is created with ` + "`dryRun=All`" + `, one after another, {{.Count}} times in each way ({{.Machine}}). Measured at
-the client, with a connection that stays open. The manager serves the webhooks over TLS: the API server calls one to complete the
-MachineSet and one to check it, which reads from the API server whether the Secret exists that the providerSpec names.
+var admissionText = template.Must(template.New("admission").Parse(`
+{{.Count}} creates of kubemark's example MachineSet per row, in sequence, with
+` + "`dryRun=All`" + ` ({{.Machine}}), measured at the client over one connection. The API server
+calls a mutating and a validating webhook over TLS; the latter reads whether the named Secret
+exists.
 
 | | p50 | p99 |
 |---|---|---|

@@ -23,6 +23,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 	"github.com/machine-iac/machine-iac-operator/test/bench/page"
+	"github.com/machine-iac/machine-iac-operator/test/process"
 )
 
 var (
@@ -90,14 +91,14 @@ func TestBench(t *testing.T) {
 			for round := range *rounds {
 				m = m.add(b.round(t, round))
 			}
-			m.managerMiB = peakOf(b.manager.PID())
+			m.managerMiB = process.PeakMiB(b.manager.PID())
 			result.operator = append(result.operator, m)
 			if i < len(ways)-1 || *idle == 0 {
 				return
 			}
 			b.scale(t, *idle)
 			result.idle = b.watchIdle(t, 10*time.Second, *idleFor)
-			result.idleMiB = peakOf(b.manager.PID())
+			result.idleMiB = process.PeakMiB(b.manager.PID())
 		})
 	}
 	if !t.Failed() {
@@ -215,14 +216,14 @@ func (b *bench) addSet(t *testing.T, name, folder string) {
 // scale brings the MachineSet to so many Machines that run, and returns what that cost.
 func (b *bench) scale(t *testing.T, replicas int) cost {
 	t.Helper()
-	before := cost{cpu: cpuOf(b.manager.PID()), starts: b.starts(t)}
+	before := cost{cpu: process.CPU(b.manager.PID()), starts: b.starts(t)}
 	started := time.Now()
 	if _, err := b.Kubectl(contextOf(t), "scale", "machineset", setName, fmt.Sprintf("--replicas=%d", replicas)); err != nil {
 		t.Fatal(err)
 	}
 	b.untilScaled(t, replicas)
 	wall := time.Since(started)
-	return cost{wall: wall, cpu: cpuOf(b.manager.PID()) - before.cpu, starts: b.starts(t) - before.starts}
+	return cost{wall: wall, cpu: process.CPU(b.manager.PID()) - before.cpu, starts: b.starts(t) - before.starts}
 }
 
 // untilScaled waits until so many Machines run and there are no others. They are listed once the MachineSet says so: a list of thousands takes the API
@@ -282,9 +283,9 @@ func (b *bench) metrics(t *testing.T) string {
 func (b *bench) watchIdle(t *testing.T, settling, watched time.Duration) cost {
 	t.Helper()
 	pause(t, settling)
-	before := cost{cpu: cpuOf(b.manager.PID()), starts: b.starts(t)}
+	before := cost{cpu: process.CPU(b.manager.PID()), starts: b.starts(t)}
 	pause(t, watched)
-	c := cost{wall: watched, cpu: cpuOf(b.manager.PID()) - before.cpu, starts: b.starts(t) - before.starts}
+	c := cost{wall: watched, cpu: process.CPU(b.manager.PID()) - before.cpu, starts: b.starts(t) - before.starts}
 	if c.starts > 0 {
 		t.Errorf("an idle manager started %v processes", c.starts)
 	}

@@ -33,10 +33,10 @@ type aloneFigures struct {
 	peakMiB  float64
 }
 
-var aloneText = template.Must(template.New("alone").Parse(`A MachineSet goes from 0 to {{.Count}} and back, with the machineset controller alone beside the API server and etcd ({{.Machine}}). The Machines
-have no finalizer, so they go as soon as they are deleted. The column "complete" has the time until all exist, or none; "reported" the time
-until the status of the MachineSet has that number. CPU seconds are those of the controller's process. Writes are counted
-at the API server.
+var aloneText = template.Must(template.New("alone").Parse(`
+A MachineSet scales from 0 to {{.Count}} and back, with only the machineset controller, the API
+server and etcd ({{.Machine}}). Machines have no finalizer. "complete": all exist, or none.
+"reported": the status says so. Writes are counted at the API server.
 
 | client requests | way | complete, s | reported, s | CPU s | writes | of these |
 |---|---|---|---|---|---|---|
@@ -45,8 +45,9 @@ at the API server.
 Memory at its peak: {{printf "%.0f" .PeakMiB}} MiB.
 `))
 
-var togetherText = template.Must(template.New("together").Parse(`The same with the machine and the drain controller beside it, and in place of an engine a fake whose instances are there and gone at once
-({{.Machine}}, client requests {{.Limit}}). The Machines have no Nodes, so there is nothing to drain. The column "settled" has the time until the last
+var togetherText = template.Must(template.New("together").Parse(`
+The same with the machine and drain controllers and a fake engine with instant results
+({{.Machine}}, client requests {{.Limit}}). There are no Nodes to drain. "settled": the last Machine
 is Provisioned, or gone.
 
 | way | settled, s | CPU s | writes | writes a Machine | of these |
@@ -56,10 +57,11 @@ is Provisioned, or gone.
 Memory at its peak: {{printf "%.0f" .PeakMiB}} MiB.
 `))
 
-var latencyText = template.Must(template.New("latency").Parse(`{{.Count}} Machines idle, and {{.Touches}} of them get an annotation one after another, some 40 a second ({{.Machine}}). The time is measured from
-just before that write until the Machine's reconcile has the results of the actuator, after which it finds nothing to write: **p50 {{.P50}},
-p99 {{.P99}}**. Such a write wakes no other controller. A reconcile takes on average{{range .Means}} {{.}}{{end}}
-(controller_runtime_reconcile_time_seconds).
+var latencyText = template.Must(template.New("latency").Parse(`
+{{.Count}} Machines idle, and {{.Touches}} of them get an annotation, about 40 per second
+({{.Machine}}). From the write until the Machine's reconcile has the actuator's result: **p50
+{{.P50}}, p99 {{.P99}}**. The write triggers no other controller. Mean reconcile
+time:{{range .Means}} {{.}}{{end}} (controller_runtime_reconcile_time_seconds).
 `))
 
 func (f *controllerFigures) write(t *testing.T) {

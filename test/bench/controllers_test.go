@@ -21,6 +21,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/test/process"
 )
 
 var (
@@ -125,7 +126,7 @@ func (b *controllersBench) alone(t *testing.T, limit rate, result *controllerFig
 	up := b.scale(t, m, *replicas, b.exist)
 	down := b.scale(t, m, 0, b.exist)
 	waitForProfile()
-	result.alone = append(result.alone, aloneFigures{limit: limit, up: up, down: down, peakMiB: peakOf(m.process.Pid)})
+	result.alone = append(result.alone, aloneFigures{limit: limit, up: up, down: down, peakMiB: process.PeakMiB(m.process.Pid)})
 	m.stop(t)
 }
 
@@ -144,7 +145,7 @@ func (b *controllersBench) together(t *testing.T, limit rate, result *controller
 	waitForProfile()
 	result.latencies, result.means = b.touch(t, m)
 	result.down = b.scale(t, m, 0, b.exist)
-	result.peakMiB = peakOf(m.process.Pid)
+	result.peakMiB = process.PeakMiB(m.process.Pid)
 	m.stop(t)
 }
 
@@ -163,7 +164,7 @@ func (b *controllersBench) exist(ctx context.Context, count int) (bool, error) {
 // that cost.
 func (b *controllersBench) scale(t *testing.T, m *managerProcess, to int, settled func(context.Context, int) (bool, error)) scaling {
 	t.Helper()
-	before, cpu := b.server.settled(t), cpuOf(m.process.Pid)
+	before, cpu := b.server.settled(t), process.CPU(m.process.Pid)
 	started := time.Now()
 	if err := b.server.patch(contextOf(t), setPath+"/scale", fmt.Sprintf(`{"spec":{"replicas":%d}}`, to)); err != nil {
 		t.Fatal(err)
@@ -177,7 +178,7 @@ func (b *controllersBench) scale(t *testing.T, m *managerProcess, to int, settle
 	until(t, 100*time.Millisecond, fmt.Sprintf("%d Machines have settled", to), func(ctx context.Context) (bool, error) { return settled(ctx, to) })
 	out.settled = time.Since(started)
 	out.writes = b.server.settled(t).since(before)
-	out.cpu = cpuOf(m.process.Pid) - cpu
+	out.cpu = process.CPU(m.process.Pid) - cpu
 	t.Logf("to %d: there after %.2f s, settled after %.2f s, %.2f CPU seconds, %s", to, out.there.Seconds(), out.settled.Seconds(), out.cpu.Seconds(), out.writes)
 	return out
 }

@@ -30,9 +30,12 @@ func (f *raceFigures) add(engine string, o operation, spent cost, most peak) {
 	f.peaks[engine] = known
 }
 
-var raceText = template.Must(template.New("race").Parse(`{{.Each}} Machines of kubemark with each engine go through the same operations under one manager, {{.Parallel}} runs at a time: the MachineSets differ
-in the kind of their providerSpec only ({{.Machine}}). CPU seconds are the manager's with all their children; the API server's are not in them.
-Both engines keep providers running between runs, as they do by default. Each run of OpenTofu has a process of its own here (` + "`--apply-batch=1`, `--drift-batch=1`" + `), as those of Pulumi always have. A check is one for drift. Wall seconds are those until the last of the runs has ended, divided by the Machines. All is the mean of {{.Rounds}} rounds.
+var raceText = template.Must(template.New("race").Parse(`
+{{.Each}} kubemark Machines per engine, under one manager, {{.Parallel}} runs at a time
+({{.Machine}}). Only the kind of the providerSpec differs. Providers stay warm. Every OpenTofu run
+has its own process (` + "`--apply-batch=1`, `--drift-batch=1`" + `), as Pulumi's always do. A check
+is a drift check. Wall seconds run until the last run ends, divided by the Machines. Mean of
+{{.Rounds}} rounds.
 
 | operation | engine | CLI starts per Machine | CPU seconds per Machine | wall seconds per Machine | CPU / {{.First}} | wall / {{.First}} |
 |---|---|---|---|---|---|---|
@@ -42,8 +45,8 @@ Both engines keep providers running between runs, as they do by default. Each ru
 |---|---|---|---|
 {{range .Peaks}}{{.}}
 {{end}}
-What processes share is counted once in the last column.{{if .Held}} No other command of a CLI was started, {{else}} Other commands of CLIs were started than
-an operation needs, {{end}}as the wrappers of the programs recorded.
+The last column counts shared memory once.{{if .Held}} No other CLI command was started.{{else}} CLI
+commands were started that no operation needs.{{end}}
 `))
 
 var titles = map[operation]string{creating: "create", updating: "update in place", checking: "check", destroying: "destroy"}

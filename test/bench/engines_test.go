@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state"
+	"github.com/machine-iac/machine-iac-operator/test/process"
 )
 
 var each = flag.Int("each", 20, "Machines of each engine, where engines are measured beside each other")
@@ -102,7 +103,7 @@ func (r *race) operate(t *testing.T, c contender, o operation, count int) (cost,
 	r.api.settled(t)
 	r.logs.clear()
 	text := r.metrics(t)
-	before := cost{cpu: cpuOf(r.manager.PID()), starts: starts(text, c.engine)}
+	before := cost{cpu: process.CPU(r.manager.PID()), starts: starts(text, c.engine)}
 	ended := endedRuns(text, c.engine, o)
 	children := watch(r.manager.PID())
 	began := time.Now()
@@ -115,7 +116,7 @@ func (r *race) operate(t *testing.T, c contender, o operation, count int) (cost,
 	r.finish(t, c, o, count)
 	r.api.settled(t)
 	most := children.end()
-	spent.cpu = cpuOf(r.manager.PID()) - before.cpu
+	spent.cpu = process.CPU(r.manager.PID()) - before.cpu
 	spent.starts = starts(r.metrics(t), c.engine) - before.starts
 	return spent, most
 }

@@ -28,11 +28,13 @@ type row struct {
 	Ratio bool
 }
 
-var costText = template.Must(template.New("cost").Parse(`{{.Machines}} Machines of the kubemark module, created, checked for drift and destroyed {{.Rounds}}x, {{.Parallel}} engine runs at a time ({{.Machine}}). The plain loop is
-` + "`tofu apply -auto-approve`, `tofu plan` and `tofu destroy -auto-approve`" + ` over the same module, in one initialised folder with a local state file for each
-Machine. CPU seconds are those of the manager or the loop's processes with all their children; the API server's are in neither.
-The operator does more for them: it keeps the state in Secrets, writes an intent before each run, and maintains the Machines' status. Creates, destroys and
-drift checks that wait are carried out together, 10 by one process at most (` + "`--apply-batch`, `--drift-batch`" + `), so that there are fewer CLI starts than runs.
+var costText = template.Must(template.New("cost").Parse(`
+{{.Machines}} kubemark Machines are created, checked for drift and destroyed {{.Rounds}}x,
+{{.Parallel}} engine runs at a time ({{.Machine}}). The plain loop is
+` + "`tofu apply -auto-approve`, `tofu plan` and `tofu destroy -auto-approve`" + ` over the same
+module, in one initialised folder with a state file per Machine. The operator also stores states in
+Secrets, writes intents and maintains status. Waiting runs share processes
+(` + "`--apply-batch`, `--drift-batch`" + `), so there are fewer CLI starts than runs.
 
 | create and destroy | wall seconds per Machine | CPU seconds per Machine | CLI starts per Machine |
 |---|---|---|---|
@@ -45,8 +47,10 @@ Memory at its peak: {{.Peaks}}.
 {{else}}| {{.Name}} | {{printf "%.3f" .Wall}} | {{printf "%.3f" .CPU}} | {{printf "%.2f" .Runs}} |
 {{end}}{{end}}`))
 
-var idleText = template.Must(template.New("idle").Parse(`{{.Idle}} Machines run, and nothing changes for {{.IdleFor}}, no drift check falling due ({{.Machine}}): **{{printf "%.0f" .IdleStarts}} processes started**,
-{{printf "%.2f" .IdleCPU}} CPU seconds a minute, {{printf "%.0f" .IdleMiB}} MiB at the peak of the manager's life until then.
+var idleText = template.Must(template.New("idle").Parse(`
+{{.Idle}} Machines run unchanged for {{.IdleFor}} without due drift checks ({{.Machine}}):
+**{{printf "%.0f" .IdleStarts}} processes started**, {{printf "%.2f" .IdleCPU}} CPU seconds a
+minute, manager peak {{printf "%.0f" .IdleMiB}} MiB.
 `))
 
 func (f *figures) print(t *testing.T) {

@@ -15,20 +15,26 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 	"github.com/machine-iac/machine-iac-operator/test/bench/page"
+	"github.com/machine-iac/machine-iac-operator/test/process"
 )
 
 var fleets = flag.String("fleets", "100,1000", "numbers of Machines that fleets have, separated by commas; 100,1000,5000 takes about an hour")
 
-var fleetText = template.Must(template.New("fleet").Parse(`A MachineSet of the kubemark module goes from 0 to so many Machines with OpenTofu, 4 runs at a time, its manager is restarted twice, first to reconcile all Machines every {{.Often}} for a while, idles, and the MachineSet goes back to 0 ({{.Machine}}).
-CPU seconds are the manager's with all their children; the API server's are not in them. The simulated kubelets renew their leases every {{.Renewal}}, and not every 10 s as real ones do, since that would take a control plane on the same cores more than all else. A restarted manager is quiet when it leads, has reconciled every
-Machine, and no queue has anything left. Both are when the Nodes are at rest: kube-controller-manager labels and annotates each new one, and in a fleet that grew fast goes on for minutes after the last. The manager idles from a minute after its start, for as long as it takes until it has looked at all states once more, in which
-each Node has a heartbeat about every six minutes, and no drift check, inventory or regular reconcile of all (` + "`--sync-period`" + `) falls due. "idle: % of a core" is that and a reconcile of all each 10 minutes, the default, together.
+var fleetText = template.Must(template.New("fleet").Parse(`
+A kubemark MachineSet scales up with OpenTofu, 4 runs at a time. Its manager restarts twice (first
+with a full reconcile every {{.Often}}), idles, and the MachineSet scales to 0 ({{.Machine}}).
+Simulated kubelets renew leases every {{.Renewal}} instead of every 10 s, to spare the shared cores.
+A restarted manager is quiet once it leads, has reconciled every Machine, and its queues are empty;
+Nodes are at rest by then. Idling starts a minute later and lasts until all states were read again,
+with a heartbeat per Node about every six minutes and nothing due. "idle: % of a core" adds a full
+reconcile every 10 minutes, the default of ` + "`--sync-period`" + `.
 
 | Machines | up, s | down, s | CPU s a Machine, up | down | idle: CPU s a minute | started | all reconciled again: CPU s | idle: % of a core | restart: quiet after, s | CPU s | started | MiB by then | memory at the peak, MiB |
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|
 {{range .Fleets}}| {{.Machines}} | {{printf "%.0f" .Up.Wall.Seconds}} | {{printf "%.0f" .Down.Wall.Seconds}} | {{printf "%.3f" (.Each .Up)}} | {{printf "%.3f" (.Each .Down)}} | {{printf "%.2f" .IdleAMinute}} | {{.Idle.Starts}} | {{printf "%.1f" .Resync.Seconds}} | {{printf "%.2f" .IdlePercent}} | {{printf "%.1f" .Quiet.Wall.Seconds}} | {{printf "%.1f" .Quiet.CPU.Seconds}} | {{.Quiet.Starts}} | {{printf "%.0f" .QuietMiB}} | {{printf "%.0f" .MiB}} |
 {{end}}
-The CPU seconds of a fleet from 0 up and back to 0 grow with the power **{{printf "%.2f" .Exponent}}** of its Machines.
+CPU seconds from 0 up and back grow with the power **{{printf "%.2f" .Exponent}}** of the number of
+Machines.
 `))
 
 const (
@@ -94,20 +100,20 @@ func measureFleet(t *testing.T, l *lab.Lab, number int) fleet {
 	t.Helper()
 	b := open(t, l, "--inventory-interval=0", "--sync-period="+never.String())
 	f := fleet{Machines: number, Up: spendingOf(b.scale(t, number))}
-	f.MiB = peakOf(b.manager.PID())
+	f.MiB = process.PeakMiB(b.manager.PID())
 	b.restart(t, "--sync-period="+often.String())
 	b.untilQuiet(t, number)
 	b.untilNodesRest(t)
 	again := b.watchResync(t, number)
 	began := b.restart(t, "--sync-period="+never.String())
 	b.untilQuiet(t, number)
-	f.Quiet = spending{Wall: time.Since(began), CPU: cpuOf(b.manager.PID()), Starts: b.starts(t)}
-	f.QuietMiB = peakOf(b.manager.PID())
+	f.Quiet = spending{Wall: time.Since(began), CPU: process.CPU(b.manager.PID()), Starts: b.starts(t)}
+	f.QuietMiB = process.PeakMiB(b.manager.PID())
 	f.Idle = spendingOf(b.watchIdle(t, time.Minute, betweenLooks(number)))
 	f.Resync = again.each(f.Idle, number)
 	t.Logf("until all are deleted: %+v", f)
 	f.Down = spendingOf(b.scale(t, 0))
-	f.MiB = max(f.MiB, peakOf(b.manager.PID()))
+	f.MiB = max(f.MiB, process.PeakMiB(b.manager.PID()))
 	t.Logf("%+v", f)
 	return f
 }
@@ -156,9 +162,9 @@ func (r repeated) each(idle spending, number int) time.Duration {
 func (b *bench) watchResync(t *testing.T, number int) repeated {
 	t.Helper()
 	watched := 5 * often / 2
-	before, cpu := b.reconciled(t, "machine"), cpuOf(b.manager.PID())
+	before, cpu := b.reconciled(t, "machine"), process.CPU(b.manager.PID())
 	pause(t, watched)
-	r := repeated{wall: watched, cpu: cpuOf(b.manager.PID()) - cpu, reconciled: b.reconciled(t, "machine") - before}
+	r := repeated{wall: watched, cpu: process.CPU(b.manager.PID()) - cpu, reconciled: b.reconciled(t, "machine") - before}
 	if r.reconciled < float64(number) {
 		t.Fatalf("%v reconciles of %d Machines in %s with --sync-period=%s", r.reconciled, number, watched, often)
 	}

@@ -17,13 +17,16 @@ import (
 	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
 	"github.com/machine-iac/machine-iac-operator/hack/landscape"
 	"github.com/machine-iac/machine-iac-operator/test/bench/page"
+	"github.com/machine-iac/machine-iac-operator/test/process"
 )
 
 var poolMachines = flag.Int("pool-machines", 50, "Machines of a MachineDeployment of Gardener, and of a MachineSet beside it")
 
-var gardenerText = template.Must(template.New("gardener").Parse(`A MachineDeployment of Gardener goes from 0 to {{.Machines}} and back, {{.Parallel}} engine runs at a time ({{.Machine}}): machine-controller-manager, its machine controller with the
-driver, and the manager with the controllers that run beside them, and simulated Nodes in a second cluster. Then a MachineSet does the same in a cluster of its own, with the manager alone. Both use the
-kubemark module, and are done when all Machines run, or none is left. CPU seconds are those of the programs with all their children; the API servers' are not in them.
+var gardenerText = template.Must(template.New("gardener").Parse(`
+A Gardener MachineDeployment with kubemark Machines scales from 0 to {{.Machines}} and back,
+{{.Parallel}} engine runs at a time ({{.Machine}}), with machine-controller-manager, its machine
+controller with the driver, our manager, and Nodes in a second cluster. Then a MachineSet does the
+same in one cluster with the manager alone.
 
 | way | by | wall seconds per Machine | CPU seconds per Machine | the manager and its engines | machine-controller-manager | its machine controller |
 |---|---|---|---|---|---|---|
@@ -155,5 +158,5 @@ func (p *mcmPool) resize(t *testing.T, replicas int) poolCost {
 
 // spent returns the CPU time of each program so far.
 func (p *mcmPool) spent() [3]time.Duration {
-	return [3]time.Duration{cpuOf(p.manager.PID()), cpuOf(p.mcm.PID()), cpuOf(p.driver.PID())}
+	return [3]time.Duration{process.CPU(p.manager.PID()), process.CPU(p.mcm.PID()), process.CPU(p.driver.PID())}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/machine-iac/machine-iac-operator/test/bench/page"
+	"github.com/machine-iac/machine-iac-operator/test/process"
 )
 
 var looked = flag.Int("looked", 40, "Machines whose instances are looked at")
@@ -23,10 +24,11 @@ const lookInterval = 60 * time.Second
 
 const lookName = "looked"
 
-var looksText = template.Must(template.New("looks").Parse(`{{.Machines}} Machines of the kubemark module, to which ` + "`spec.instanceCheck`" + ` is added, with OpenTofu, 4 runs at a time ({{.Machine}}). CPU seconds are the manager's
-with all their children; the API server's are not in them. A look reads the instance alone, a drift check plans the module, which here has little else than the instance. The last column is
-what looks cost 500 Machines whose module says 480 seconds, as those of the clouds do; their providers are larger, and so is what each look costs. Each look and each check has a process of its
-own here (` + "`--drift-batch=1`" + `); in batches both cost less.
+var looksText = template.Must(template.New("looks").Parse(`
+{{.Machines}} kubemark Machines with ` + "`spec.instanceCheck`" + ` added, OpenTofu, 4 runs at a
+time ({{.Machine}}). A look reads the instance alone; a drift check plans the module, here little
+more. The last column is for 500 Machines at 480 seconds, as the cloud modules set it; larger
+providers cost more. Each run has its own process (` + "`--drift-batch=1`" + `); batches cost less.
 
 | | CPU seconds each | CLI starts each | cores, for 500 Machines |
 |---|---|---|---|
@@ -77,7 +79,7 @@ func (r *race) counted(t *testing.T, wanted int, count func(metrics string) floa
 	t.Helper()
 	r.api.settled(t)
 	text := r.metrics(t)
-	before, had := cost{cpu: cpuOf(r.manager.PID()), starts: starts(text, "terraform")}, count(text)
+	before, had := cost{cpu: process.CPU(r.manager.PID()), starts: starts(text, "terraform")}, count(text)
 	began := time.Now()
 	if begin != nil {
 		begin()
@@ -89,7 +91,7 @@ func (r *race) counted(t *testing.T, wanted int, count func(metrics string) floa
 	spent := cost{wall: time.Since(began)}
 	text = r.metrics(t)
 	each := count(text) - had
-	spent.cpu = time.Duration(float64(cpuOf(r.manager.PID())-before.cpu) / each)
+	spent.cpu = time.Duration(float64(process.CPU(r.manager.PID())-before.cpu) / each)
 	spent.starts = (starts(text, "terraform") - before.starts) / each
 	t.Logf("%.0f counted in %s: %.3f s CPU, %.2f starts each", each, spent.wall.Round(time.Second), spent.cpu.Seconds(), spent.starts)
 	return spent

@@ -27,8 +27,11 @@ var (
 // unboundedFor is how long is waited for the kernel to kill where runs are not admitted by their memory.
 const unboundedFor = 2 * time.Minute
 
-var memoryText = template.Must(template.New("memory").Parse(`A MachineSet of the kubemark module goes from 0 to {{.Machines}} and back, while the control group of the manager and its engines has {{.Limit}} MiB and up to {{.Runs}} runs may
-execute at a time ({{.Machine}}). The manager finds the limit by itself, and lets runs wait. Of these, a batch counts as one, and in the last column as its runs. The second row is the same with ` + "`--memory-limit=0`" + `, until the kernel kills.
+var memoryText = template.Must(template.New("memory").Parse(`
+A kubemark MachineSet scales from 0 to {{.Machines}} and back, in a control group of {{.Limit}} MiB,
+with up to {{.Runs}} concurrent runs ({{.Machine}}). The manager detects the limit and lets runs
+wait. The bound counts a batch as one run, the last column counts its runs. The second row has
+` + "`--memory-limit=0`" + `, until the kernel kills a process.
 
 | runs | killed for want of memory | wall, s | most runs at a time |
 |---|---|---|---|

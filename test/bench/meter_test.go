@@ -5,6 +5,8 @@ package bench
 import (
 	"strings"
 	"time"
+
+	"github.com/machine-iac/machine-iac-operator/test/process"
 )
 
 // meterEvery is how often processes are read. What one spends between the last time and its end is not known to be its own.
@@ -14,12 +16,12 @@ const meterEvery = 20 * time.Millisecond
 type meter struct {
 	root int
 	// before is what processes had spent already, last what was read last, by their ids. Both are the meter's own until done is closed.
-	before, last map[int]process
+	before, last map[int]process.Process
 	stop, done   chan struct{}
 }
 
 func newMeter(root int) *meter {
-	m := &meter{root: root, last: map[int]process{}, stop: make(chan struct{}), done: make(chan struct{})}
+	m := &meter{root: root, last: map[int]process.Process{}, stop: make(chan struct{}), done: make(chan struct{})}
 	m.before = m.read()
 	go func() {
 		defer close(m.done)
@@ -38,12 +40,12 @@ func newMeter(root int) *meter {
 }
 
 // read returns the processes below the root, named by their programs.
-func (m *meter) read() map[int]process {
-	found := map[int]process{}
-	for _, p := range tree(m.root) {
-		if p.pid != m.root {
-			p.name = programOf(p)
-			found[p.pid] = p
+func (m *meter) read() map[int]process.Process {
+	found := map[int]process.Process{}
+	for _, p := range process.Tree(m.root) {
+		if p.PID != m.root {
+			p.Name = p.Program() // before it ends
+			found[p.PID] = p
 		}
 	}
 	return found
@@ -55,7 +57,7 @@ func (m *meter) end(called func(program string) string) map[string]time.Duration
 	<-m.done
 	spent := map[string]time.Duration{}
 	for pid, now := range m.last {
-		spent[called(now.name)] += now.own - m.before[pid].own
+		spent[called(now.Name)] += now.Own - m.before[pid].Own
 	}
 	return spent
 }

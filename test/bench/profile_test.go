@@ -17,6 +17,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	"github.com/machine-iac/machine-iac-operator/test/bench/page"
+	"github.com/machine-iac/machine-iac-operator/test/process"
 )
 
 var profiles = flag.String("profiles", "", "folder for CPU profiles of the manager and of the engine, one of each for an operation; empty for none")
@@ -65,20 +66,26 @@ type profiler struct {
 	pprof string
 }
 
-var profileText = template.Must(template.New("profile").Parse(`CPU seconds of {{.Each}} Machines of the kubemark module with OpenTofu, {{.Parallel}} runs at a time, in milliseconds per Machine, from the first reconcile until the
-run has settled and the Machine says so ({{.Machine}}). The API server's are not in them. Each run has a process of its own (` + "`--apply-batch=1`, `--drift-batch=1`" + `). ` + "`make profile`" + ` writes this table and the profiles it is made of.
+var profileText = template.Must(template.New("profile").Parse(`
+CPU milliseconds per Machine, for {{.Each}} kubemark Machines with OpenTofu, {{.Parallel}} runs at a
+time, from the first reconcile to the settled status ({{.Machine}}). Each run has its own process
+(` + "`--apply-batch=1`, `--drift-batch=1`" + `). ` + "`make profile`" + ` writes this table and the
+profiles.
 
 | process | part |{{range .Operations}} {{.}} |{{end}}
 |---|---|{{range .Operations}}---|{{end}}
 {{range .Rows}}{{.}}
 {{end}}
-The same with Pulumi. The CLI has no profile of what it does before its main function, where Go initialises packages ("loading the program"). On the clock, one start takes for these (milliseconds): {{.Initialised}}.
+The same with Pulumi. The profile does not cover package initialisation before the CLI's main
+function ("loading the program"); the slowest packages, in milliseconds on the clock:
+{{.Initialised}}.
 
 | process | part |{{range .Operations}} {{.}} |{{end}}
 |---|---|{{range .Operations}}---|{{end}}
 {{range .Pulumi}}{{.}}
 {{end}}
-What Pulumi takes more is mostly the start of its CLI, twice in an update: Go initialises all that is linked into it, whatever it is to do. It has no mode that serves several operations.
+Most of Pulumi's extra cost is starting its CLI, twice per update. It cannot serve several
+operations in one process.
 `))
 
 // TestProfile measures where the CPU time of operations goes, from reconcile to settle.
@@ -164,16 +171,16 @@ func (p *profiler) one(t *testing.T, c contender, o operation, into *costTable) 
 type spent struct{ manager, providers, engines time.Duration }
 
 func (p *profiler) split() spent {
-	all := tree(p.manager.PID())
+	all := process.Tree(p.manager.PID())
 	if len(all) == 0 {
 		return spent{}
 	}
-	s := spent{manager: all[0].own, engines: all[0].cpu - all[0].own}
+	s := spent{manager: all[0].Own, engines: all[0].CPU - all[0].Own}
 	for _, one := range all[1:] {
-		if strings.HasPrefix(programOf(one), "terraform-provider-") {
-			s.providers += one.cpu
+		if strings.HasPrefix(one.Program(), "terraform-provider-") {
+			s.providers += one.CPU
 		} else {
-			s.engines += one.cpu
+			s.engines += one.CPU
 		}
 	}
 	return s

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	pprof "github.com/google/pprof/profile"
+
+	"github.com/machine-iac/machine-iac-operator/test/process"
 )
 
 // pulumiParts are what the CLI of Pulumi spends its time on.
@@ -65,8 +67,8 @@ func (p *profiler) pulumi(t *testing.T, c contender) *costTable {
 		p.operate(t, c, o, *each)
 		samples := p.write(t, readProfiles(t, filepath.Join(p.dir, "engines", "*.cpu")), "pulumi-"+string(o))
 		table.add(o, pulumiCLI, spent[o][pulumiCLI].all, without(samples, profiling), pulumiParts)
-		for _, process := range pulumiProcesses[1:] {
-			table.add(o, process, spent[o][process].all, nil, nil)
+		for _, name := range pulumiProcesses[1:] {
+			table.add(o, name, spent[o][name].all, nil, nil)
 		}
 		table.add(o, "manager", spent[o]["manager"].all, spent[o]["manager"].samples, managerParts)
 	}
@@ -82,17 +84,17 @@ func (p *profiler) pulumiProcesses(t *testing.T, c contender, o operation) map[s
 	ctx, stop := context.WithCancel(contextOf(t))
 	defer stop()
 	manager := p.profileManager(ctx, t)
-	before, beforeAll := p.split(), cpuOf(p.manager.PID())
+	before, beforeAll := p.split(), process.CPU(p.manager.PID())
 	processes := newMeter(p.manager.PID())
 	p.operate(t, c, o, *each)
 	seen := processes.end(pulumiProcess)
-	after, afterAll := p.split(), cpuOf(p.manager.PID())
+	after, afterAll := p.split(), process.CPU(p.manager.PID())
 	stop()
 	spent := map[string]pulumiCost{"manager": {all: after.manager - before.manager, samples: p.write(t, manager(), "manager-pulumi-"+string(o))}}
 	rest := afterAll - beforeAll - spent["manager"].all
-	for _, process := range pulumiProcesses[:len(pulumiProcesses)-1] {
-		spent[process] = pulumiCost{all: seen[process]}
-		rest -= seen[process]
+	for _, name := range pulumiProcesses[:len(pulumiProcesses)-1] {
+		spent[name] = pulumiCost{all: seen[name]}
+		rest -= seen[name]
 	}
 	spent[pulumiRest] = pulumiCost{all: max(rest, 0)}
 	return spent

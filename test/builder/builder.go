@@ -1,10 +1,10 @@
-// Package builder makes objects for tests: valid as they come, with random names, changed by modifiers.
+// Package builder creates objects for tests: valid by default, with random names, changed by modifiers.
 //
-//	machine := builder.In(namespace, builder.Machine(builder.WithProviderID("test:///1"), func(m *machinev1beta1.Machine) {
+//	machine := builder.In(namespace, builder.Machine(func(m *machinev1beta1.Machine) {
 //		m.Spec.Taints = taints
 //	}))
 //
-// A modifier is a plain function over the object, so that a test can set any field, to its zero value too.
+// A modifier is a plain function on the object, so that a test can set any field, also to its zero value.
 package builder
 
 import (
@@ -16,10 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// DefaultNamespace is where namespaced objects are put when a test does not say otherwise.
+// DefaultNamespace is the default namespace of objects.
 const DefaultNamespace = "openshift-machine-api"
 
-// The labels that Machines carry by convention.
+// Conventional labels of Machines.
 const (
 	ClusterLabel    = "machine.openshift.io/cluster-api-cluster"
 	RoleLabel       = "machine.openshift.io/cluster-api-machine-role"
@@ -27,22 +27,19 @@ const (
 	MachineSetLabel = "machine.openshift.io/cluster-api-machineset"
 )
 
-// ClusterID is the value of ClusterLabel on everything built here.
+// ClusterID is the value of ClusterLabel on all objects.
 const ClusterID = "test-cluster"
 
-// In puts an object into a namespace.
 func In[T client.Object](namespace string, object T) T {
 	object.SetNamespace(namespace)
 	return object
 }
 
-// Name returns a random name that starts with prefix.
 func Name(prefix string) string {
 	return prefix + "-" + rand.String(8)
 }
 
-// ProviderSpec returns a providerSpec of a kind that no actuator serves, with fields as its content. It panics when fields cannot
-// be encoded, as only a mistake in a test can cause.
+// ProviderSpec returns a providerSpec of a kind that no actuator serves. It panics if it cannot encode fields.
 func ProviderSpec(fields map[string]any) *runtime.RawExtension {
 	content := map[string]any{"apiVersion": "machine.openshift.io/v1beta1", "kind": "TestMachineProviderSpec"}
 	for key, value := range fields {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 )
 
-// Node builds a Ready Node with a providerID and an InternalIP of its own.
+// Node builds a Ready Node with a unique providerID and InternalIP.
 func Node(mods ...func(*corev1.Node)) *corev1.Node {
 	name := Name("node")
 	ip := fmt.Sprintf("10.%d.%d.%d", rand.Intn(256), rand.Intn(256), rand.IntnRange(1, 255))
@@ -18,13 +18,15 @@ func Node(mods ...func(*corev1.Node)) *corev1.Node {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"kubernetes.io/hostname": name}},
 		Spec:       corev1.NodeSpec{ProviderID: "test:///" + name},
 		Status: corev1.NodeStatus{
-			Addresses:  internalIPs([]string{ip}),
-			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}},
+			Addresses: internalIPs([]string{ip}),
+			Conditions: []corev1.NodeCondition{
+				{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"},
+			},
 		},
 	}, mods)
 }
 
-// WithReady sets the Node's Ready condition and since when it has held.
+// WithReady sets the Node's Ready condition and its last transition.
 func WithReady(status corev1.ConditionStatus, since time.Time) func(*corev1.Node) {
 	return func(n *corev1.Node) {
 		ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: status, LastTransitionTime: metav1.NewTime(since)}
@@ -38,22 +40,19 @@ func WithReady(status corev1.ConditionStatus, since time.Time) func(*corev1.Node
 	}
 }
 
-// WithNodeProviderID sets spec.providerID; empty for a Node that no cloud provider has claimed.
+// WithNodeProviderID sets spec.providerID; empty for a Node that no cloud provider has initialized.
 func WithNodeProviderID(id string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Spec.ProviderID = id }
 }
 
-// WithNodeInternalIPs sets status.addresses to InternalIPs.
 func WithNodeInternalIPs(ips ...string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Status.Addresses = internalIPs(ips) }
 }
 
-// WithTaints sets the Node's taints.
 func WithTaints(taints ...corev1.Taint) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Spec.Taints = taints }
 }
 
-// Secret builds a user-data Secret.
 func Secret(mods ...func(*corev1.Secret)) *corev1.Secret {
 	return apply(&corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
@@ -63,7 +62,6 @@ func Secret(mods ...func(*corev1.Secret)) *corev1.Secret {
 	}, mods)
 }
 
-// WithData sets the Secret's data.
 func WithData(data map[string][]byte) func(*corev1.Secret) {
 	return func(s *corev1.Secret) { s.Data = data }
 }

@@ -9,24 +9,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Cordoned makes the Node one on which nothing is scheduled.
 func Cordoned(n *corev1.Node) { n.Spec.Unschedulable = true }
 
-// WithNodeRole puts the label of a role on the Node, such as "control-plane".
+// WithNodeRole adds a role's label, such as "control-plane".
 func WithNodeRole(role string) func(*corev1.Node) {
 	return func(n *corev1.Node) {
 		n.Labels = merged(n.Labels, map[string]string{"node-role.kubernetes.io/" + role: ""})
 	}
 }
 
-// WithPreDrainHook puts a lifecycle hook on the Machine that holds its drain.
+// WithPreDrainHook adds a lifecycle hook that blocks the Machine's drain.
 func WithPreDrainHook(name, owner string) func(*machinev1beta1.Machine) {
 	return func(m *machinev1beta1.Machine) {
-		m.Spec.LifecycleHooks.PreDrain = append(m.Spec.LifecycleHooks.PreDrain, machinev1beta1.LifecycleHook{Name: name, Owner: owner})
+		m.Spec.LifecycleHooks.PreDrain = append(m.Spec.LifecycleHooks.PreDrain,
+			machinev1beta1.LifecycleHook{Name: name, Owner: owner})
 	}
 }
 
-// Pod builds a running Pod that no controller owns.
+// Pod builds a running Pod without a controller.
 func Pod(mods ...func(*corev1.Pod)) *corev1.Pod {
 	name := Name("pod")
 	return apply(&corev1.Pod{
@@ -40,24 +40,24 @@ func Pod(mods ...func(*corev1.Pod)) *corev1.Pod {
 	}, mods)
 }
 
-// OnNode puts the Pod on a Node.
 func OnNode(node *corev1.Node) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.NodeName = node.Name }
 }
 
-// WithApp sets the label app, by which budgets find the Pod.
+// WithApp sets the label app, which budgets select.
 func WithApp(app string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Labels = merged(p.Labels, map[string]string{"app": app}) }
 }
 
-// OfDaemonSet makes the Pod one of a DaemonSet, which must have been created.
+// OfDaemonSet makes the Pod owned by an existing DaemonSet.
 func OfDaemonSet(set *appsv1.DaemonSet) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
-		p.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
+		p.OwnerReferences = []metav1.OwnerReference{
+			*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet")),
+		}
 	}
 }
 
-// DaemonSet builds a DaemonSet.
 func DaemonSet(mods ...func(*appsv1.DaemonSet)) *appsv1.DaemonSet {
 	name := Name("daemon")
 	labels := map[string]string{"app": name}
@@ -71,9 +71,10 @@ func DaemonSet(mods ...func(*appsv1.DaemonSet)) *appsv1.DaemonSet {
 	}, mods)
 }
 
-// PodDisruptionBudget builds a budget over one Pod with the label app. It allows as many disruptions as given, as nothing computes
-// that in a test.
-func PodDisruptionBudget(app string, allowed int32, mods ...func(*policyv1.PodDisruptionBudget)) *policyv1.PodDisruptionBudget {
+// PodDisruptionBudget builds a budget for one Pod with the label app. Tests run no disruption controller, so it sets
+// status.disruptionsAllowed.
+func PodDisruptionBudget(app string, allowed int32,
+	mods ...func(*policyv1.PodDisruptionBudget)) *policyv1.PodDisruptionBudget {
 	healthy := intstr.FromInt32(1)
 	return apply(&policyv1.PodDisruptionBudget{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},

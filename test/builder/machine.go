@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// MachineFinalizer is the finalizer that the Machine controller keeps on its Machines.
+// MachineFinalizer is the Machine controller's finalizer.
 const MachineFinalizer = "machine.machine.openshift.io"
 
-// Machine builds a worker Machine that has not been provisioned.
+// Machine builds a worker Machine that is not provisioned.
 func Machine(mods ...func(*machinev1beta1.Machine)) *machinev1beta1.Machine {
 	return apply(&machinev1beta1.Machine{
 		TypeMeta: metav1.TypeMeta{APIVersion: machinev1beta1.GroupVersion.String(), Kind: "Machine"},
@@ -25,44 +25,38 @@ func Machine(mods ...func(*machinev1beta1.Machine)) *machinev1beta1.Machine {
 	}, mods)
 }
 
-// WithLabels adds labels to the Machine.
 func WithLabels(labels map[string]string) func(*machinev1beta1.Machine) {
 	return func(m *machinev1beta1.Machine) { m.Labels = merged(m.Labels, labels) }
 }
 
-// WithAnnotations adds annotations to the Machine.
 func WithAnnotations(annotations map[string]string) func(*machinev1beta1.Machine) {
 	return func(m *machinev1beta1.Machine) { m.Annotations = merged(m.Annotations, annotations) }
 }
 
-// WithProviderID sets spec.providerID.
 func WithProviderID(id string) func(*machinev1beta1.Machine) {
 	return func(m *machinev1beta1.Machine) { m.Spec.ProviderID = &id }
 }
 
-// WithInternalIPs sets status.addresses to InternalIPs.
 func WithInternalIPs(ips ...string) func(*machinev1beta1.Machine) {
 	return func(m *machinev1beta1.Machine) { m.Status.Addresses = internalIPs(ips) }
 }
 
-// WithNodeRef makes status.nodeRef point to node.
 func WithNodeRef(node *corev1.Node) func(*machinev1beta1.Machine) {
 	return func(m *machinev1beta1.Machine) {
 		m.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: node.Name, UID: node.UID}
 	}
 }
 
-// WithPhase sets status.phase.
 func WithPhase(phase string) func(*machinev1beta1.Machine) {
 	return func(m *machinev1beta1.Machine) { m.Status.Phase = &phase }
 }
 
-// WithFinalizer puts the Machine controller's finalizer on, so that a deleted Machine stays.
+// WithFinalizer adds the Machine controller's finalizer, so that a deleted Machine stays.
 func WithFinalizer() func(*machinev1beta1.Machine) {
 	return func(m *machinev1beta1.Machine) { m.Finalizers = append(m.Finalizers, MachineFinalizer) }
 }
 
-// WithOwner makes set the controller of the Machine and gives the Machine the labels of its template.
+// WithOwner makes set the Machine's controller and adds the labels of its template.
 func WithOwner(set *machinev1beta1.MachineSet) func(*machinev1beta1.Machine) {
 	return func(m *machinev1beta1.Machine) {
 		m.Namespace = set.Namespace
@@ -73,7 +67,7 @@ func WithOwner(set *machinev1beta1.MachineSet) func(*machinev1beta1.Machine) {
 	}
 }
 
-// Stored gives the Machine what only the API server gives: a UID and a time of creation.
+// Stored sets what only the API server sets: UID and creation timestamp.
 func Stored(created time.Time) func(*machinev1beta1.Machine) {
 	return func(m *machinev1beta1.Machine) {
 		m.UID = types.UID(Name("uid"))
@@ -81,7 +75,7 @@ func Stored(created time.Time) func(*machinev1beta1.Machine) {
 	}
 }
 
-// DeletedAt makes the Machine one that is being deleted; with a finalizer, as the API server would have removed it otherwise.
+// DeletedAt sets the deletion timestamp, and a finalizer: without one the API server would have removed the Machine.
 func DeletedAt(deleted time.Time) func(*machinev1beta1.Machine) {
 	return func(m *machinev1beta1.Machine) {
 		at := metav1.NewTime(deleted)

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// MachineHealthCheck builds a MachineHealthCheck of all Machines of its namespace, which remediates those whose Node has not been
-// Ready for five minutes.
+// MachineHealthCheck builds a MachineHealthCheck of all Machines in its namespace. It remediates those whose Node is
+// not Ready for five minutes.
 func MachineHealthCheck(mods ...func(*machinev1beta1.MachineHealthCheck)) *machinev1beta1.MachineHealthCheck {
 	mostUnhealthy := intstr.FromString("100%")
 	return apply(&machinev1beta1.MachineHealthCheck{
@@ -18,8 +18,10 @@ func MachineHealthCheck(mods ...func(*machinev1beta1.MachineHealthCheck)) *machi
 		ObjectMeta: metav1.ObjectMeta{Namespace: DefaultNamespace, Name: Name("check")},
 		Spec: machinev1beta1.MachineHealthCheckSpec{
 			UnhealthyConditions: []machinev1beta1.UnhealthyCondition{
-				{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Timeout: metav1.Duration{Duration: 5 * time.Minute}},
-				{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Timeout: metav1.Duration{Duration: 5 * time.Minute}},
+				{Type: corev1.NodeReady, Status: corev1.ConditionFalse,
+					Timeout: metav1.Duration{Duration: 5 * time.Minute}},
+				{Type: corev1.NodeReady, Status: corev1.ConditionUnknown,
+					Timeout: metav1.Duration{Duration: 5 * time.Minute}},
 			},
 			MaxUnhealthy:       &mostUnhealthy,
 			NodeStartupTimeout: &metav1.Duration{Duration: 10 * time.Minute},
@@ -27,14 +29,13 @@ func MachineHealthCheck(mods ...func(*machinev1beta1.MachineHealthCheck)) *machi
 	}, mods)
 }
 
-// WithSelector makes the MachineHealthCheck watch over Machines with these labels.
 func WithSelector(labels map[string]string) func(*machinev1beta1.MachineHealthCheck) {
 	return func(c *machinev1beta1.MachineHealthCheck) {
 		c.Spec.Selector = metav1.LabelSelector{MatchLabels: labels}
 	}
 }
 
-// WithMaxUnhealthy sets spec.maxUnhealthy as it would be read from a manifest.
+// WithMaxUnhealthy sets spec.maxUnhealthy as if parsed from a manifest.
 func WithMaxUnhealthy(value string) func(*machinev1beta1.MachineHealthCheck) {
 	return func(c *machinev1beta1.MachineHealthCheck) {
 		parsed := intstr.Parse(value)
@@ -42,14 +43,13 @@ func WithMaxUnhealthy(value string) func(*machinev1beta1.MachineHealthCheck) {
 	}
 }
 
-// WithStartupTimeout sets spec.nodeStartupTimeout.
 func WithStartupTimeout(timeout time.Duration) func(*machinev1beta1.MachineHealthCheck) {
 	return func(c *machinev1beta1.MachineHealthCheck) {
 		c.Spec.NodeStartupTimeout = &metav1.Duration{Duration: timeout}
 	}
 }
 
-// WithConditionTimeouts sets how long each of the unhealthy conditions may last.
+// WithConditionTimeouts sets the timeout of each unhealthy condition.
 func WithConditionTimeouts(timeout time.Duration) func(*machinev1beta1.MachineHealthCheck) {
 	return func(c *machinev1beta1.MachineHealthCheck) {
 		for i := range c.Spec.UnhealthyConditions {
@@ -58,19 +58,16 @@ func WithConditionTimeouts(timeout time.Duration) func(*machinev1beta1.MachineHe
 	}
 }
 
-// WithCheckAnnotations adds annotations to the MachineHealthCheck.
 func WithCheckAnnotations(annotations map[string]string) func(*machinev1beta1.MachineHealthCheck) {
 	return func(c *machinev1beta1.MachineHealthCheck) { c.Annotations = merged(c.Annotations, annotations) }
 }
 
-// WithRemediationTemplate sets spec.remediationTemplate.
 func WithRemediationTemplate(apiVersion, kind, name string) func(*machinev1beta1.MachineHealthCheck) {
 	return func(c *machinev1beta1.MachineHealthCheck) {
 		c.Spec.RemediationTemplate = &corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Name: name}
 	}
 }
 
-// LastUpdatedAt sets the Machine's status.lastUpdated.
 func LastUpdatedAt(at time.Time) func(*machinev1beta1.Machine) {
 	return func(m *machinev1beta1.Machine) {
 		updated := metav1.NewTime(at)

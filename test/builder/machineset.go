@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MachineSet builds a MachineSet of one worker. Its selector is its own name in MachineSetLabel, which its template carries.
+// MachineSet builds a MachineSet with one worker. It selects its own name in MachineSetLabel, which its template sets.
 func MachineSet(mods ...func(*machinev1beta1.MachineSet)) *machinev1beta1.MachineSet {
 	name := Name("workers")
 	replicas := int32(1)
@@ -18,7 +18,9 @@ func MachineSet(mods ...func(*machinev1beta1.MachineSet)) *machinev1beta1.Machin
 		},
 		Spec: machinev1beta1.MachineSetSpec{
 			Replicas: &replicas,
-			Selector: metav1.LabelSelector{MatchLabels: map[string]string{ClusterLabel: ClusterID, MachineSetLabel: name}},
+			Selector: metav1.LabelSelector{
+				MatchLabels: map[string]string{ClusterLabel: ClusterID, MachineSetLabel: name},
+			},
 			Template: machinev1beta1.MachineTemplateSpec{
 				ObjectMeta: machinev1beta1.ObjectMeta{Labels: map[string]string{
 					ClusterLabel: ClusterID, RoleLabel: "worker", TypeLabel: "worker", MachineSetLabel: name,
@@ -29,22 +31,19 @@ func MachineSet(mods ...func(*machinev1beta1.MachineSet)) *machinev1beta1.Machin
 	}, mods)
 }
 
-// WithReplicas sets spec.replicas.
 func WithReplicas(replicas int32) func(*machinev1beta1.MachineSet) {
 	return func(s *machinev1beta1.MachineSet) { s.Spec.Replicas = &replicas }
 }
 
-// WithDeletePolicy sets spec.deletePolicy.
 func WithDeletePolicy(policy machinev1beta1.MachineSetDeletePolicy) func(*machinev1beta1.MachineSet) {
 	return func(s *machinev1beta1.MachineSet) { s.Spec.DeletePolicy = string(policy) }
 }
 
-// WithMinReadySeconds sets spec.minReadySeconds.
 func WithMinReadySeconds(seconds int32) func(*machinev1beta1.MachineSet) {
 	return func(s *machinev1beta1.MachineSet) { s.Spec.MinReadySeconds = seconds }
 }
 
-// SelectingAs gives the MachineSet the selector and the template labels of other, so that both want the same Machines.
+// SelectingAs copies other's selector and template labels, so that both select the same Machines.
 func SelectingAs(other *machinev1beta1.MachineSet) func(*machinev1beta1.MachineSet) {
 	return func(s *machinev1beta1.MachineSet) {
 		s.Spec.Selector = *other.Spec.Selector.DeepCopy()

@@ -17,18 +17,18 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
-// engines are what Machines are made with: the kind of the providerSpec, its field for the module, and the module.
+// engines are the engines' providerSpec kinds, their fields for the module, and the modules.
 var engines = map[string]struct{ kind, field, module string }{
 	"opentofu": {"TerraformMachineProviderSpec", "module", echoModule},
 	"pulumi":   {v1alpha1.PulumiMachineProviderSpecKind, "stack", echoStack},
 }
 
-// inPieces ends the names of Machines whose error repeats the user data in pieces.
+// inPieces is the name suffix of Machines whose error repeats the user data in pieces.
 const inPieces = "-fails-in-pieces"
 
-// request is one Machine.
 type request struct {
 	name, engine, credentials, userData string
 	values                              map[string]any
@@ -40,11 +40,14 @@ func (w *world) object(r request) *machinev1beta1.Machine {
 	for name, value := range r.values {
 		values[name] = value
 	}
-	machine := builder.In(w.namespace, builder.Machine(builder.WithLabels(map[string]string{builder.ClusterLabel: "canary"})))
+	machine := builder.In(w.namespace,
+		builder.Machine(builder.WithLabels(map[string]string{builder.ClusterLabel: "canary"})))
 	machine.Name, machine.GenerateName = r.name, ""
 	machine.Spec.ProviderSpec.Value = builder.ProviderSpec(map[string]any{
-		"apiVersion": v1alpha1.GroupVersion.String(), "kind": engine.kind, engine.field: engine.module, "values": values,
-		"credentialsSecret": map[string]any{"name": r.credentials}, "userDataSecret": map[string]any{"name": r.userData},
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": engine.kind,
+		engine.field: engine.module, "values": values,
+		"credentialsSecret": map[string]any{"name": r.credentials},
+		"userDataSecret":    map[string]any{"name": r.userData},
 	})
 	return machine
 }
@@ -57,17 +60,20 @@ func (w *world) request(t *testing.T, r request) string {
 	return r.name
 }
 
-// secrets makes the Secrets of the world.
 func (w *world) secrets(t *testing.T) []string {
 	t.Helper()
-	nodes := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "list", "create", "patch", "delete"}}
+	nodes := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"},
+		Verbs: []string{"get", "list", "create", "patch", "delete"}}
 	token := w.tokenOf(t, "nodes", nodes)
 	signature := token[strings.LastIndex(token, ".")+1:]
 	w.add("the token that signs in", signature[len(signature)-40:])
 	w.secret(t, "credentials", map[string]string{
-		"server": w.Config.Host, "token": token, "ca.crt": string(w.Config.CAData), "unused": w.fresh("a credential that the module does not read"),
+		"server": w.Config.Host, "token": token, "ca.crt": string(w.Config.CAData),
+		"unused": w.fresh("a credential that the module does not read"),
 	})
-	w.secret(t, "wrong", map[string]string{"server": w.Config.Host, "token": w.fresh("a wrong token"), "ca.crt": string(w.Config.CAData)})
+	w.secret(t, "wrong", map[string]string{
+		"server": w.Config.Host, "token": w.fresh("a wrong token"), "ca.crt": string(w.Config.CAData),
+	})
 	var kinds []string
 	for kind, text := range w.userData() {
 		w.secret(t, "user-data-"+kind, map[string]string{"userData": text})
@@ -78,9 +84,7 @@ func (w *world) secrets(t *testing.T) []string {
 }
 
 func TestSecretsAreUnseen(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it runs engines for minutes")
-	}
+	long.Test(t)
 	w := newWorld(t)
 	w.watch(t)
 	kinds := w.secrets(t)
@@ -105,21 +109,25 @@ func TestSecretsAreUnseen(t *testing.T) {
 	}
 }
 
-// create requests Machines of each engine: with every kind of user data, which the infrastructure refuses and repeats or takes, and with
-// credentials that are wrong.
+// create creates Machines of each engine: with every kind of user data, which the infrastructure accepts or rejects and
+// repeats, and with wrong credentials.
 func (w *world) create(t *testing.T, kinds []string) (failing, made []string) {
 	t.Helper()
 	for engine := range engines {
 		for _, kind := range kinds {
-			r := request{name: engine + "-fails-" + kind, engine: engine, credentials: "credentials", userData: "user-data-" + kind, values: map[string]any{"echo": 1}}
+			r := request{name: engine + "-fails-" + kind, engine: engine, credentials: "credentials",
+				userData: "user-data-" + kind, values: map[string]any{"echo": 1}}
 			failing = append(failing, w.request(t, r))
 		}
 		failing = append(failing,
-			w.request(t, request{name: engine + "-fails-wrong", engine: engine, credentials: "wrong", userData: "user-data-json"}),
-			w.request(t, request{name: engine + inPieces, engine: engine, credentials: "credentials", userData: "user-data-json", values: map[string]any{"echo": 2}}),
+			w.request(t, request{name: engine + "-fails-wrong", engine: engine, credentials: "wrong",
+				userData: "user-data-json"}),
+			w.request(t, request{name: engine + inPieces, engine: engine, credentials: "credentials",
+				userData: "user-data-json", values: map[string]any{"echo": 2}}),
 		)
 		for _, kind := range []string{"json", "yaml"} {
-			r := request{name: engine + "-is-made-" + kind, engine: engine, credentials: "credentials", userData: "user-data-" + kind}
+			r := request{name: engine + "-is-made-" + kind, engine: engine, credentials: "credentials",
+				userData: "user-data-" + kind}
 			made = append(made, w.request(t, r))
 		}
 	}
@@ -132,7 +140,8 @@ func (w *world) untilCreated(t *testing.T, failing, made []string) {
 		w.until(t, name+" has failed", func() bool { return w.failure(t, name) != "" })
 		printed := w.run(t, "logs", name) + w.run(t, "logs", name, "--withheld")
 		if !strings.Contains(name, "wrong") && !strings.Contains(printed, "Invalid value") {
-			t.Errorf("%s did not fail as it should, so that it shows nothing:\n%s\n%s", name, w.failure(t, name), printed)
+			t.Errorf("%s did not fail as it should, so that it shows nothing:\n%s\n%s", name,
+				w.failure(t, name), printed)
 		}
 		if strings.HasSuffix(name, inPieces) {
 			w.withheld(t, name)
@@ -144,33 +153,37 @@ func (w *world) untilCreated(t *testing.T, failing, made []string) {
 			return machine != nil && machine.Spec.ProviderID != nil
 		})
 		node := &corev1.Node{}
-		if err := w.Client.Get(t.Context(), client.ObjectKey{Name: name}, node); err != nil || len(w.in(node.Annotations["user-data"])) == 0 {
+		if err := w.Client.Get(t.Context(), client.ObjectKey{Name: name}, node); err != nil ||
+			len(w.in(node.Annotations["user-data"])) == 0 {
 			t.Errorf("%s has the user data %q, %v: this shows nothing", name, node.Annotations["user-data"], err)
 		}
 	}
 }
 
-// withheld looks at an error that repeats too many parts of the user data to be shown without them: only who may read the state may read it.
+// withheld tests an error that repeats too much user data to be redacted: only those who may read the state may see it.
 func (w *world) withheld(t *testing.T, name string) {
 	t.Helper()
 	event, stranger := w.failure(t, name), w.runAs(t, w.stranger, "logs", name, "--withheld")
 	for where, text := range map[string]string{"the event": event, "kubectl machine logs": w.run(t, "logs", name)} {
-		if !strings.Contains(text, redact.Withheld) || strings.Contains(text, "Invalid value") || strings.Contains(text, pin) {
+		if !strings.Contains(text, redact.Withheld) || strings.Contains(text, "Invalid value") ||
+			strings.Contains(text, pin) {
 			t.Errorf("%s of %s does not withhold the error:\n%s", where, name, text)
 		}
 	}
 	if !strings.Contains(event, "kubectl machine logs --withheld") {
 		t.Errorf("the event of %s does not say how to read what is withheld: %s", name, event)
 	}
-	if printed := w.run(t, "logs", name, "--withheld"); !strings.Contains(printed, "Invalid value") || !strings.Contains(printed, pin) || !strings.Contains(printed, redact.Redacted) {
+	if printed := w.run(t, "logs", name, "--withheld"); !strings.Contains(printed, "Invalid value") ||
+		!strings.Contains(printed, pin) || !strings.Contains(printed, redact.Redacted) {
 		t.Errorf("what is withheld of %s is not printed to who may read the state:\n%s", name, printed)
 	}
-	if !strings.Contains(stranger, "forbidden") || strings.Contains(stranger, "Invalid value") || strings.Contains(stranger, pin) {
+	if !strings.Contains(stranger, "forbidden") || strings.Contains(stranger, "Invalid value") ||
+		strings.Contains(stranger, pin) {
 		t.Errorf("who may not read Secrets reads of %s:\n%s", name, stranger)
 	}
 }
 
-// look looks at what those read who use the cluster, or watch over it.
+// look searches what users and observers of the cluster read.
 func (w *world) look(t *testing.T) {
 	t.Helper()
 	for what, text := range w.objects(t) {
@@ -184,7 +197,7 @@ func (w *world) look(t *testing.T) {
 	w.unseen(t, "the metrics", w.metrics(t))
 }
 
-// commands looks at what the command line prints, for each Machine.
+// commands searches the command line's output for each Machine.
 func (w *world) commands(t *testing.T, machines []string) {
 	t.Helper()
 	for _, command := range []string{"tree", "runs", "drift", "state list", "orphans"} {
@@ -203,15 +216,17 @@ func (w *world) commands(t *testing.T, machines []string) {
 	}
 }
 
-// preview looks at what previews show, of manifests and of what the cluster has.
+// preview searches previews of manifests and of the cluster.
 func (w *world) preview(t *testing.T) {
 	t.Helper()
 	tools := []string{
-		"--module-dir", w.modules, "--provider-mirror", repository(t, "bin", "mirror"), "--engine-path", repository(t, "bin", "tofu"),
+		"--module-dir", w.modules, "--provider-mirror", repository(t, "bin", "mirror"),
+		"--engine-path", repository(t, "bin", "tofu"),
 		"--pulumi", repository(t, "bin", "pulumi"), "--pulumi-plugins", repository(t, "bin", "pulumi-plugins"),
 	}
 	for engine := range engines {
-		machine := w.object(request{name: engine + "-is-made-json", engine: engine, credentials: "credentials", userData: "user-data-json", values: map[string]any{"zone": "zone-c"}})
+		machine := w.object(request{name: engine + "-is-made-json", engine: engine, credentials: "credentials",
+			userData: "user-data-json", values: map[string]any{"zone": "zone-c"}})
 		machine.APIVersion, machine.Kind = machinev1beta1.GroupVersion.String(), "Machine"
 		text, err := json.Marshal(machine)
 		if err != nil {
@@ -231,12 +246,13 @@ func (w *world) preview(t *testing.T) {
 	}
 }
 
-// change changes Machines, and has the drift checked of what others have changed.
+// change changes Machines, and runs drift checks after others changed the instances.
 func (w *world) change(t *testing.T, made []string) {
 	t.Helper()
 	for _, name := range made {
 		machine := w.machine(t, name)
-		machine.Spec.ProviderSpec.Value.Raw = []byte(strings.Replace(string(machine.Spec.ProviderSpec.Value.Raw), "zone-a", "zone-b", 1))
+		machine.Spec.ProviderSpec.Value.Raw = []byte(
+			strings.Replace(string(machine.Spec.ProviderSpec.Value.Raw), "zone-a", "zone-b", 1))
 		if err := w.Client.Update(t.Context(), machine); err != nil {
 			t.Fatal(err)
 		}
@@ -257,12 +273,13 @@ func (w *world) change(t *testing.T, made []string) {
 	w.unseen(t, "kubectl machine drift --now", w.run(t, append([]string{"drift", "--now"}, made...)...))
 }
 
-// crash kills the manager while it makes a Machine with each engine, and starts it again.
+// crash kills the manager while it creates a Machine with each engine, and restarts it.
 func (w *world) crash(t *testing.T) {
 	t.Helper()
 	var names []string
 	for engine := range engines {
-		names = append(names, w.request(t, request{name: engine + "-crashes", engine: engine, credentials: "credentials", userData: "user-data-pem"}))
+		names = append(names, w.request(t,
+			request{name: engine + "-crashes", engine: engine, credentials: "credentials", userData: "user-data-pem"}))
 	}
 	w.until(t, "a run is under way", func() bool {
 		entries, err := filepath.Glob(filepath.Join(w.workDir(), "*", "runs", "*"))
@@ -292,7 +309,7 @@ func (w *world) remove(t *testing.T, names []string) {
 	}
 }
 
-// filesAreClean stops the manager, so that no run is under way, and looks at what is left.
+// filesAreClean stops the manager, so that no run is in progress, and searches the remaining files.
 func (w *world) filesAreClean(t *testing.T) {
 	t.Helper()
 	w.stop(t, syscall.SIGTERM)

@@ -1,3 +1,3 @@
-// Package canary puts values of its own into every Secret that Machines use, runs the real manager, engines and command line, and looks for the
-// values where those read who may not read Secrets.
+// Package canary stores unique values in every Secret that Machines use, runs the real manager, engines and command
+// line, and searches for the values where people without access to Secrets can read.
 package canary

@@ -12,14 +12,15 @@ const (
 	echoStack  = "echo-stack"
 )
 
-// change is a text in a file of a module, and what takes its place.
+// change replaces a text in a file of a module.
 type change struct{ file, text, with string }
 
-// writeModules writes a module and a stack that make Nodes with the user data in an annotation. Where the providerSpec has echo, it becomes a label
-// too, as it is or in pieces: the API server refuses that, and its refusal repeats the label.
+// writeModules writes a module and a stack that create Nodes with the user data in an annotation. With echo in the
+// providerSpec, the user data also becomes a label, whole or in pieces: the API server rejects and repeats it.
 func writeModules(t *testing.T, folder string) {
 	t.Helper()
 	const adopted = `  adopt:
+    byName: true
     absent:
       - 'There is no Node \S+ to adopt'
   inventory: {}
@@ -32,7 +33,8 @@ func writeModules(t *testing.T, folder string) {
 		{"module.yaml", adopted, ""},
 		{"variables.tf", echo, echo + "    echo = optional(number, 0)\n"},
 		{"main.tf", `annotations = { "kwok.x-k8s.io/node" = "fake" }`, `annotations = { "user-data" = var.user_data }`},
-		{"main.tf", "labels      = local.labels", `labels      = merge(local.labels, var.provider_spec.echo == 0 ? {} : {
+		{"main.tf", "labels      = local.labels",
+			`labels      = merge(local.labels, var.provider_spec.echo == 0 ? {} : {
     echo = var.provider_spec.echo == 1 ? var.user_data : join(" and ", split("\"", var.user_data))
   })`},
 	})
@@ -61,7 +63,7 @@ func writeModules(t *testing.T, folder string) {
 	})
 }
 
-// copied copies a module, without what adopts, and changes it.
+// copied copies a module without adopt/, and changes it.
 func copied(t *testing.T, from, to string, changes []change) {
 	t.Helper()
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
@@ -81,7 +83,8 @@ func copied(t *testing.T, from, to string, changes []change) {
 		if !strings.Contains(string(content), one.text) {
 			t.Fatalf("%s has no %q any more", file, one.text)
 		}
-		if err := os.WriteFile(file, []byte(strings.Replace(string(content), one.text, one.with, 1)), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(strings.Replace(string(content), one.text, one.with, 1)), 0o600); err !=
+			nil {
 			t.Fatal(err)
 		}
 	}

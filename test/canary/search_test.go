@@ -22,20 +22,20 @@ import (
 )
 
 const (
-	// window is how much of a canary is a leak: who has that much of a secret has too much.
+	// window is the length of a part of a canary that counts as a leak.
 	window = 12
-	// binarySize is that of files that are programs.
+	// binarySize is the size above which files are programs.
 	binarySize = 8 << 20
 	// pin is a number in user data, which cannot be masked.
 	pin = "4826105937"
 )
 
-// canaries are values that must not be found.
+// canaries are values that must not leak.
 type canaries struct {
 	mu sync.Mutex
-	// shapes are what to look for, by what they are a part of.
+	// shapes are the searched forms, by the value that they are part of.
 	shapes map[string][]string
-	// arguments are what was found in arguments of processes.
+	// arguments were found in processes' arguments.
 	arguments map[string]bool
 }
 
@@ -43,20 +43,20 @@ func newCanaries() *canaries {
 	return &canaries{shapes: map[string][]string{}, arguments: map[string]bool{}}
 }
 
-// fresh makes a canary. It has letters and digits alone, which no escaping changes.
+// fresh creates a canary of letters and digits, which no escaping changes.
 func (c *canaries) fresh(what string) string {
 	value := "cnry" + strings.ToLower(rand.Text())
 	c.add(what, value)
 	return value
 }
 
-// add has a value looked for.
+// add adds a value to search for.
 func (c *canaries) add(what, value string) {
 	shapes := []string{hex.EncodeToString([]byte(value))}
 	for i := 0; i+window <= len(value); i++ {
 		shapes = append(shapes, value[i:i+window])
 	}
-	for before := range 3 { // wherever it is in what is encoded
+	for before := range 3 { // at each offset in the encoded data
 		begin := (before*8 + 5) / 6
 		for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			encoded := encoding.EncodeToString([]byte(strings.Repeat("\x00", before) + value))
@@ -68,7 +68,7 @@ func (c *canaries) add(what, value string) {
 	c.shapes[what] = append(c.shapes[what], shapes...)
 }
 
-// in returns what of the canaries is in a text.
+// in returns the canaries in a text.
 func (c *canaries) in(text string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +82,7 @@ func (c *canaries) in(text string) []string {
 	return found
 }
 
-// unseen fails a test for each canary in a text.
+// unseen fails the test for each canary in a text.
 func (c *canaries) unseen(t *testing.T, where, text string) {
 	t.Helper()
 	for _, what := range c.in(text) {
@@ -90,10 +90,11 @@ func (c *canaries) unseen(t *testing.T, where, text string) {
 	}
 }
 
-// files returns what is found in files below a folder, and in their names.
+// files returns the canaries in the files, and file names, below a folder.
 func (c *canaries) files(folder string) []string {
 	var found []string
-	_ = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error { // what goes meanwhile has nothing left
+	// files that vanish meanwhile cannot leak
+	_ = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return nil
 		}
@@ -111,7 +112,7 @@ func (c *canaries) files(folder string) []string {
 	return found
 }
 
-// watch looks at the arguments of all processes until the test ends.
+// watch searches the arguments of all processes until the test ends.
 func (c *canaries) watch(t *testing.T) {
 	ctx := t.Context()
 	go func() {
@@ -146,14 +147,17 @@ func (c *canaries) seenInArguments() []string {
 	return found
 }
 
-// A search that finds nothing shows nothing unless it can find something.
+// A search that finds nothing proves something only if it can find something.
 func TestCanariesAreFound(t *testing.T) {
 	c := newCanaries()
 	value := c.fresh("a password")
 	for name, text := range map[string]string{
-		"plain": value, "a part": value[4 : 4+window], "JSON": strconv.Quote(`"` + value + `<`), "HTML": html.EscapeString("<" + value + ">"),
-		"a query": url.QueryEscape("& " + value), "base64": base64.StdEncoding.EncodeToString([]byte(value)), "hexadecimal": hex.EncodeToString([]byte(value)),
-		"base64 behind one": base64.StdEncoding.EncodeToString([]byte("x" + value + "\n")), "base64 behind two": base64.URLEncoding.EncodeToString([]byte("xy" + value)),
+		"plain": value, "a part": value[4 : 4+window], "JSON": strconv.Quote(`"` + value + `<`),
+		"HTML":    html.EscapeString("<" + value + ">"),
+		"a query": url.QueryEscape("& " + value), "base64": base64.StdEncoding.EncodeToString([]byte(value)),
+		"hexadecimal":       hex.EncodeToString([]byte(value)),
+		"base64 behind one": base64.StdEncoding.EncodeToString([]byte("x" + value + "\n")),
+		"base64 behind two": base64.URLEncoding.EncodeToString([]byte("xy" + value)),
 	} {
 		if found := c.in("got <" + text + ">"); len(found) != 1 {
 			t.Errorf("%s: %q is not found", name, text)
@@ -185,7 +189,7 @@ func TestCanariesAreFound(t *testing.T) {
 	}
 }
 
-// userData returns user data of every kind, by its name. Each has canaries of its own.
+// userData returns each kind of user data by name, with unique canaries.
 func (c *canaries) userData() map[string]string {
 	fresh := func(kind, part string) string {
 		return c.fresh(fmt.Sprintf("%s of the user data that is %s", part, kind))
@@ -197,11 +201,14 @@ func (c *canaries) userData() map[string]string {
 	inner := base64.StdEncoding.EncodeToString([]byte("tenant: " + fresh("yaml", "what is encoded in a file") + "\n"))
 	return map[string]string{
 		"json": fmt.Sprintf(`{"ignition":{"version":"3.2.0"},"tenant":%q,"user":%q,"list":[%q,%q],"pin":%s}`,
-			fresh("json", "a field"), fresh("json", "another field"), fresh("json", "an entry"), fresh("json", "another entry"), pin),
-		"yaml": "#cloud-config\nwrite_files:\n- {path: /etc/a, encoding: b64, content: " + inner + "}\n- path: /etc/b\n  content: |\n    [api]\n    tenant = " +
+			fresh("json", "a field"), fresh("json", "another field"), fresh("json", "an entry"),
+			fresh("json", "another entry"), pin),
+		"yaml": "#cloud-config\nwrite_files:\n- {path: /etc/a, encoding: b64, content: " + inner +
+			"}\n- path: /etc/b\n  content: |\n    [api]\n    tenant = " +
 			fresh("yaml", "a field of a file") + "\nhostname: " + fresh("yaml", "a field") + "\n",
 		"pem":    "-----BEGIN PRIVATE KEY-----\n" + key.String() + "-----END PRIVATE KEY-----\n",
 		"quotes": `it's "` + fresh("quotes", "a word") + `" <& \ ` + fresh("quotes", "the last word"),
-		"shell":  "#!/bin/sh\nexport A_TOKEN='" + fresh("shell", "a variable") + "'\ncurl -u a:" + fresh("shell", "an argument") + " https://x.example\n",
+		"shell": "#!/bin/sh\nexport A_TOKEN='" + fresh("shell", "a variable") + "'\ncurl -u a:" +
+			fresh("shell", "an argument") + " https://x.example\n",
 	}
 }

@@ -28,22 +28,24 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
 const (
 	patience = 5 * time.Minute
-	// programsVariable names the environment variable with the folder of the manager and the plugin; they are built where it is empty.
+	// programsVariable is the environment variable with the folder of the manager and the plugin, which are built if it
+	// is empty.
 	programsVariable = "CANARY_PROGRAMS"
 )
 
-// world is an API server, a manager that logs all that it can, and what it is given.
+// world is an API server and a manager with verbose logs.
 type world struct {
 	*controlplane.ControlPlane
 	*canaries
 	namespace, dir, programs, modules string
-	kubeconfig, stranger              string // the administrator's, and that of who reads Machines and no Secrets
+	kubeconfig, stranger              string // of the administrator, and of a user who reads Machines but no Secrets
 	manager                           *exec.Cmd
-	ended                             chan struct{} // closed when the manager has
+	ended                             chan struct{} // closed when the manager has ended
 	metricsAt, metricsToken           string
 }
 
@@ -58,21 +60,22 @@ func newWorld(t *testing.T) *world {
 			t.Error(err)
 		}
 	})
-	dir, err := os.MkdirTemp("", "cn") // plugins put sockets into it, whose paths are bounded
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := shortdir.New(t)
 	w := &world{ControlPlane: plane, canaries: newCanaries(), dir: dir, modules: filepath.Join(dir, "modules")}
 	if w.namespace, err = plane.Namespace(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	w.programs = programs(t, dir)
 	writeModules(t, w.modules)
-	w.kubeconfig = w.kubeconfigOf(t, "kubeconfig", &clientcmdapi.AuthInfo{ClientCertificateData: w.Config.CertData, ClientKeyData: w.Config.KeyData})
-	machines := rbacv1.PolicyRule{APIGroups: []string{machinev1beta1.GroupName}, Resources: []string{"machines", "machinesets"}, Verbs: []string{"get", "list"}}
+	w.kubeconfig = w.kubeconfigOf(t, "kubeconfig",
+		&clientcmdapi.AuthInfo{ClientCertificateData: w.Config.CertData, ClientKeyData: w.Config.KeyData})
+	machines := rbacv1.PolicyRule{
+		APIGroups: []string{machinev1beta1.GroupName}, Resources: []string{"machines", "machinesets"},
+		Verbs: []string{"get", "list"},
+	}
 	w.stranger = w.kubeconfigOf(t, "stranger", &clientcmdapi.AuthInfo{Token: w.tokenOf(t, "stranger", machines)})
-	w.metricsToken = w.tokenOf(t, "metrics-reader", rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}})
+	w.metricsToken = w.tokenOf(t, "metrics-reader",
+		rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}})
 	return w
 }
 
@@ -85,13 +88,14 @@ func repository(t *testing.T, parts ...string) string {
 	return path
 }
 
-// programs returns a folder with the manager and the plugin of these sources.
+// programs returns a folder with the manager and the plugin, built from these sources.
 func programs(t *testing.T, dir string) string {
 	t.Helper()
 	if given := os.Getenv(programsVariable); given != "" {
 		return given
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "./cmd/machine-controllers", "./cmd/kubectl-machine")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir,
+		"./cmd/machine-controllers", "./cmd/kubectl-machine")
 	build.Dir = repository(t)
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the manager: %v\n%s", err, output)
@@ -99,7 +103,7 @@ func programs(t *testing.T, dir string) string {
 	return dir
 }
 
-// kubeconfigOf writes a kubeconfig for a user, and returns its file.
+// kubeconfigOf writes a kubeconfig for a user, and returns its path.
 func (w *world) kubeconfigOf(t *testing.T, name string, user *clientcmdapi.AuthInfo) string {
 	t.Helper()
 	config := clientcmdapi.NewConfig()
@@ -114,14 +118,15 @@ func (w *world) kubeconfigOf(t *testing.T, name string, user *clientcmdapi.AuthI
 	return file
 }
 
-// tokenOf makes a ServiceAccount that may do something, and returns its token.
+// tokenOf creates a ServiceAccount with rights, and returns its token.
 func (w *world) tokenOf(t *testing.T, name string, rules ...rbacv1.PolicyRule) string {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-" + name}, Rules: rules}
 	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: role.Name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: w.namespace, Name: name}},
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: w.namespace, Name: name}},
 	}
 	if err := w.Create(t.Context(), account, role, binding); err != nil {
 		t.Fatal(err)
@@ -136,7 +141,9 @@ func (w *world) tokenOf(t *testing.T, name string, rules ...rbacv1.PolicyRule) s
 func (w *world) secret(t *testing.T, name string, data map[string]string) {
 	t.Helper()
 	if err := w.Create(t.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Labels: map[string]string{references.Label: "true"}}, StringData: data,
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.namespace, Name: name, Labels: map[string]string{references.Label: "true"},
+		}, StringData: data,
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +162,6 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// start starts the manager and waits until it is ready.
 func (w *world) start(t *testing.T) {
 	t.Helper()
 	health := freeAddress(t)
@@ -166,8 +172,10 @@ func (w *world) start(t *testing.T) {
 	}
 	defer log.Close()
 	w.manager = exec.Command(filepath.Join(w.programs, "machine-controllers"),
-		"--kubeconfig", w.kubeconfig, "--namespace", w.namespace, "--leader-elect=false", "--webhook-enabled=false", "--zap-log-level=10",
-		"--work-dir", w.workDir(), "--health-addr", health, "--metrics-bind-address", w.metricsAt, "--module-dir", w.modules,
+		"--kubeconfig", w.kubeconfig, "--namespace", w.namespace, "--leader-elect=false",
+		"--webhook-enabled=false", "--zap-log-level=10",
+		"--work-dir", w.workDir(), "--health-addr", health, "--metrics-bind-address", w.metricsAt,
+		"--module-dir", w.modules,
 		"--engine-path", repository(t, "bin", "tofu"), "--provider-mirror", repository(t, "bin", "mirror"),
 		"--pulumi", repository(t, "bin", "pulumi"), "--pulumi-plugins", repository(t, "bin", "pulumi-plugins"))
 	w.manager.Stdout, w.manager.Stderr = log, log
@@ -177,7 +185,7 @@ func (w *world) start(t *testing.T) {
 	}
 	w.ended = make(chan struct{})
 	go func(manager *exec.Cmd, ended chan struct{}) {
-		_ = manager.Wait() // it is ended by signals
+		_ = manager.Wait() // signals end it
 		close(ended)
 	}(w.manager, w.ended)
 	w.until(t, "the manager is ready", func() bool {
@@ -190,7 +198,6 @@ func (w *world) start(t *testing.T) {
 	})
 }
 
-// stop ends the manager.
 func (w *world) stop(t *testing.T, how syscall.Signal) {
 	t.Helper()
 	if err := w.manager.Process.Signal(how); err != nil {
@@ -204,7 +211,7 @@ func (w *world) until(t *testing.T, what string, done func() bool) {
 	for deadline := time.Now().Add(patience); !done(); time.Sleep(200 * time.Millisecond) {
 		select {
 		case <-w.ended:
-			deadline = time.Time{} // nothing comes any more
+			deadline = time.Time{} // no more output follows
 		default:
 		}
 		if time.Now().After(deadline) {
@@ -214,7 +221,7 @@ func (w *world) until(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// machine returns the Machine of a name, nil for none.
+// machine returns the Machine with a name, or nil.
 func (w *world) machine(t *testing.T, name string) *machinev1beta1.Machine {
 	t.Helper()
 	machine := &machinev1beta1.Machine{}
@@ -228,7 +235,7 @@ func (w *world) machine(t *testing.T, name string) *machinev1beta1.Machine {
 	return machine
 }
 
-// failure returns the note of the event about a create of a Machine that failed, "" for none.
+// failure returns the message of the event about a Machine's failed create, or "".
 func (w *world) failure(t *testing.T, name string) string {
 	t.Helper()
 	events := &eventsv1.EventList{}
@@ -243,18 +250,19 @@ func (w *world) failure(t *testing.T, name string) string {
 	return ""
 }
 
-// run runs kubectl-machine and returns what it prints.
+// run runs kubectl-machine and returns its output.
 func (w *world) run(t *testing.T, arguments ...string) string {
 	t.Helper()
 	return w.runAs(t, w.kubeconfig, arguments...)
 }
 
-// runAs runs it as the user of a kubeconfig.
+// runAs does the same as a kubeconfig's user.
 func (w *world) runAs(t *testing.T, kubeconfig string, arguments ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	command := exec.CommandContext(ctx, filepath.Join(w.programs, "kubectl-machine"), append(arguments, "--kubeconfig", kubeconfig, "-n", w.namespace)...)
+	command := exec.CommandContext(ctx, filepath.Join(w.programs, "kubectl-machine"),
+		append(arguments, "--kubeconfig", kubeconfig, "-n", w.namespace)...)
 	command.Env = []string{"HOME=" + w.dir, "PATH=" + repository(t, "bin") + ":" + os.Getenv("PATH")}
 	output, err := command.CombinedOutput()
 	if err != nil {
@@ -270,7 +278,9 @@ func (w *world) metrics(t *testing.T) string {
 		t.Fatal(err)
 	}
 	request.Header.Set("Authorization", "Bearer "+w.metricsToken)
-	asking := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+	asking := &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,
+	}}
 	response, err := asking.Do(request)
 	if err != nil {
 		t.Fatal(err)
@@ -283,12 +293,13 @@ func (w *world) metrics(t *testing.T) string {
 	return string(text)
 }
 
-// objects returns all objects that those may read who may not read Secrets, and of Secrets the metadata.
+// objects returns what a user without access to Secrets can read: all other objects, and the metadata of Secrets.
 func (w *world) objects(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for what, list := range map[string]client.ObjectList{
-		"a Machine": &machinev1beta1.MachineList{}, "a MachineSet": &machinev1beta1.MachineSetList{}, "an event": &eventsv1.EventList{},
+		"a Machine": &machinev1beta1.MachineList{}, "a MachineSet": &machinev1beta1.MachineSetList{},
+		"an event":    &eventsv1.EventList{},
 		"a ConfigMap": &corev1.ConfigMapList{}, "a Secret": &corev1.SecretList{},
 	} {
 		if err := w.Client.List(t.Context(), list, client.InNamespace(w.namespace)); err != nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 )
 
-// asking is how long a client retries while the API server does not respond.
+// asking bounds retries while the API server does not respond.
 const asking = 45 * time.Second
 
-// do carries an action out, and retries while the API server is unavailable.
+// do executes an action, and retries while the API server is unavailable.
 func (r *round) do(ctx context.Context, step Step) error {
 	set := r.plan.Sets[step.Set]
 	switch step.Action {
@@ -28,7 +28,8 @@ func (r *round) do(ctx context.Context, step Step) error {
 	case deleteSet:
 		r.expect(func(e *Expected) { delete(e.Replicas, set.Name) })
 		return until(ctx, asking, func(ctx context.Context) error {
-			return client.IgnoreNotFound(r.client.Delete(ctx, &machinev1beta1.MachineSet{ObjectMeta: inNamespace(set.Name)}))
+			return client.IgnoreNotFound(r.client.Delete(ctx,
+				&machinev1beta1.MachineSet{ObjectMeta: inNamespace(set.Name)}))
 		})
 	case deleteMachine:
 		return r.onMachine(ctx, step, func(m *machinev1beta1.Machine) error { return r.client.Delete(ctx, m) })
@@ -48,7 +49,7 @@ func inNamespace(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: lab.Namespace, Name: name}
 }
 
-// resize changes a MachineSet's size, unless it was deleted. Of several sizes the last one holds, however long the API server was away.
+// resize changes a MachineSet's size unless it was deleted. The last size wins, however long the API server was away.
 func (r *round) resize(ctx context.Context, set Set, by int) error {
 	var wanted bool
 	r.expect(func(e *Expected) {
@@ -76,7 +77,7 @@ func (r *round) editInPlace(ctx context.Context, on Workload, machine string, dr
 	if on != OpenStack {
 		return r.edit(ctx, on, machine, map[string]any{"zone": fmt.Sprintf("zone-%d", draw)})
 	}
-	// What a server was made with stays; where its credentials are may change.
+	// A server's properties are fixed, but its credentials may move.
 	copied := openstackCredentials + "-copy"
 	if err := r.putSecret(ctx, copied, r.clouds(r.mine, r.theirs)); err != nil {
 		return err
@@ -84,7 +85,7 @@ func (r *round) editInPlace(ctx context.Context, on Workload, machine string, dr
 	return r.edit(ctx, on, machine, map[string]any{"cloudsSecret": map[string]any{"name": copied}})
 }
 
-// onMachine does something to a Machine of a step's MachineSet that no fault has chosen.
+// onMachine acts on a Machine of the step's MachineSet that no fault has chosen.
 func (r *round) onMachine(ctx context.Context, step Step, act func(*machinev1beta1.Machine) error) error {
 	return until(ctx, asking, func(ctx context.Context) error {
 		machine, err := r.choose(ctx, step, nil)
@@ -98,8 +99,9 @@ func (r *round) onMachine(ctx context.Context, step Step, act func(*machinev1bet
 	})
 }
 
-// choose draws a Machine of a step's MachineSet that no fault has chosen, and for which it is time.
-func (r *round) choose(ctx context.Context, step Step, timely func(*machinev1beta1.Machine) bool) (*machinev1beta1.Machine, error) {
+// choose draws a Machine of the step's MachineSet that no fault has chosen and that is ready for the action.
+func (r *round) choose(ctx context.Context, step Step,
+	timely func(*machinev1beta1.Machine) bool) (*machinev1beta1.Machine, error) {
 	machines, err := r.machines(ctx, r.plan.Sets[step.Set].Name)
 	if err != nil {
 		return nil, err
@@ -118,8 +120,9 @@ func (r *round) choose(ctx context.Context, step Step, timely func(*machinev1bet
 	return &free[step.Draw%len(free)], nil
 }
 
-// victim waits for a Machine for which it is time, and takes it for one fault alone.
-func (r *round) victim(ctx context.Context, step Step, limit time.Duration, timely func(*machinev1beta1.Machine) bool) (*machinev1beta1.Machine, error) {
+// victim waits for a Machine that is ready for a fault, and reserves it.
+func (r *round) victim(ctx context.Context, step Step, limit time.Duration,
+	timely func(*machinev1beta1.Machine) bool) (*machinev1beta1.Machine, error) {
 	var chosen *machinev1beta1.Machine
 	err := until(ctx, limit, func(ctx context.Context) error {
 		var err error

@@ -21,11 +21,11 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
-// canaries are the secrets of the world, each there once, and the looks for where they have got to.
+// canaries are unique secrets of the world, and searches for leaks of them.
 type canaries struct {
 	mu     sync.Mutex
-	values map[string]string // by value, what it is
-	// leaks are those seen in arguments of processes.
+	values map[string]string // from value to description
+	// leaks were seen in arguments of processes.
 	leaks map[string]bool
 
 	stop context.CancelFunc
@@ -53,7 +53,7 @@ func (c *canaries) close() {
 	c.done.Wait()
 }
 
-// fresh makes a secret.
+// fresh creates a secret.
 func (c *canaries) fresh(what string) string {
 	value := "canary-" + randomText()
 	c.add(what, value)
@@ -66,7 +66,7 @@ func (c *canaries) add(what, value string) {
 	c.values[value] = what
 }
 
-// in returns what the secrets in a text are, in plain or in base64.
+// in returns the descriptions of the secrets that a text contains, in plain or base64.
 func (c *canaries) in(text []byte) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,7 +95,7 @@ func (c *canaries) watchArguments() {
 	}
 }
 
-// arguments returns, and forgets, what was seen in arguments.
+// arguments returns and clears the leaks in arguments.
 func (c *canaries) arguments() []Violation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,11 +107,12 @@ func (c *canaries) arguments() []Violation {
 	return found
 }
 
-// files looks through a folder. Binaries are no place for a secret to get to.
+// files searches a folder, except binaries, which cannot contain secrets.
 func (c *canaries) files(folder string) []Violation {
 	const binary = 8 << 20
 	var found []Violation
-	_ = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error { // what goes meanwhile has nothing left
+	// files that vanish meanwhile cannot leak
+	_ = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return nil
 		}
@@ -130,7 +131,7 @@ func (c *canaries) files(folder string) []Violation {
 	return found
 }
 
-// leaks looks for secrets in what the round has logged and written.
+// leaks searches the round's logs and files for secrets.
 func (w *world) leaks(ctx context.Context, logsFrom map[string]int64) []Violation {
 	found := w.canaries.arguments()
 	for _, r := range w.replicas {
@@ -139,7 +140,8 @@ func (w *world) leaks(ctx context.Context, logsFrom map[string]int64) []Violatio
 			found = append(found, Violation{Leaked, fmt.Sprintf("%s in %s", what, r.log())})
 		}
 		for line := range bytes.Lines(text) {
-			if bytes.HasPrefix(line, []byte("panic:")) || bytes.HasPrefix(line, []byte("fatal error:")) || bytes.Contains(line, []byte("Observed a panic")) {
+			if bytes.HasPrefix(line, []byte("panic:")) || bytes.HasPrefix(line, []byte("fatal error:")) ||
+				bytes.Contains(line, []byte("Observed a panic")) {
 				found = append(found, Violation{Failed, fmt.Sprintf("manager %s: %s", r.name, line)})
 			}
 		}
@@ -148,7 +150,9 @@ func (w *world) leaks(ctx context.Context, logsFrom map[string]int64) []Violatio
 	var events eventsv1.EventList
 	var machines machinev1beta1.MachineList
 	var sets machinev1beta1.MachineSetList
-	for what, list := range map[string]client.ObjectList{"events": &events, "Machines": &machines, "MachineSets": &sets} {
+	for what, list := range map[string]client.ObjectList{
+		"events": &events, "Machines": &machines, "MachineSets": &sets,
+	} {
 		if err := w.client.List(ctx, list, client.InNamespace(lab.Namespace)); err != nil {
 			continue
 		}
@@ -163,7 +167,7 @@ func (w *world) leaks(ctx context.Context, logsFrom map[string]int64) []Violatio
 	return found
 }
 
-// readFrom returns what a file has from an offset on.
+// readFrom returns a file's content from an offset.
 func readFrom(path string, offset int64) []byte {
 	content, err := os.ReadFile(path)
 	if err != nil || int64(len(content)) < offset {

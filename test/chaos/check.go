@@ -8,10 +8,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/openstack"
 )
 
-// Harm is a kind of what must not happen.
+// Harm is a kind of violation.
 type Harm string
 
-// The harms.
 const (
 	Lost     Harm = "lost"
 	Doubled  Harm = "doubled"
@@ -21,7 +20,7 @@ const (
 	Leaked   Harm = "leaked"
 )
 
-// Violation is one thing that must not be.
+// Violation is one thing that must not happen.
 type Violation struct {
 	Harm Harm
 	Text string
@@ -29,48 +28,48 @@ type Violation struct {
 
 func (v Violation) String() string { return string(v.Harm) + ": " + v.Text }
 
-// Machine is what is looked at of a Machine.
+// Machine is the part of a Machine that checks read.
 type Machine struct {
 	Name, UID, Set, Phase, Problem string
 	Deleting, Linked               bool
 }
 
-// Item is something that was made for a Machine: an instance, or a part of one.
+// Item is an instance, or a part of one.
 type Item struct {
 	// Kind is Node, servers, ports or trunks.
 	Kind, ID, Name, Machine string
 }
 
-// Instance reports whether it is the instance itself.
+// Instance reports whether it is an instance.
 func (i Item) Instance() bool { return i.Kind == "Node" || i.Kind == "servers" }
 
-// State is a Secret with a state.
 type State struct {
 	Name, Machine, Owner, Role, Lock, Intent string
 }
 
-// Facts are all there is at one time.
+// Facts are a snapshot of everything.
 type Facts struct {
 	Machines []Machine
 	Items    []Item
 	States   []State
 	// Kubelets are Nodes that joined by themselves, by the ID of their instance.
 	Kubelets map[string]string
-	// Running are the processes of runs, Folders what runs have left.
+	// Running are processes of runs, Folders the leftovers of runs.
 	Running, Folders []string
 }
 
-// Expected is what a round has come to want.
+// Expected is what a round expects.
 type Expected struct {
-	// Replicas are the sizes of the MachineSets that there are.
+	// Replicas are the sizes of the existing MachineSets.
 	Replicas map[string]int
-	// MayFail are Machines, by UID, that the round itself makes fail: their instance was removed.
+	// MayFail are the UIDs of Machines whose instance the round removed.
 	MayFail map[string]bool
-	// Forced are Machines whose finalizer was removed: a state that knows of their instance, or that there may be one, stays for a person to see.
+	// Forced are Machines whose finalizer was removed. A state with an instance, or a possible one, must stay for an
+	// administrator.
 	Forced map[string]bool
 }
 
-// Fleet compares what there is with what should be.
+// Fleet compares the facts with the expectation.
 func Fleet(f *Facts, e *Expected) []Violation {
 	v := &findings{}
 	counts := map[string]int{}
@@ -92,7 +91,7 @@ func Fleet(f *Facts, e *Expected) []Violation {
 	return v.found
 }
 
-// Nothing is Fleet once all MachineSets are deleted.
+// Nothing is Fleet after all MachineSets are deleted.
 func Nothing(f *Facts, e *Expected) []Violation {
 	none := *e
 	none.Replicas = nil
@@ -111,7 +110,7 @@ func (v *findings) add(harm Harm, format string, values ...any) {
 	v.found = append(v.found, Violation{harm, fmt.Sprintf(format, values...)})
 }
 
-// machine checks a Machine that should be there.
+// machine checks an expected Machine.
 func (v *findings) machine(f *Facts, e *Expected, m Machine) {
 	mayFail := e.MayFail[m.UID]
 	instances := f.instancesOf(m.UID)
@@ -147,23 +146,27 @@ func (v *findings) strays(f *Facts, e *Expected) {
 	known := map[string]bool{}
 	for _, state := range f.States {
 		known[state.Machine] = true
-		// Of a create that was interrupted, and whose Machine was then removed by force, nobody can say more than that it was.
+		// If a create was interrupted and the finalizer of its Machine was then removed, whether it succeeded stays
+		// unknown.
 		unresolved := e.Forced[state.Machine] && !owned[state.Machine]
 		if state.Lock != "" || state.Intent != "" && !unresolved {
-			v.add(Stuck, "state %s of Machine %s is not settled: lock %s, intent %s", state.Name, state.Owner, state.Lock, state.Intent)
+			v.add(Stuck, "state %s of Machine %s is not settled: lock %s, intent %s", state.Name, state.Owner,
+				state.Lock, state.Intent)
 		}
-		if !owned[state.Machine] && (!e.Forced[state.Machine] || state.Intent == "" && len(f.itemsOf(state.Machine)) == 0) {
+		if !owned[state.Machine] && (!e.Forced[state.Machine] ||
+			state.Intent == "" && len(f.itemsOf(state.Machine)) == 0) {
 			v.add(leftOver, "state %s of Machine %s, which is gone", state.Name, state.Owner)
 		}
 	}
 	for _, item := range f.Items {
 		if !owned[item.Machine] && (!e.Forced[item.Machine] || !known[item.Machine]) {
-			v.add(leftOver, "%s %s (%s) of Machine %s, which is gone; a state knows of it: %t", item.Kind, item.Name, item.ID, item.Machine, known[item.Machine])
+			v.add(leftOver, "%s %s (%s) of Machine %s, which is gone; a state knows of it: %t", item.Kind, item.Name,
+				item.ID, item.Machine, known[item.Machine])
 		}
 	}
 }
 
-// rest checks what runs leave.
+// rest checks the leftovers of runs.
 func (v *findings) rest(f *Facts) {
 	for _, process := range f.Running {
 		v.add(leftOver, "process %s", process)
@@ -181,29 +184,34 @@ func (f *Facts) instancesOf(machine string) []Item {
 	return slices.DeleteFunc(f.itemsOf(machine), func(i Item) bool { return !i.Instance() })
 }
 
-// halfMade is how long something may have been there that was made anew: longer, and somebody has counted on it.
+// halfMade is the age up to which an incomplete object may be replaced. Something may depend on an older one.
 const halfMade = 20 * time.Second
 
-// Twice checks what the cloud has written down: two instances, or two of its parts, at one time; or another one in place of one that counted.
+// Twice checks the cloud's history: no two instances, or parts, may exist at the same time, and none may be replaced
+// once in use.
 func Twice(history []openstack.Made) []Violation {
 	v := &findings{}
 	for i, first := range history {
 		for _, second := range history[i+1:] {
-			if first.Machine == "" || first.Machine != second.Machine || first.Kind != second.Kind || first.Name != second.Name {
+			if first.Machine == "" || first.Machine != second.Machine || first.Kind != second.Kind ||
+				first.Name != second.Name {
 				continue
 			}
 			switch {
 			case first.Together(second):
-				v.add(Doubled, "%s %s of Machine %s: %s and %s at one time", first.Kind, first.Name, first.Machine, first.ID, second.ID)
+				v.add(Doubled, "%s %s of Machine %s: %s and %s at one time", first.Kind, first.Name,
+					first.Machine, first.ID, second.ID)
 			case first.Kind == "servers" && (first.Outside || first.Removed.Sub(first.Made) > halfMade):
-				v.add(Doubled, "server %s of Machine %s was made again, %s in place of %s", first.Name, first.Machine, second.ID, first.ID)
+				v.add(Doubled, "server %s of Machine %s was made again, %s in place of %s", first.Name,
+					first.Machine, second.ID, first.ID)
 			}
 		}
 	}
 	return v.found
 }
 
-// nodesTwice checks the Nodes that each Machine ever had. Names are unique there, so that a second one comes after the first has gone.
+// nodesTwice checks the Nodes that each Machine ever had. Names are unique, so a second one exists only after the
+// first.
 func nodesTwice[UID ~string](made map[string][]UID) []Violation {
 	v := &findings{}
 	for machine, nodes := range made {

@@ -10,7 +10,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/openstack"
 )
 
-// calm is a fleet of one simulated Node and one server, as it should be.
+// calm returns a correct fleet of one simulated Node and one server.
 func calm() (*Facts, *Expected) {
 	return &Facts{
 			Machines: []Machine{
@@ -18,7 +18,9 @@ func calm() (*Facts, *Expected) {
 				{Name: "o", UID: "u2", Set: "b", Phase: "Running", Linked: true},
 			},
 			Items: []Item{
-				{Kind: "Node", ID: "n1", Name: "k", Machine: "u1"}, {Kind: "servers", ID: "s1", Name: "o", Machine: "u2"}, {Kind: "ports", ID: "p1", Name: "o-0", Machine: "u2"},
+				{Kind: "Node", ID: "n1", Name: "k", Machine: "u1"},
+				{Kind: "servers", ID: "s1", Name: "o", Machine: "u2"},
+				{Kind: "ports", ID: "p1", Name: "o-0", Machine: "u2"},
 			},
 			States:   []State{{Name: "t1", Machine: "u1", Role: "head"}, {Name: "t2", Machine: "u2", Role: "head"}},
 			Kubelets: map[string]string{"s1": "node-of-o"},
@@ -27,39 +29,60 @@ func calm() (*Facts, *Expected) {
 		}
 }
 
-// Each check is worth what it finds.
 func TestFleetFindsWhatIsWrong(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*Facts, *Expected)
 		want   []Harm
 	}{
-		"nothing is wrong":             {func(*Facts, *Expected) {}, nil},
-		"a Machine too few":            {func(_ *Facts, e *Expected) { e.Replicas["a"] = 2 }, []Harm{Lost}},
-		"a Machine too many":           {func(_ *Facts, e *Expected) { e.Replicas["a"] = 0 }, []Harm{Lost}},
-		"a Machine that does not go":   {func(f *Facts, e *Expected) { f.Machines[0].Deleting, e.Replicas["a"] = true, 0 }, []Harm{Stuck}},
-		"a Machine of no set":          {func(_ *Facts, e *Expected) { delete(e.Replicas, "a") }, []Harm{Stuck}},
-		"a Machine that does not come": {func(f *Facts, _ *Expected) { f.Machines[0].Phase = "Provisioning" }, []Harm{Stuck}},
-		"a Machine without its Node":   {func(f *Facts, _ *Expected) { f.Machines[1].Linked = false }, []Harm{Stuck}},
-		"a Machine that has failed":    {func(f *Facts, _ *Expected) { f.Machines[0].Phase = "Failed" }, []Harm{Failed}},
+		"nothing is wrong":   {func(*Facts, *Expected) {}, nil},
+		"a Machine too few":  {func(_ *Facts, e *Expected) { e.Replicas["a"] = 2 }, []Harm{Lost}},
+		"a Machine too many": {func(_ *Facts, e *Expected) { e.Replicas["a"] = 0 }, []Harm{Lost}},
+		"a Machine that does not go": {
+			func(f *Facts, e *Expected) { f.Machines[0].Deleting, e.Replicas["a"] = true, 0 }, []Harm{Stuck},
+		},
+		"a Machine of no set": {func(_ *Facts, e *Expected) { delete(e.Replicas, "a") }, []Harm{Stuck}},
+		"a Machine that does not come": {
+			func(f *Facts, _ *Expected) { f.Machines[0].Phase = "Provisioning" }, []Harm{Stuck},
+		},
+		"a Machine without its Node": {func(f *Facts, _ *Expected) { f.Machines[1].Linked = false }, []Harm{Stuck}},
+		"a Machine that has failed": {
+			func(f *Facts, _ *Expected) { f.Machines[0].Phase = "Failed" }, []Harm{Failed},
+		},
 		"one that may fail": {func(f *Facts, e *Expected) {
 			f.Machines[0].Phase, f.Items, e.MayFail["u1"] = "Failed", f.Items[1:], true
 		}, nil},
 		"an instance that is gone": {func(f *Facts, _ *Expected) { f.Items = f.Items[1:] }, []Harm{Lost}},
-		"two instances":            {func(f *Facts, _ *Expected) { f.Items = append(f.Items, Item{Kind: "servers", ID: "s2", Machine: "u2"}) }, []Harm{Doubled}},
-		"an instance of nobody":    {func(f *Facts, _ *Expected) { f.Items = append(f.Items, Item{Kind: "servers", ID: "s2", Machine: "u3"}) }, []Harm{leftOver}},
-		"a port of nobody":         {func(f *Facts, _ *Expected) { f.Items = append(f.Items, Item{Kind: "ports", ID: "p2", Machine: "u3"}) }, []Harm{leftOver}},
-		"no state":                 {func(f *Facts, _ *Expected) { f.States = f.States[1:] }, []Harm{Lost}},
+		"two instances": {func(f *Facts, _ *Expected) {
+			f.Items = append(f.Items, Item{Kind: "servers", ID: "s2", Machine: "u2"})
+		}, []Harm{Doubled}},
+		"an instance of nobody": {func(f *Facts, _ *Expected) {
+			f.Items = append(f.Items, Item{Kind: "servers", ID: "s2", Machine: "u3"})
+		}, []Harm{leftOver}},
+		"a port of nobody": {func(f *Facts, _ *Expected) {
+			f.Items = append(f.Items, Item{Kind: "ports", ID: "p2", Machine: "u3"})
+		}, []Harm{leftOver}},
+		"no state": {func(f *Facts, _ *Expected) { f.States = f.States[1:] }, []Harm{Lost}},
 		"a state of nobody": {func(f *Facts, _ *Expected) {
 			f.States = append(f.States, State{Name: "t3", Machine: "u3", Role: "head"})
 		}, []Harm{leftOver}},
-		"a lock":                         {func(f *Facts, _ *Expected) { f.States[0].Lock = "{}" }, []Harm{Stuck}},
-		"an intent":                      {func(f *Facts, _ *Expected) { f.States[0].Intent = "{}" }, []Harm{Stuck}},
-		"a process":                      {func(f *Facts, _ *Expected) { f.Running = []string{"tofu"} }, []Harm{leftOver}},
-		"a folder":                       {func(f *Facts, _ *Expected) { f.Folders = []string{"runs/x"} }, []Harm{leftOver}},
-		"forced, and both are kept":      {func(f *Facts, e *Expected) { forced(f, e, true, true) }, nil},
-		"forced, and not resolved":       {func(f *Facts, e *Expected) { forced(f, e, true, true); f.States[2].Intent = "{}" }, nil},
-		"forced, and nobody knows":       {func(f *Facts, e *Expected) { forced(f, e, false, true); f.States[2].Intent = "{}" }, nil},
-		"forced, and locked":             {func(f *Facts, e *Expected) { forced(f, e, true, true); f.States[2].Lock = "{}" }, []Harm{Stuck}},
+		"a lock":    {func(f *Facts, _ *Expected) { f.States[0].Lock = "{}" }, []Harm{Stuck}},
+		"an intent": {func(f *Facts, _ *Expected) { f.States[0].Intent = "{}" }, []Harm{Stuck}},
+		"a process": {
+			func(f *Facts, _ *Expected) { f.Running = []string{"tofu"} }, []Harm{leftOver},
+		},
+		"a folder": {
+			func(f *Facts, _ *Expected) { f.Folders = []string{"runs/x"} }, []Harm{leftOver},
+		},
+		"forced, and both are kept": {func(f *Facts, e *Expected) { forced(f, e, true, true) }, nil},
+		"forced, and not resolved": {
+			func(f *Facts, e *Expected) { forced(f, e, true, true); f.States[2].Intent = "{}" }, nil,
+		},
+		"forced, and nobody knows": {
+			func(f *Facts, e *Expected) { forced(f, e, false, true); f.States[2].Intent = "{}" }, nil,
+		},
+		"forced, and locked": {
+			func(f *Facts, e *Expected) { forced(f, e, true, true); f.States[2].Lock = "{}" }, []Harm{Stuck},
+		},
 		"forced, and both are gone":      {func(f *Facts, e *Expected) { forced(f, e, false, false) }, nil},
 		"forced, and the state is lost":  {func(f *Facts, e *Expected) { forced(f, e, true, false) }, []Harm{leftOver}},
 		"forced, and the state is a lie": {func(f *Facts, e *Expected) { forced(f, e, false, true) }, []Harm{leftOver}},
@@ -75,7 +98,7 @@ func TestFleetFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// forced adds what may be left of a Machine whose finalizer was removed.
+// forced adds possible leftovers of a Machine whose finalizer was removed.
 func forced(f *Facts, e *Expected, instance, state bool) {
 	e.Forced["u3"] = true
 	if instance {
@@ -102,7 +125,8 @@ func TestNothingIsNothing(t *testing.T) {
 	if found := Nothing(&Facts{}, e); len(found) > 0 {
 		t.Error(found)
 	}
-	if found := Nothing(&Facts{Kubelets: map[string]string{"s1": "node-of-o"}}, e); !slices.Equal(harms(found), []Harm{leftOver}) {
+	if found := Nothing(&Facts{Kubelets: map[string]string{"s1": "node-of-o"}},
+		e); !slices.Equal(harms(found), []Harm{leftOver}) {
 		t.Errorf("a Node whose server has gone: %v", found)
 	}
 }
@@ -136,7 +160,8 @@ func TestTwice(t *testing.T) {
 			t.Errorf("%s: %v", name, found)
 		}
 	}
-	if found := nodesTwice(map[string][]string{"u1": {"n1"}, "u2": {"n2", "n3"}}); len(found) != 1 || !strings.Contains(found[0].Text, "u2") {
+	if found := nodesTwice(map[string][]string{"u1": {"n1"}, "u2": {"n2", "n3"}}); len(found) != 1 ||
+		!strings.Contains(found[0].Text, "u2") {
 		t.Error(found)
 	}
 }

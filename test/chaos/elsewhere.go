@@ -17,28 +17,30 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/openstack"
 )
 
-// deleteFirst has a MachineSet that is scaled down delete this Machine first.
+// deleteFirst makes a scale-down of the MachineSet delete this Machine first.
 const deleteFirst = "machine.openshift.io/delete-machine"
 
-// elsewhere is in the condition of a Machine whose create may have made an instance where its credentials do not reach now.
-const elsewhere = "may have been made in another place"
+// elsewhere is in the condition of a Machine whose create may have made an instance that its current credentials do not
+// reach.
+const elsewhere = "may have been created in another place"
 
-// emptyOthersProject does what the condition of a Machine asks for that was made while the credentials were those of another account: it
-// puts them back, has the Machine deleted, and puts the own ones in their place again.
+// emptyOthersProject does what the condition of a Machine created with another account's credentials asks for: it
+// restores those credentials, waits for the deletion of the Machine, and switches back.
 func (r *round) emptyOthersProject(ctx context.Context) error {
 	if !slices.Contains(r.outcome.Injected, credentialsOthers) {
 		return nil
 	}
-	// Runs that began with those credentials have ended by then, or have made something.
+	// By then, runs that started with those credentials have ended or created something.
 	time.Sleep(r.options.Lease)
-	return until(ctx, 4*r.options.Patience, func(ctx context.Context) error { // each deletion may take that patience
+	return until(ctx, 4*r.options.Patience, func(ctx context.Context) error { // each deletion may take Patience
 		strays, pending, err := r.straysOf(ctx, r.cloud.MachinesIn(r.theirs.Project))
 		if err != nil || len(strays) == 0 {
 			return err
 		}
 		if pending > 0 {
-			// They would be made in the other project, as soon as its credentials are put back.
-			return fmt.Errorf("%d Machines were made in another project; %d others are being made", len(strays), pending)
+			// They would be created in the other project as soon as its credentials are back.
+			return fmt.Errorf("%d Machines were made in another project; %d others are being made", len(strays),
+				pending)
 		}
 		if err := r.deleteStrays(ctx, strays); err != nil {
 			return err
@@ -47,17 +49,19 @@ func (r *round) emptyOthersProject(ctx context.Context) error {
 	})
 }
 
-// straysOf returns the Machines with these UIDs and those whose condition says that they may be in another place, and how many others have no instance
-// yet.
+// straysOf returns the Machines with these UIDs and those whose condition says that they may be elsewhere, and how many
+// others have no instance yet.
 func (r *round) straysOf(ctx context.Context, uids []string) (strays []machinev1beta1.Machine, pending int, err error) {
 	var all machinev1beta1.MachineList
 	if err := r.client.List(ctx, &all, client.InNamespace(lab.Namespace)); err != nil {
 		return nil, 0, err
 	}
 	for _, m := range all.Items {
-		at := slices.IndexFunc(m.Status.Conditions, func(c machinev1beta1.Condition) bool { return c.Type == machinev1beta1.InstanceExistsCondition })
+		at := slices.IndexFunc(m.Status.Conditions,
+			func(c machinev1beta1.Condition) bool { return c.Type == machinev1beta1.InstanceExistsCondition })
 		switch {
-		case slices.Contains(uids, string(m.UID)), at >= 0 && strings.Contains(m.Status.Conditions[at].Message, elsewhere):
+		case slices.Contains(uids, string(m.UID)),
+			at >= 0 && strings.Contains(m.Status.Conditions[at].Message, elsewhere):
 			strays = append(strays, m)
 		case m.DeletionTimestamp == nil && (at < 0 || m.Status.Conditions[at].Status != corev1.ConditionTrue):
 			pending++
@@ -66,8 +70,8 @@ func (r *round) straysOf(ctx context.Context, uids []string) (strays []machinev1
 	return strays, pending, nil
 }
 
-// deleteStrays deletes Machines while the credentials are the other account's. Their MachineSets are as large as before afterwards: nothing
-// is made meanwhile.
+// deleteStrays deletes Machines with the other account's credentials, by scaling their MachineSets down. It restores
+// the sizes after the credentials, so that no replacement is created in the other project.
 func (r *round) deleteStrays(ctx context.Context, strays []machinev1beta1.Machine) error {
 	theirs := r.theirs
 	theirs.Cloud = openstack.CloudName
@@ -96,14 +100,15 @@ func (r *round) deleteStrays(ctx context.Context, strays []machinev1beta1.Machin
 	}
 	gone := until(ctx, r.options.Patience, func(ctx context.Context) error {
 		for _, stray := range strays {
-			err := r.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: stray.Name}, &machinev1beta1.Machine{})
+			err := r.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: stray.Name},
+				&machinev1beta1.Machine{})
 			if client.IgnoreNotFound(err) != nil || err == nil {
 				return fmt.Errorf("Machine %s, which was made in another project, is not gone: %w", stray.Name, err)
 			}
 		}
 		return nil
 	})
-	ctx = context.WithoutCancel(ctx) // the own ones come back in any case
+	ctx = context.WithoutCancel(ctx) // restore the credentials in any case
 	if err := r.putSecret(ctx, openstackCredentials, r.clouds(r.mine, r.theirs)); err != nil {
 		return err
 	}

@@ -18,10 +18,10 @@ import (
 
 const setLabel = "machine.openshift.io/cluster-api-machineset"
 
-// runDirs are where runs are in a manager's work folder.
+// runDirs are the folders of runs in a manager's work folder.
 var runDirs = []string{"runs", "pulumi/runs"}
 
-// facts looks at everything.
+// facts takes a snapshot.
 func (w *world) facts(ctx context.Context) (*Facts, error) {
 	var machines machinev1beta1.MachineList
 	var nodes corev1.NodeList
@@ -50,7 +50,8 @@ func (w *world) facts(ctx context.Context) (*Facts, error) {
 	}
 	for _, secret := range states.Items {
 		f.States = append(f.States, State{
-			Name: secret.Name, Machine: secret.Labels[observe.UIDLabel], Owner: secret.Annotations[observe.OwnerAnnotation], Role: secret.Labels[observe.RoleLabel],
+			Name: secret.Name, Machine: secret.Labels[observe.UIDLabel],
+			Owner: secret.Annotations[observe.OwnerAnnotation], Role: secret.Labels[observe.RoleLabel],
 			Lock: secret.Annotations[observe.LockAnnotation], Intent: secret.Annotations[observe.IntentAnnotation],
 		})
 	}
@@ -59,7 +60,8 @@ func (w *world) facts(ctx context.Context) (*Facts, error) {
 
 func machineOf(m *machinev1beta1.Machine) Machine {
 	machine := Machine{
-		Name: m.Name, UID: string(m.UID), Set: m.Labels[setLabel], Deleting: m.DeletionTimestamp != nil, Linked: m.Status.NodeRef != nil,
+		Name: m.Name, UID: string(m.UID), Set: m.Labels[setLabel], Deleting: m.DeletionTimestamp != nil,
+		Linked: m.Status.NodeRef != nil,
 	}
 	if m.Status.Phase != nil {
 		machine.Phase = *m.Status.Phase
@@ -77,28 +79,28 @@ func machineOf(m *machinev1beta1.Machine) Machine {
 	return machine
 }
 
-// processes looks at what runs, and at what runs have left. Providers that a manager keeps for the next run, and the supervisor of a manager that
-// lives, are nothing of the kind.
+// processes adds the processes and leftovers of runs. Warm providers and the supervisor of a live manager are neither.
 func (w *world) processes(f *Facts) error {
 	running, err := w.running()
 	if err != nil {
 		return err
 	}
-	keeps := map[int]bool{} // a bridge of Pulumi's that is kept has a provider of its own
+	keeps := map[int]bool{} // a warm Pulumi bridge has its own provider
 	for _, process := range running {
 		keeps[process.PID] = process.Kept() && w.isManager(process.Parent)
 	}
 	for _, process := range running {
-		kept := keeps[process.PID] || process.Kept() && keeps[process.Parent] || process.Supervises() != "" && w.isManager(process.Parent)
+		kept := keeps[process.PID] || process.Kept() && keeps[process.Parent] ||
+			process.Supervises() != "" && w.isManager(process.Parent)
 		if !kept && !w.isManager(process.PID) {
 			f.Running = append(f.Running, process.String())
 		}
 	}
-	leads, _ := w.leader() // what another has left goes when it leads again; it is looked through for secrets all the same
+	leads, _ := w.leader() // the other one cleans up when it leads again; it is still searched for secrets
 	for _, folder := range runDirs {
 		entries, err := os.ReadDir(filepath.Join(leads.workDir(), folder))
 		if err != nil {
-			continue // no run was ever there
+			continue // no run ever started
 		}
 		for _, entry := range entries {
 			f.Folders = append(f.Folders, filepath.Join(leads.workDir(), folder, entry.Name()))
@@ -123,7 +125,8 @@ func (w *world) running() ([]observe.Process, error) {
 	}
 	var found []observe.Process
 	for _, process := range all {
-		if process.State != 'Z' && process.PID != os.Getpid() && (process.Within(folders, parents) || slices.Contains(folders, process.Supervises())) {
+		if process.State != 'Z' && process.PID != os.Getpid() &&
+			(process.Within(folders, parents) || slices.Contains(folders, process.Supervises())) {
 			found = append(found, process)
 		}
 	}

@@ -45,7 +45,7 @@ func started(t *testing.T, name, folder string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = command.Process.Kill() // it may be dead, which is what is tested
+		_ = command.Process.Kill() // it may be dead, which the test checks
 		_ = command.Wait()
 	})
 	return command
@@ -97,7 +97,8 @@ func TestAFullDiskIsFull(t *testing.T) {
 	if err := fill(filler); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(folder, "one more"), make([]byte, 1<<12), 0o600); !errors.Is(err, syscall.ENOSPC) {
+	if err := os.WriteFile(filepath.Join(folder, "one more"), make([]byte, 1<<12),
+		0o600); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("writing to it: %v", err)
 	}
 	if err := os.Remove(filler); err != nil {

@@ -16,11 +16,12 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/openstack"
 )
 
-// stateWrites makes writes of states fail with a status, or without a response; every other time the write is carried out all the same where that
-// is possible.
+// stateWrites fails writes of states, with a status or without a response. Every other time, the API server still
+// executes the write if possible.
 func stateWrites(status int) injector {
 	return func(_ context.Context, r *round, step Step) error {
-		f := apiproxy.Fault{At: apiproxy.BeforeRequest, Match: apiproxy.WritesState, Status: status, Times: 1 + step.Draw/2%6}
+		f := apiproxy.Fault{At: apiproxy.BeforeRequest, Match: apiproxy.WritesState, Status: status,
+			Times: 1 + step.Draw/2%6}
 		if (status == 0 || status == 500) && step.Draw%2 == 0 {
 			f.At = apiproxy.BeforeResponse
 		}
@@ -70,7 +71,7 @@ func deleteCredentials(ctx context.Context, r *round, step Step) error {
 	return errors.Join(err, back(ctx))
 }
 
-// othersCredentials puts those of another account in their place for a while.
+// othersCredentials replaces the credentials by another account's for a while.
 func othersCredentials(ctx context.Context, r *round, step Step) error {
 	back := r.healLater(func(ctx context.Context) error {
 		return until(ctx, asking, func(ctx context.Context) error {
@@ -79,9 +80,11 @@ func othersCredentials(ctx context.Context, r *round, step Step) error {
 	})
 	others := r.theirs
 	others.Cloud = openstack.CloudName
-	err := until(ctx, asking, func(ctx context.Context) error { return r.putSecret(ctx, openstackCredentials, r.clouds(others)) })
+	err := until(ctx, asking, func(ctx context.Context) error {
+		return r.putSecret(ctx, openstackCredentials, r.clouds(others))
+	})
 	time.Sleep(step.For)
-	if step.Draw%2 == 0 { // somebody deletes a Machine meanwhile
+	if step.Draw%2 == 0 { // a user deletes a Machine meanwhile
 		if machine, missing := r.victim(ctx, step, time.Second, nil); missing == nil {
 			err = errors.Join(err, client.IgnoreNotFound(r.client.Delete(ctx, machine)))
 			time.Sleep(step.For)
@@ -90,7 +93,7 @@ func othersCredentials(ctx context.Context, r *round, step Step) error {
 	return errors.Join(err, back(ctx))
 }
 
-// editPlace has a Machine that runs say that it is in another cloud. Every other time it is left so until the Machine is deleted.
+// editPlace makes a running Machine refer to another cloud. Every other time it stays so until the Machine is deleted.
 func editPlace(ctx context.Context, r *round, step Step) error {
 	machine, err := r.victim(ctx, step, r.options.Patience/2, isRunning)
 	if err != nil {
@@ -109,7 +112,7 @@ func editPlace(ctx context.Context, r *round, step Step) error {
 	return back(ctx)
 }
 
-// removeInstance removes the instance of a Machine that runs, which may fail by that.
+// removeInstance removes the instance of a running Machine, which may then fail.
 func removeInstance(ctx context.Context, r *round, step Step) error {
 	machine, err := r.victim(ctx, step, r.options.Patience/2, isRunning)
 	if err != nil {
@@ -143,29 +146,33 @@ func editInstance(ctx context.Context, r *round, step Step) error {
 	return until(ctx, asking, func(ctx context.Context) error {
 		node := &corev1.Node{}
 		node.Name = machine.Name
-		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"topology.kubernetes.io/zone":"edited"}}}`))
+		patch := client.RawPatch(types.MergePatchType,
+			[]byte(`{"metadata":{"labels":{"topology.kubernetes.io/zone":"edited"}}}`))
 		return client.IgnoreNotFound(r.client.Patch(ctx, node, patch))
 	})
 }
 
-// removeFinalizer deletes a Machine, and takes away what holds it.
+// removeFinalizer deletes a Machine and removes its finalizer.
 func removeFinalizer(ctx context.Context, r *round, step Step) error {
 	machine, err := r.victim(ctx, step, hunt, nil)
 	if err != nil {
 		return err
 	}
 	r.expect(func(e *Expected) { e.Forced[string(machine.UID)] = true })
-	if err := until(ctx, asking, func(ctx context.Context) error { return client.IgnoreNotFound(r.client.Delete(ctx, machine)) }); err != nil {
+	if err := until(ctx, asking, func(ctx context.Context) error {
+		return client.IgnoreNotFound(r.client.Delete(ctx, machine))
+	}); err != nil {
 		return err
 	}
 	time.Sleep(time.Duration(step.Draw%1500) * time.Millisecond)
 	return until(ctx, asking, func(ctx context.Context) error {
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
-		return client.IgnoreNotFound(r.client.Patch(ctx, &machinev1beta1.Machine{ObjectMeta: inNamespace(machine.Name)}, patch))
+		return client.IgnoreNotFound(r.client.Patch(ctx,
+			&machinev1beta1.Machine{ObjectMeta: inNamespace(machine.Name)}, patch))
 	})
 }
 
-// loseState deletes the Secrets with a Machine's state, and returns what was in them.
+// loseState deletes the Secrets with a Machine's state, and returns them.
 func (r *round) loseState(ctx context.Context, step Step) ([]corev1.Secret, error) {
 	machine, err := r.victim(ctx, step, hunt, func(m *machinev1beta1.Machine) bool {
 		secrets, err := r.stateSecrets(ctx, string(m.UID))
@@ -198,14 +205,14 @@ func deleteState(ctx context.Context, r *round, step Step) error {
 	return err
 }
 
-// restoreState puts the Secrets back, as a backup would, unless others are there by then.
+// restoreState restores the Secrets, as from a backup, unless new ones exist.
 func restoreState(ctx context.Context, r *round, step Step) error {
 	lost, err := r.loseState(ctx, step)
 	if err != nil {
 		return err
 	}
 	time.Sleep(step.For)
-	for _, secret := range slices.Backward(lost) { // the head comes first
+	for _, secret := range slices.Backward(lost) { // the head first
 		secret.ResourceVersion, secret.UID = "", ""
 		other := false
 		err := until(ctx, asking, func(ctx context.Context) error {

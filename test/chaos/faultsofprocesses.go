@@ -17,7 +17,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
-// injector makes a fault happen, and returns once it is over or is bound to end with the round.
+// injector injects a fault, and returns when it is over or sure to end with the round.
 type injector func(ctx context.Context, r *round, step Step) error
 
 var injectors map[Kind]injector
@@ -56,15 +56,15 @@ func init() {
 }
 
 const (
-	// sight is how often processes are looked for that live for a second.
+	// sight is the polling interval for processes that live for a second.
 	sight = 15 * time.Millisecond
-	// hunt is how long they are looked for.
+	// hunt bounds the search for them.
 	hunt = 12 * time.Second
 )
 
 func isSupervisor(p observe.Process) bool { return p.Supervises() != "" }
 
-// killing kills a process of a kind, some time after it was first seen.
+// killing kills a process of a kind, some time after it appeared.
 func killing(what string, is func(observe.Process) bool) injector {
 	return func(ctx context.Context, r *round, step Step) error {
 		for end := time.Now().Add(hunt); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(sight) {
@@ -82,7 +82,7 @@ func killing(what string, is func(observe.Process) bool) injector {
 				continue
 			}
 			chosen := found[step.Draw%len(found)]
-			handle, err := os.FindProcess(chosen.PID) // a number may be another process's by and by
+			handle, err := os.FindProcess(chosen.PID) // the pid may be reused
 			if err != nil {
 				continue
 			}
@@ -105,7 +105,7 @@ func (w *world) isManager(pid int) bool {
 	return false
 }
 
-// signalLeader sends a signal to the manager that leads. One that another fault has ended is started again first.
+// signalLeader sends a signal to the leader, after restarting it if another fault ended it.
 func (r *round) signalLeader(ctx context.Context, signal syscall.Signal) (leads, waits *replica, err error) {
 	err = until(ctx, asking, func(context.Context) error {
 		leads, waits = r.leader()
@@ -122,7 +122,7 @@ func killLeader(ctx context.Context, r *round, _ Step) error {
 	return err
 }
 
-// pauseLeader stops the leader until another leads, and for a while longer.
+// pauseLeader stops the leader until another leads, and a while longer.
 func pauseLeader(ctx context.Context, r *round, step Step) error {
 	leads, waits, err := r.signalLeader(ctx, syscall.SIGSTOP)
 	if err != nil {
@@ -141,7 +141,7 @@ func pauseLeader(ctx context.Context, r *round, step Step) error {
 		}
 		return nil
 	})
-	time.Sleep(step.For / 3) // the successor begins to work
+	time.Sleep(step.For / 3) // the successor starts to work
 	r.say("manager %s was paused for %.1fs", leads.name, time.Since(began).Seconds())
 	return errors.Join(resume(ctx), taken)
 }
@@ -152,7 +152,7 @@ func removeLease(ctx context.Context, r *round, _ Step) error {
 	})
 }
 
-// stopLeader asks the leader to end, and kills it before its engines can have ended.
+// stopLeader terminates the leader, and kills it before its engines can end.
 func stopLeader(ctx context.Context, r *round, step Step) error {
 	leads, _, err := r.signalLeader(ctx, syscall.SIGTERM)
 	if err != nil {
@@ -167,7 +167,7 @@ func stopLeader(ctx context.Context, r *round, step Step) error {
 	return nil
 }
 
-// away stops a part of the control plane for a while.
+// away stops a control plane component for a while.
 func away(component cluster.Component) injector {
 	return func(ctx context.Context, r *round, step Step) error {
 		back := r.healLater(func(ctx context.Context) error { return r.lab.Cluster.Start(ctx, component) })
@@ -179,7 +179,7 @@ func away(component cluster.Component) injector {
 	}
 }
 
-// fillDisk leaves no room in the work folders of the managers.
+// fillDisk fills the managers' work folders.
 func fillDisk(ctx context.Context, r *round, step Step) error {
 	var free []func(context.Context) error
 	for _, replica := range r.replicas {
@@ -200,7 +200,7 @@ func fillDisk(ctx context.Context, r *round, step Step) error {
 	return errors.Join(failed...)
 }
 
-// fill writes until there is no room.
+// fill writes until the disk is full.
 func fill(path string) error {
 	file, err := os.Create(path)
 	if err != nil {

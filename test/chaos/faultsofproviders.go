@@ -9,13 +9,12 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/openstack"
 )
 
-// making draws which requests of OpenStack are met: those that make servers, ports or trunks.
+// making draws which OpenStack requests to affect: creates of servers, ports or trunks.
 func making(draw int) func(*http.Request) bool {
 	return openstack.Makes([]string{"servers", "ports", "servers", "trunks"}[draw%4])
 }
 
-// hangProvider has the infrastructure keep requests that make something. Those of OpenStack are carried out when it lets them go, whoever
-// has been killed meanwhile.
+// hangProvider holds creates. OpenStack executes held requests on release, even if the client was killed.
 func hangProvider(_ context.Context, r *round, step Step) error {
 	if r.plan.Sets[step.Set].On == OpenStack {
 		return r.obstruct(step, openstack.Obstacle{Match: making(step.Draw), Hold: true, Times: 1 + step.Draw/4%2})
@@ -25,20 +24,24 @@ func hangProvider(_ context.Context, r *round, step Step) error {
 	return lasts(step, "Node", func() int { return len(held.Reached) })
 }
 
-// failProvider carries requests out, and says that it failed, or nothing.
+// failProvider executes requests, and returns an error or no response.
 func failProvider(_ context.Context, r *round, step Step) error {
 	silent := step.Draw%2 == 0
 	if r.plan.Sets[step.Set].On == OpenStack {
-		return r.obstruct(step, openstack.Obstacle{Match: making(step.Draw / 2), Status: http.StatusInternalServerError, Silent: silent, Times: 1 + step.Draw/8%2})
+		return r.obstruct(step, openstack.Obstacle{
+			Match: making(step.Draw / 2), Status: http.StatusInternalServerError, Silent: silent,
+			Times: 1 + step.Draw/8%2,
+		})
 	}
-	f := apiproxy.Fault{At: apiproxy.BeforeResponse, Match: apiproxy.NodesMade, Status: http.StatusInternalServerError, Times: 1 + step.Draw/8%2}
+	f := apiproxy.Fault{At: apiproxy.BeforeResponse, Match: apiproxy.NodesMade, Status: http.StatusInternalServerError,
+		Times: 1 + step.Draw/8%2}
 	if silent {
 		f.Status = 0
 	}
 	return r.meet(step, f)
 }
 
-// slowProvider carries requests out late, or responds late.
+// slowProvider delays requests or responses.
 func slowProvider(_ context.Context, r *round, step Step) error {
 	late := step.Draw%2 == 0
 	if r.plan.Sets[step.Set].On == OpenStack {
@@ -55,10 +58,10 @@ func slowProvider(_ context.Context, r *round, step Step) error {
 	return r.meet(step, f)
 }
 
-// patient is how long a fault waits to be met: a server comes long after its port.
+// patient bounds the wait for a fault's first request: a server follows long after its port.
 const patient = 30 * time.Second
 
-// lasts waits until a fault is met, and then as long as it lasts.
+// lasts waits until a fault affects a request, and then for the fault's duration.
 func lasts(step Step, what string, met func() int) error {
 	for end := time.Now().Add(patient); met() == 0; time.Sleep(sight) {
 		if time.Now().After(end) {

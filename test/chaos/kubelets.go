@@ -11,14 +11,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// kubelets play those of the cloud's servers: a server that is active joins with a Node, once. Where a server is gone for a while and its Node
-// is not, they play the cloud's controller too, which removes such Nodes.
+// kubelets simulate those of the cloud's servers: each active server joins once, with a Node. They also simulate the
+// cloud controller, which removes the Node of a server that has been gone for a while.
 type kubelets struct {
 	stop context.CancelFunc
 	done sync.WaitGroup
 
 	mu     sync.Mutex
-	joined map[string]string // Nodes by the ID of their server
+	joined map[string]string // from server ID to Node
 	gone   map[string]time.Time
 }
 
@@ -50,10 +50,13 @@ func (k *kubelets) play(ctx context.Context, w *world) {
 			continue
 		}
 		node := &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: "node-of-" + server.Name + "-" + server.ID[:4], Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}},
-			Spec:       corev1.NodeSpec{ProviderID: "openstack:///" + server.ID},
+			ObjectMeta: metav1.ObjectMeta{
+				Name:        "node-of-" + server.Name + "-" + server.ID[:4],
+				Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
+			},
+			Spec: corev1.NodeSpec{ProviderID: "openstack:///" + server.ID},
 		}
-		if w.client.Create(ctx, node) == nil { // else at the next look
+		if w.client.Create(ctx, node) == nil { // otherwise retried at the next poll
 			k.joined[server.ID] = node.Name
 		}
 	}
@@ -72,7 +75,7 @@ func (k *kubelets) play(ctx context.Context, w *world) {
 	}
 }
 
-// all returns the Nodes that have joined, by the IDs of their servers.
+// all returns the Nodes that have joined, by server ID.
 func (k *kubelets) all() map[string]string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -8,21 +8,20 @@ import (
 	"time"
 )
 
-// Workload is what Machines of a MachineSet run on.
+// Workload is the infrastructure of a MachineSet.
 type Workload string
 
 const (
-	// Kubemark is simulated Nodes by OpenTofu, KubemarkPulumi the same by Pulumi.
+	// Kubemark is simulated Nodes by OpenTofu, KubemarkPulumi by Pulumi.
 	Kubemark       Workload = "kubemark"
 	KubemarkPulumi Workload = "kubemark-pulumi"
-	// OpenStack is servers of a played cloud, where names are not unique.
+	// OpenStack is a simulated cloud, in which names are not unique.
 	OpenStack Workload = "openstack"
 )
 
-// Kind is a kind of fault.
 type Kind string
 
-// The faults. docs/reliability.md describes each.
+// The faults. See docs/reliability.md.
 const (
 	killEngine         Kind = "engine killed"
 	killProvider       Kind = "provider killed"
@@ -54,30 +53,30 @@ const (
 	stateRestored      Kind = "state Secrets deleted and put back"
 )
 
-// kinds are all of them, in the order in which seeds go through them.
+// kinds are all faults, in the order in which seeds select them.
 var kinds = []Kind{
-	killEngine, pauseManager, stateSilence, credentialsDeleted, killManager, providerFails, stateDeleted, apiServerAway, killProvider, instanceRemoved,
-	deleteLease, stateConflict, placeEdited, finalizerRemoved, killSupervisor, providerHangs, stopManager, credentialsRotated, fullDisk, stateRestored,
+	killEngine, pauseManager, stateSilence, credentialsDeleted, killManager, providerFails, stateDeleted, apiServerAway,
+	killProvider, instanceRemoved,
+	deleteLease, stateConflict, placeEdited, finalizerRemoved, killSupervisor, providerHangs, stopManager,
+	credentialsRotated, fullDisk, stateRestored,
 	stateError, killHost, credentialsOthers, etcdAway, providerSlow, stateThrottled, instanceEdited, stateTooLarge,
 }
 
-// Not injected: the clock of one process cannot be moved without the machine's (time namespaces shift monotonic clocks only), and the
-// machine's is not this test's to move.
+// Not injected: clock changes. Time namespaces shift only monotonic clocks, and a test must not change the machine's
+// clock.
 
-// needs says what a fault can happen to, where that is not everything.
+// needs is the only workload that a fault affects.
 var needs = map[Kind]Workload{killHost: KubemarkPulumi, credentialsOthers: OpenStack, placeEdited: OpenStack}
 
-// Set is a MachineSet of a round.
 type Set struct {
 	Name     string
 	On       Workload
 	Replicas int32
 }
 
-// Action is what a user does to Machines.
+// Action is a user's action on Machines.
 type Action string
 
-// The actions.
 const (
 	scaleUp       Action = "scale up"
 	scaleDown     Action = "scale down"
@@ -90,10 +89,10 @@ const (
 // Step is an action or a fault at a time of the round.
 type Step struct {
 	At time.Duration
-	// Action or Fault says what; the other is empty.
+	// Either Action or Fault is set.
 	Action Action
 	Fault  Kind
-	// Set is the index of the MachineSet that it is about, For how long it lasts, Draw a number to choose by.
+	// Set is the index of the MachineSet, For the duration, Draw a random number.
 	Set  int
 	For  time.Duration
 	Draw int
@@ -103,14 +102,13 @@ func (s Step) String() string {
 	return fmt.Sprintf("%.1fs %s%s set %d for %.1fs", s.At.Seconds(), s.Action, s.Fault, s.Set, s.For.Seconds())
 }
 
-// Plan is a round, as its seed has it.
+// Plan is a seed's round.
 type Plan struct {
 	Seed  uint64
 	Sets  []Set
 	Steps []Step
 }
 
-// Faults returns the faults of the plan.
 func (p Plan) Faults() []Kind {
 	var found []Kind
 	for _, step := range p.Steps {
@@ -121,13 +119,13 @@ func (p Plan) Faults() []Kind {
 	return found
 }
 
-// Limits are what a machine can take.
+// Limits are the machine's limits.
 type Limits struct {
-	// On are the workloads that there are.
+	// On are the available workloads.
 	On []Workload
-	// Away is the longest time that something is away, hangs or is late.
+	// Away bounds how long anything is away, hangs or is late.
 	Away time.Duration
-	// Only, where it is not empty, are the faults of every round.
+	// Only, unless empty, are the faults of every round.
 	Only []Kind
 }
 
@@ -147,7 +145,7 @@ func NewPlan(seed uint64, limits Limits) Plan {
 	return p
 }
 
-// drawFaults has seeds one after another go through all kinds, each beside others as the numbers grow.
+// drawFaults makes consecutive seeds cycle through all kinds, each with varying companions.
 func drawFaults(draw *rand.Rand, seed uint64, limits Limits) []Kind {
 	if len(limits.Only) > 0 {
 		return slices.DeleteFunc(slices.Clone(limits.Only), func(k Kind) bool { return k == "none" })
@@ -160,14 +158,16 @@ func drawFaults(draw *rand.Rand, seed uint64, limits Limits) []Kind {
 	var chosen []Kind
 	for _, kind := range faults {
 		needed, bound := needs[kind]
-		if (!bound || slices.Contains(limits.On, needed)) && !slices.ContainsFunc(chosen, func(other Kind) bool { return clash(kind, other) }) {
+		if (!bound || slices.Contains(limits.On, needed)) &&
+			!slices.ContainsFunc(chosen, func(other Kind) bool { return clash(kind, other) }) {
 			chosen = append(chosen, kind)
 		}
 	}
 	return chosen
 }
 
-// apart are faults that are not injected together: what docs/reliability.md does not promise, and what undoes each other.
+// apart are faults that are not combined, because docs/reliability.md does not cover the combination or they undo each
+// other.
 var apart = [][]Kind{
 	{killSupervisor, killManager, stopManager, pauseManager},
 	{stateDeleted, stateRestored, finalizerRemoved},
@@ -176,13 +176,15 @@ var apart = [][]Kind{
 	{providerHangs, providerFails, providerSlow},
 }
 
-// whileMaking are faults that meet what happens when instances are made: they are on from the beginning, for long enough.
+// whileMaking are faults that affect creates: they start at once, and last long enough.
 var whileMaking = []Kind{
-	stateConflict, stateTooLarge, stateThrottled, stateError, stateSilence, providerHangs, providerFails, providerSlow, fullDisk,
+	stateConflict, stateTooLarge, stateThrottled, stateError, stateSilence, providerHangs,
+	providerFails, providerSlow, fullDisk,
 }
 
 func clash(a, b Kind) bool {
-	return a == b || slices.ContainsFunc(apart, func(group []Kind) bool { return slices.Contains(group, a) && slices.Contains(group, b) })
+	return a == b || slices.ContainsFunc(apart,
+		func(group []Kind) bool { return slices.Contains(group, a) && slices.Contains(group, b) })
 }
 
 func (p *Plan) drawSets(draw *rand.Rand, faults []Kind, limits Limits) {
@@ -197,15 +199,17 @@ func (p *Plan) drawSets(draw *rand.Rand, faults []Kind, limits Limits) {
 	}
 	for i, workload := range on {
 		replicas := 1 + draw.IntN(2) + 2/len(on)
-		if workload == KubemarkPulumi { // a run of it costs several times the CPU
+		if workload == KubemarkPulumi { // its runs use several times the CPU
 			replicas = min(replicas, 2)
 		}
-		p.Sets = append(p.Sets, Set{Name: fmt.Sprintf("c%d-%c", p.Seed, 'a'+i), On: workload, Replicas: int32(replicas)})
+		p.Sets = append(p.Sets, Set{Name: fmt.Sprintf("c%d-%c", p.Seed, 'a'+i), On: workload,
+			Replicas: int32(replicas)})
 	}
 }
 
 func (p *Plan) drawFault(draw *rand.Rand, kind Kind, limits Limits) Step {
-	step := Step{Fault: kind, At: between(draw, 200*time.Millisecond, 5*time.Second), For: between(draw, time.Second, limits.Away), Draw: draw.IntN(1 << 16)}
+	step := Step{Fault: kind, At: between(draw, 200*time.Millisecond, 5*time.Second),
+		For: between(draw, time.Second, limits.Away), Draw: draw.IntN(1 << 16)}
 	if slices.Contains(whileMaking, kind) {
 		step.At, step.For = between(draw, 0, 1500*time.Millisecond), between(draw, limits.Away/2, limits.Away)
 	}
@@ -220,12 +224,14 @@ func (p *Plan) drawFault(draw *rand.Rand, kind Kind, limits Limits) Step {
 }
 
 func (p *Plan) drawAction(draw *rand.Rand) Step {
-	actions := []Action{scaleUp, scaleDown, scaleUp, editInPlace, editInPlace, editRefused, deleteMachine, deleteMachine}
-	if len(p.Sets) > 1 { // else little would be left of the round
+	actions := []Action{scaleUp, scaleDown, scaleUp, editInPlace, editInPlace, editRefused,
+		deleteMachine, deleteMachine}
+	if len(p.Sets) > 1 { // otherwise the round would have little left
 		actions = append(actions, deleteSet)
 	}
 	return Step{
-		Action: actions[draw.IntN(len(actions))], At: between(draw, time.Second, 8*time.Second), Set: draw.IntN(len(p.Sets)), Draw: draw.IntN(1 << 16),
+		Action: actions[draw.IntN(len(actions))], At: between(draw, time.Second, 8*time.Second),
+		Set: draw.IntN(len(p.Sets)), Draw: draw.IntN(1 << 16),
 	}
 }
 
@@ -233,7 +239,7 @@ func between(draw *rand.Rand, low, high time.Duration) time.Duration {
 	return low + time.Duration(draw.Int64N(int64(max(high-low, 1))))
 }
 
-// ParseKinds reads a list of faults, by parts of their names; "none" is a round without one.
+// ParseKinds parses a list of parts of faults' names; "none" is a round without faults.
 func ParseKinds(text string) ([]Kind, error) {
 	var found []Kind
 	for part := range strings.SplitSeq(text, ",") {

@@ -113,7 +113,8 @@ func TestParseKinds(t *testing.T) {
 			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
 		}
 	}
-	if got := NewPlan(3, Limits{On: []Workload{Kubemark}, Away: time.Second, Only: []Kind{"none"}}).Faults(); len(got) > 0 {
+	if got := NewPlan(3, Limits{On: []Workload{Kubemark}, Away: time.Second, Only: []Kind{"none"}}).Faults(); len(
+		got) > 0 {
 		t.Errorf("none is %v", got)
 	}
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 )
 
-// quickVersion is the version of the providerSpecs of the modules as rounds have them.
+// quickVersion is the providerSpec version of the rounds' copies of modules.
 const quickVersion = "quick.machine-iac.io/v1"
 
-// quickName is what such a module is called.
+// quickName returns the name of a module's copy.
 func quickName(name string) string { return name + "-quick" }
 
-// Quicken changes a providerSpec to one of the module's copy by [QuickCopy].
+// Quicken changes a providerSpec to use the copy from [QuickCopy].
 func Quicken(spec map[string]any) {
 	if stack, isStack := spec["stack"].(string); isStack {
 		spec["stack"] = quickName(stack)
@@ -29,23 +29,25 @@ func Quicken(spec map[string]any) {
 	}
 }
 
-// quickModules copies the modules that rounds use, with infrastructure that settles as soon as the longest fault is over: with the time that a
-// real cloud may need, most of a round would be waiting.
+// quickModules copies the rounds' modules with a settlement period just above the longest fault. A real cloud's would
+// dominate a round.
 func (w *world) quickModules() error {
 	settle := int((w.options.Limits.Away + 2*time.Second) / time.Second)
 	made := filepath.Join(w.dir, "quick")
 	for _, source := range quickSources {
-		if err := QuickCopy(filepath.Join(w.root, source), filepath.Join(made, filepath.Dir(source)), settle); err != nil {
+		if err := QuickCopy(filepath.Join(w.root, source),
+			filepath.Join(made, filepath.Dir(source)), settle); err != nil {
 			return err
 		}
 	}
-	w.flags = append(w.flags, "--module-dir="+filepath.Join(made, "modules"), "--module-dir="+filepath.Join(made, "stacks"))
+	w.flags = append(w.flags, "--module-dir="+filepath.Join(made, "modules"),
+		"--module-dir="+filepath.Join(made, "stacks"))
 	return nil
 }
 
 var quickSources = []string{"modules/kubemark", "modules/openstack", "stacks/kubemark"}
 
-// QuickCopy copies a module or a stack to a folder of modules, with infrastructure that settles within seconds.
+// QuickCopy copies a module or stack to a folder of modules, with a settlement period of seconds.
 func QuickCopy(source, folder string, settle int) error {
 	name := quickName(filepath.Base(source))
 	copied := filepath.Join(folder, name)
@@ -62,7 +64,7 @@ func QuickCopy(source, folder string, settle int) error {
 	for _, program := range append(programs, filepath.Join(copied, "Pulumi.yaml")) {
 		content, err := os.ReadFile(program)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // no stack
+			continue // not a stack
 		}
 		if err != nil {
 			return fmt.Errorf("reading a program: %w", err)
@@ -78,7 +80,7 @@ func QuickCopy(source, folder string, settle int) error {
 	return nil
 }
 
-// rewrite renames a module, and shortens the time that its infrastructure takes to settle.
+// rewrite renames a module, and shortens its settlement period.
 func rewrite(path, name string, settle int) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -95,7 +97,7 @@ func rewrite(path, name string, settle int) error {
 		return errors.New(path + " has no name or no lookup")
 	}
 	metadata["name"], lookup["settleSeconds"] = name, settle
-	delete(spec, "platform") // one module serves providerSpecs without a kind on a platform: the copied one
+	delete(spec, "platform") // only one module, the original, may serve providerSpecs without a kind on a platform
 	served, _ := spec["providerSpecs"].([]any)
 	for _, one := range served {
 		if kind, ok := one.(map[string]any); ok {

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Record keeps the results of rounds in a file, a line of JSON each, so that a long run may be interrupted and continued.
+// Record keeps the results of rounds in a file of JSON lines, so that a long run can be interrupted and continued.
 type Record struct {
 	path string
-	// results are by seed, the last of each.
+	// results are the last results by seed.
 	results map[uint64]result
 }
 
-// result is what is kept of a round.
+// result is a round's record.
 type result struct {
 	Seed             uint64        `json:"seed"`
 	Version          string        `json:"version"`
@@ -28,7 +28,7 @@ type result struct {
 	Remade           int           `json:"remade,omitempty"`
 }
 
-// OpenRecord reads a record. A file that does not exist is one without results; without a path nothing is kept.
+// OpenRecord reads a record. A missing file has no results; an empty path disables the record.
 func OpenRecord(path string) (*Record, error) {
 	r := &Record{path: path, results: map[uint64]result{}}
 	if path == "" {
@@ -50,16 +50,17 @@ func OpenRecord(path string) (*Record, error) {
 	return r, lines.Err()
 }
 
-// Passed reports whether a seed need not be played: it has passed. One that has failed is played again, since something may have been fixed.
+// Passed reports whether a seed has passed and can be skipped. Failed seeds run again, as the defect may be fixed.
 func (r *Record) Passed(seed uint64) bool {
 	kept, known := r.results[seed]
 	return known && len(kept.Violations) == 0
 }
 
-// Add keeps the result of a round that a version has played.
+// Add records a round's result and the manager's version.
 func (r *Record) Add(o Outcome, version string) error {
 	one := result{
-		Seed: o.Plan.Seed, Version: version, Took: o.Took, Injected: o.Injected, Missed: o.Missed, Violations: o.Violations, Remade: o.Remade,
+		Seed: o.Plan.Seed, Version: version, Took: o.Took, Injected: o.Injected, Missed: o.Missed,
+		Violations: o.Violations, Remade: o.Remade,
 	}
 	r.results[one.Seed] = one
 	if r.path == "" {
@@ -77,11 +78,12 @@ func (r *Record) Add(o Outcome, version string) error {
 	return errors.Join(err, file.Close())
 }
 
-// Tally adds up the last result of each seed.
+// Tally adds up the last results.
 func (r *Record) Tally() *Tally {
 	t := &Tally{}
 	for _, one := range r.results {
-		t.Add(Outcome{Took: one.Took, Injected: one.Injected, Missed: one.Missed, Violations: one.Violations, Remade: one.Remade})
+		t.Add(Outcome{Took: one.Took, Injected: one.Injected, Missed: one.Missed,
+			Violations: one.Violations, Remade: one.Remade})
 		t.played(one.Version)
 	}
 	return t

@@ -14,7 +14,8 @@ func TestARecordGoesOnWhereItWasInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	failed := Outcome{Plan: Plan{Seed: 2}, Took: time.Second, Injected: []Kind{killEngine}, Violations: []Violation{{Doubled, "two servers"}}}
+	failed := Outcome{Plan: Plan{Seed: 2}, Took: time.Second, Injected: []Kind{killEngine},
+		Violations: []Violation{{Doubled, "two servers"}}}
 	for _, outcome := range []Outcome{{Plan: Plan{Seed: 1}, Took: time.Second}, failed} {
 		if err := first.Add(outcome, "v1"); err != nil {
 			t.Fatal(err)
@@ -27,7 +28,8 @@ func TestARecordGoesOnWhereItWasInterrupted(t *testing.T) {
 	if !second.Passed(1) || second.Passed(2) || second.Passed(3) {
 		t.Error("want only the seed that has passed not to be played again")
 	}
-	if got := second.Tally(); got.Rounds != 2 || got.Passed != 1 || got.Harms[Doubled] != 1 || got.Injected[killEngine] != 1 {
+	if got := second.Tally(); got.Rounds != 2 || got.Passed != 1 || got.Harms[Doubled] != 1 ||
+		got.Injected[killEngine] != 1 {
 		t.Errorf("want both rounds, got %+v", got)
 	}
 	failed.Violations = nil
@@ -39,7 +41,9 @@ func TestARecordGoesOnWhereItWasInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := third.Tally().Table()
-	for _, line := range []string{"2 rounds, 2 passed", "Version v1 of the manager: 1.", "Version v2 of the manager: 1."} {
+	for _, line := range []string{
+		"2 rounds, 2 passed", "Version v1 of the manager: 1.", "Version v2 of the manager: 1.",
+	} {
 		if !strings.Contains(table, line) {
 			t.Errorf("want %q in\n%s", line, table)
 		}

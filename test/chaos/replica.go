@@ -21,16 +21,16 @@ import (
 const (
 	restartBackoff = time.Second
 	stopTimeout    = 90 * time.Second
-	// diskSize is what the work folder of a manager may hold, where it is a file system of its own.
+	// diskSize limits a manager's work folder if it is a file system of its own.
 	diskSize = "size=768m"
 )
 
-// replica is one of the managers: it has a proxy of its own before the API server, a work folder of its own, and is started again when it ends.
+// replica is one of the managers. It has its own API proxy and work folder, and is restarted when it ends.
 type replica struct {
 	name  string
 	world *world
 	proxy *apiproxy.Proxy
-	// disk says that the work folder is a file system of its own, which can be full.
+	// disk means that the work folder is a file system of its own, which can be full.
 	disk bool
 
 	mu      sync.Mutex
@@ -38,7 +38,7 @@ type replica struct {
 	wanted  bool
 	stopped bool // by SIGSTOP
 	starts  int
-	// renewed is when it last wrote the Lease.
+	// renewed is the time of its last write to the Lease.
 	renewed time.Time
 	kept    sync.WaitGroup
 	stop    context.CancelFunc
@@ -59,7 +59,8 @@ func newReplica(w *world, name string) (*replica, error) {
 		return nil, fmt.Errorf("reading the operator's kubeconfig: %w", err)
 	}
 	for _, reached := range config.Clusters {
-		reached.Server, reached.CertificateAuthorityData, reached.CertificateAuthority = r.proxy.Address(), r.proxy.Authority(), ""
+		reached.Server, reached.CertificateAuthorityData, reached.CertificateAuthority = r.proxy.Address(),
+			r.proxy.Authority(), ""
 	}
 	if err := clientcmd.WriteToFile(*config, r.kubeconfig()); err != nil {
 		return nil, fmt.Errorf("writing the kubeconfig of manager %s: %w", name, err)
@@ -73,7 +74,7 @@ func (r *replica) kubeconfig() string {
 func (r *replica) workDir() string { return filepath.Join(r.world.dir, "work-"+r.name) }
 func (r *replica) log() string     { return filepath.Join(r.world.dir, "logs", "manager-"+r.name+".log") }
 
-// mount gives the work folder a file system of its own, where this process may.
+// mount mounts a file system on the work folder, if permitted.
 func (r *replica) mount() error {
 	if err := os.MkdirAll(r.workDir(), 0o700); err != nil {
 		return fmt.Errorf("making a work folder: %w", err)
@@ -82,9 +83,10 @@ func (r *replica) mount() error {
 	return nil
 }
 
-// note sees from the proxy who holds the Lease.
+// note observes Lease writes through the proxy.
 func (r *replica) note(request *http.Request, status int) {
-	if status < http.StatusMultipleChoices && request.Method != http.MethodGet && strings.Contains(request.URL.Path, "/leases") {
+	if status < http.StatusMultipleChoices && request.Method != http.MethodGet &&
+		strings.Contains(request.URL.Path, "/leases") {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.renewed = time.Now()
@@ -98,7 +100,8 @@ func (r *replica) lastRenewed() time.Time {
 }
 
 func (r *replica) start(ctx context.Context) error {
-	manager, err := r.world.lab.StartInstance(ctx, lab.Instance{Name: r.name, Kubeconfig: r.kubeconfig()}, r.world.flags...)
+	manager, err := r.world.lab.StartInstance(ctx,
+		lab.Instance{Name: r.name, Kubeconfig: r.kubeconfig()}, r.world.flags...)
 	if err != nil {
 		return err
 	}
@@ -111,7 +114,7 @@ func (r *replica) start(ctx context.Context) error {
 	return nil
 }
 
-// keep starts the manager again whenever it ends, as a kubelet does.
+// keep restarts the manager whenever it ends, as a kubelet does.
 func (r *replica) keep(ctx context.Context, manager *lab.Manager) {
 	for {
 		<-manager.Ended()
@@ -186,7 +189,7 @@ func (r *replica) close() error {
 	return err
 }
 
-// leader returns the manager that has written the Lease last, and another one.
+// leader returns the manager that wrote the Lease last, and another one.
 func (w *world) leader() (leads, waits *replica) {
 	leads, waits = w.replicas[0], w.replicas[1]
 	if waits.lastRenewed().After(leads.lastRenewed()) {

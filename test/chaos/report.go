@@ -9,17 +9,16 @@ import (
 	"time"
 )
 
-// Tally adds rounds up.
+// Tally adds up rounds.
 type Tally struct {
 	Rounds, Passed, Remade int
 	Took                   time.Duration
 	Injected, Missed       map[Kind]int
 	Harms                  map[Harm]int
-	// versions are those of the manager that played them, with the number of rounds.
+	// versions counts rounds by the manager's version.
 	versions map[string]int
 }
 
-// Add adds a round.
 func (t *Tally) Add(o Outcome) {
 	if t.Injected == nil {
 		t.Injected, t.Missed, t.Harms = map[Kind]int{}, map[Kind]int{}, map[Harm]int{}
@@ -41,7 +40,7 @@ func (t *Tally) Add(o Outcome) {
 	}
 }
 
-// played adds the version of the manager that has played a round.
+// played counts a round for a version.
 func (t *Tally) played(version string) {
 	if t.versions == nil {
 		t.versions = map[string]int{}
@@ -49,7 +48,7 @@ func (t *Tally) played(version string) {
 	t.versions[version]++
 }
 
-// Line is a line of progress about a round.
+// Line formats a round's progress.
 func Line(o Outcome) string {
 	findings := "ok"
 	if len(o.Violations) > 0 {
@@ -59,7 +58,8 @@ func Line(o Outcome) string {
 	for _, set := range o.Plan.Sets {
 		sets = append(sets, fmt.Sprintf("%d %s", set.Replicas, set.On))
 	}
-	line := fmt.Sprintf("seed %-4d %5.1fs  %-11s %s: %s", o.Plan.Seed, o.Took.Seconds(), findings, strings.Join(sets, " + "), list(o.Injected))
+	line := fmt.Sprintf("seed %-4d %5.1fs  %-11s %s: %s", o.Plan.Seed, o.Took.Seconds(), findings,
+		strings.Join(sets, " + "), list(o.Injected))
 	if len(o.Missed) > 0 {
 		line += "; not met: " + list(o.Missed)
 	}
@@ -77,10 +77,11 @@ func list(kinds []Kind) string {
 	return strings.Join(names, ", ")
 }
 
-// Table is the tally in Markdown.
+// Table formats the tally in Markdown.
 func (t *Tally) Table() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d rounds, %d passed, %.0f s each on average; %d faults.\n", t.Rounds, t.Passed, t.Took.Seconds()/float64(max(t.Rounds, 1)), sum(t.Injected))
+	fmt.Fprintf(&b, "%d rounds, %d passed, %.0f s each on average; %d faults.\n", t.Rounds, t.Passed,
+		t.Took.Seconds()/float64(max(t.Rounds, 1)), sum(t.Injected))
 	for _, version := range slices.Sorted(maps.Keys(t.versions)) {
 		fmt.Fprintf(&b, "Version %s of the manager: %d.\n", version, t.versions[version])
 	}
@@ -109,7 +110,7 @@ const (
 	tableEnds   = "<!-- make chaos: end -->"
 )
 
-// WriteTable puts a table between the markers of a page.
+// WriteTable replaces the table between a page's markers.
 func WriteTable(path, table string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {

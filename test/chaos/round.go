@@ -19,26 +19,26 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/openstack"
 )
 
-// Outcome is what a round has come to.
+// Outcome is a round's result.
 type Outcome struct {
 	Plan       Plan
 	Took       time.Duration
 	Violations []Violation
-	// Notes say of each fault what became of it.
+	// Notes describe what each fault did.
 	Injected, Missed []Kind
 	Notes            []string
-	// Remade counts instances that were made anew because the first was not whole.
+	// Remade counts instances that replaced incomplete ones.
 	Remade int
 }
 
-// missedError says that there was nothing for a fault to happen to.
+// missedError means that a fault found nothing to affect.
 type missedError struct{ reason string }
 
 func (e *missedError) Error() string { return e.reason }
 
 func missed(format string, values ...any) error { return &missedError{fmt.Sprintf(format, values...)} }
 
-// round is one that goes on.
+// round is a round in progress.
 type round struct {
 	*world
 	plan Plan
@@ -46,13 +46,13 @@ type round struct {
 	mu       sync.Mutex
 	expected Expected
 	outcome  Outcome
-	// victims are Machines that a fault has chosen already.
+	// victims are Machines that faults have chosen.
 	victims map[string]bool
 	heals   []func(context.Context) error
 	scaling sync.Mutex
 }
 
-// play plays a round, and leaves nothing behind for the next one.
+// play plays a round and cleans up.
 func (w *world) play(ctx context.Context, plan Plan) Outcome {
 	began := time.Now()
 	r := &round{
@@ -95,7 +95,7 @@ func (r *round) violate(v Violation) {
 	}
 }
 
-// expect changes what is expected.
+// expect updates the expectation.
 func (r *round) expect(change func(e *Expected)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,7 +126,7 @@ func (r *round) create(ctx context.Context) error {
 	return nil
 }
 
-// carryOut does what the plan says, each step at its time.
+// carryOut executes the plan's steps on schedule.
 func (r *round) carryOut(ctx context.Context) {
 	began := time.Now()
 	var steps sync.WaitGroup
@@ -147,7 +147,7 @@ func (r *round) carryOut(ctx context.Context) {
 	steps.Wait()
 }
 
-// note writes down what became of a step.
+// note records a step's result.
 func (r *round) note(step Step, err error) {
 	r.say("%s: %v", step, err)
 	r.mu.Lock()
@@ -163,11 +163,13 @@ func (r *round) note(step Step, err error) {
 		r.outcome.Notes = append(r.outcome.Notes, fmt.Sprintf("%s%s: %v", step.Action, step.Fault, err))
 	}
 	if err != nil && !miss && step.Fault != "" {
-		r.outcome.Violations = append(r.outcome.Violations, Violation{Stuck, fmt.Sprintf("fault %q could not be injected: %v", step.Fault, err)})
+		r.outcome.Violations = append(r.outcome.Violations,
+			Violation{Stuck, fmt.Sprintf("fault %q could not be injected: %v", step.Fault, err)})
 	}
 }
 
-// healLater has something put right when the round has done its actions, if not before, and returns what does it.
+// healLater schedules heal for the end of the round's actions, and returns a function that runs it earlier. It runs
+// once.
 func (r *round) healLater(heal func(context.Context) error) func(context.Context) error {
 	var once sync.Once
 	var err error
@@ -194,7 +196,7 @@ func (r *round) heal(ctx context.Context) {
 	}
 }
 
-// settle waits until there is what should be, twice in a row, and writes down what does not come right.
+// settle waits until two checks in a row find the expected state, and records remaining violations.
 func (r *round) settle(ctx context.Context, what string, check func(*Facts, *Expected) []Violation) {
 	began := time.Now()
 	var last []Violation
@@ -232,14 +234,14 @@ func (r *round) settle(ctx context.Context, what string, check func(*Facts, *Exp
 	}
 }
 
-// deleteSets deletes all MachineSets, and waits until their Machines are being deleted.
+// deleteSets deletes all MachineSets, and waits until their Machines have deletion timestamps.
 func (r *round) deleteSets(ctx context.Context) error {
 	return until(ctx, 20*time.Second, func(ctx context.Context) error {
 		return r.client.DeleteAllOf(ctx, &machinev1beta1.MachineSet{}, client.InNamespace(lab.Namespace))
 	})
 }
 
-// remade counts the servers that were made in place of one that was not whole.
+// remade counts the servers that replaced an incomplete one.
 func remade(history []openstack.Made) int {
 	machines, servers := map[string]bool{}, 0
 	for _, made := range history {
@@ -251,7 +253,7 @@ func remade(history []openstack.Made) int {
 	return servers - len(machines)
 }
 
-// scrub removes by force what a round has left, so that the next one begins with nothing.
+// scrub forcibly removes a round's leftovers before the next one.
 func (r *round) scrub(ctx context.Context) {
 	r.say("scrubbing")
 	for _, replica := range r.replicas {
@@ -269,7 +271,7 @@ func (r *round) scrub(ctx context.Context) {
 	}
 	for _, replica := range r.replicas {
 		for _, folder := range runDirs {
-			_ = os.RemoveAll(cmp.Or(replica.workDir(), "/nonexistent") + "/" + folder) // it is only for the next round
+			_ = os.RemoveAll(cmp.Or(replica.workDir(), "/nonexistent") + "/" + folder) // only the next round needs this
 		}
 		if err := replica.start(ctx); err != nil {
 			r.violate(Violation{Stuck, "starting a manager: " + err.Error()})

@@ -23,11 +23,11 @@ import (
 
 const (
 	root = "../.."
-	// most is how many violations of a round are reported.
+	// most limits the reported violations of a round.
 	most = 12
 )
 
-// setting returns the value of an environment variable, or what stands for it.
+// setting returns the value of an environment variable, or a default.
 func setting(t *testing.T, name string, otherwise int) int {
 	t.Helper()
 	text := os.Getenv(name)
@@ -48,8 +48,10 @@ func options(t *testing.T) Options {
 		t.Fatalf("FAULTS: %v", err)
 	}
 	o := Options{
-		Lease: time.Duration(setting(t, "LEASE", 12)) * time.Second, Patience: time.Duration(setting(t, "PATIENCE", 120)) * time.Second,
-		Limits: Limits{On: []Workload{Kubemark, OpenStack}, Away: time.Duration(setting(t, "AWAY", 6)) * time.Second, Only: only}, Verbose: os.Getenv("VERBOSE") != "",
+		Lease:    time.Duration(setting(t, "LEASE", 12)) * time.Second,
+		Patience: time.Duration(setting(t, "PATIENCE", 120)) * time.Second,
+		Limits: Limits{On: []Workload{Kubemark, OpenStack}, Away: time.Duration(setting(t, "AWAY", 6)) * time.Second,
+			Only: only}, Verbose: os.Getenv("VERBOSE") != "",
 	}
 	if _, err := os.Stat(filepath.Join(root, "bin", "pulumi")); err == nil {
 		o.Limits.On = append(o.Limits.On, KubemarkPulumi)
@@ -59,11 +61,11 @@ func options(t *testing.T) Options {
 	return o
 }
 
-// TestRounds plays rounds on several clusters at a time: much of a round is waiting.
+// TestRounds plays rounds on several clusters in parallel, because rounds mostly wait.
 func TestRounds(t *testing.T) {
-	log.SetLogger(logr.Discard()) // clients warn of what is part of the rounds
+	log.SetLogger(logr.Discard()) // clients warn of injected faults
 	klog.SetLogger(logr.Discard())
-	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM) // what runs is to be stopped
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM) // stop what runs
 	defer stop()
 	o := options(t)
 	first, rounds := setting(t, "SEED", 1), setting(t, "ROUNDS", 20)
@@ -91,7 +93,7 @@ func TestRounds(t *testing.T) {
 				}
 				outcome := w.play(ctx, NewPlan(seed, o.Limits))
 				if ctx.Err() != nil {
-					return // the round was interrupted, so that its result says nothing
+					return // the round was interrupted and has no result
 				}
 				mu.Lock()
 				if err := record.Add(outcome, version); err != nil {
@@ -115,24 +117,25 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// managerVersion returns the version of the manager that is played with.
+// managerVersion returns the manager's version.
 func managerVersion(t *testing.T) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "machine-controllers"), "--version").Output()
+	out, err := exec.CommandContext(t.Context(),
+		filepath.Join(root, "bin", "machine-controllers"), "--version").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(string(out))
 }
 
-// open opens a world that is closed when the test ends. Its logs stay when the test has failed.
+// open opens a world and closes it when the test ends. A failed test keeps its logs.
 func open(t *testing.T, o Options) *world {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "machine-iac-chaos-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil { // as the kernel names a process's folder
+	if dir, err = filepath.EvalSymlinks(dir); err != nil { // the kernel reports resolved folders
 		t.Fatal(err)
 	}
 	w, err := openWorld(t.Context(), root, dir, o)
@@ -153,7 +156,6 @@ func open(t *testing.T, o Options) *world {
 	return w
 }
 
-// logRound logs how a round went.
 func logRound(t *testing.T, w *world, outcome Outcome) {
 	fmt.Println(Line(outcome))
 	if len(outcome.Violations) == 0 {
@@ -176,9 +178,9 @@ func logRound(t *testing.T, w *world, outcome Outcome) {
 	keepLogs(w, outcome.Plan.Seed)
 }
 
-// keepLogs keeps the managers' logs as they were when a round had failed.
+// keepLogs copies the managers' logs after a failed round.
 func keepLogs(w *world, seed uint64) {
 	for _, r := range w.replicas {
-		_ = exec.Command("cp", r.log(), fmt.Sprintf("%s.seed-%d", r.log(), seed)).Run() // the whole log is there too
+		_ = exec.Command("cp", r.log(), fmt.Sprintf("%s.seed-%d", r.log(), seed)).Run() // the full log remains
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
-// endRuns ends the processes of runs that managers have left.
+// endRuns kills the processes of runs that managers left.
 func (r *round) endRuns() {
 	running, err := r.running()
 	if err != nil {
@@ -27,7 +27,7 @@ func (r *round) endRuns() {
 	}
 }
 
-// removeObjects removes all Machines, states and Nodes, whoever holds them.
+// removeObjects removes all Machines, states and Nodes, and their finalizers.
 func (r *round) removeObjects(ctx context.Context) error {
 	var sets machinev1beta1.MachineSetList
 	var machines machinev1beta1.MachineList
@@ -59,12 +59,12 @@ func (r *round) removeObjects(ctx context.Context) error {
 		failed = append(failed, r.removeByForce(ctx, object))
 	}
 	if len(objects) > 0 {
-		failed = append(failed, fmt.Errorf("%d objects were there", len(objects))) // until none is
+		failed = append(failed, fmt.Errorf("%d objects were there", len(objects))) // repeat until none is left
 	}
 	return errors.Join(failed...)
 }
 
-// removeByForce deletes an object although somebody holds it.
+// removeByForce deletes an object and removes its finalizers.
 func (w *world) removeByForce(ctx context.Context, object client.Object) error {
 	if err := client.IgnoreNotFound(w.client.Delete(ctx, object, client.GracePeriodSeconds(0))); err != nil {
 		return err
@@ -79,7 +79,8 @@ func (w *world) removeByForce(ctx context.Context, object client.Object) error {
 // stateSecrets returns the Secrets with a Machine's state, the head last.
 func (w *world) stateSecrets(ctx context.Context, machine string) ([]corev1.Secret, error) {
 	var states corev1.SecretList
-	err := w.client.List(ctx, &states, client.InNamespace(lab.Namespace), client.HasLabels{observe.RoleLabel}, client.MatchingLabels{observe.UIDLabel: machine})
+	err := w.client.List(ctx, &states, client.InNamespace(lab.Namespace), client.HasLabels{observe.RoleLabel},
+		client.MatchingLabels{observe.UIDLabel: machine})
 	slices.SortStableFunc(states.Items, func(a, b corev1.Secret) int {
 		rank := func(s corev1.Secret) int {
 			if s.Labels[observe.RoleLabel] == "head" {

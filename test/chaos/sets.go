@@ -17,20 +17,22 @@ import (
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 )
 
-// workloads say how MachineSets are made from the examples, and how their Machines are edited.
+// workloads say how to create MachineSets from the examples, and how to edit their Machines.
 var workloads = map[Workload]struct {
 	example string
-	// inValues says that the fields are those of a stack.
+	// inValues means that the fields are a stack's values.
 	inValues bool
-	// refused is a change that an instance cannot take.
+	// refused is an edit that cannot be applied to an instance.
 	refused map[string]any
 }{
-	Kubemark:       {example: "modules/kubemark/examples/machineset.yaml", refused: map[string]any{"memory": "32Gi"}},
-	KubemarkPulumi: {example: "stacks/kubemark/examples/machineset.yaml", inValues: true, refused: map[string]any{"memory": "32Gi"}},
-	OpenStack:      {example: "modules/openstack/examples/machineset.yaml", refused: map[string]any{"configDrive": true}},
+	Kubemark: {example: "modules/kubemark/examples/machineset.yaml", refused: map[string]any{"memory": "32Gi"}},
+	KubemarkPulumi: {example: "stacks/kubemark/examples/machineset.yaml", inValues: true,
+		refused: map[string]any{"memory": "32Gi"}},
+	OpenStack: {example: "modules/openstack/examples/machineset.yaml",
+		refused: map[string]any{"configDrive": true}},
 }
 
-// newSet makes the object of a MachineSet.
+// newSet returns a MachineSet object.
 func (w *world) newSet(set Set) (*machinev1beta1.MachineSet, error) {
 	content, err := os.ReadFile(w.lab.Path(workloads[set.On].example))
 	if err != nil {
@@ -60,7 +62,6 @@ func (w *world) newSet(set Set) (*machinev1beta1.MachineSet, error) {
 	return made, err
 }
 
-// edit changes fields of a Machine's providerSpec.
 func (w *world) edit(ctx context.Context, on Workload, machine string, fields map[string]any) error {
 	value := fields
 	if workloads[on].inValues {
@@ -82,10 +83,11 @@ func (w *world) scale(ctx context.Context, set string, replicas int) error {
 	return w.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(patch)))
 }
 
-// machines returns the Machines of a MachineSet that are not being deleted, by name.
+// machines returns a MachineSet's Machines by name, except those being deleted.
 func (w *world) machines(ctx context.Context, set string) ([]machinev1beta1.Machine, error) {
 	var list machinev1beta1.MachineList
-	if err := w.client.List(ctx, &list, client.InNamespace(lab.Namespace), client.MatchingLabels{setLabel: set}); err != nil {
+	if err := w.client.List(ctx, &list, client.InNamespace(lab.Namespace),
+		client.MatchingLabels{setLabel: set}); err != nil {
 		return nil, err
 	}
 	alive := slices.DeleteFunc(list.Items, func(m machinev1beta1.Machine) bool { return m.DeletionTimestamp != nil })

@@ -29,24 +29,24 @@ const (
 	kubemarkCredentials  = "chaos-kubemark"
 	openstackCredentials = "chaos-openstack"
 	userDataSecret       = "chaos-user-data"
-	// otherCloud is another project of the played cloud, by its name in the clouds.yaml.
+	// otherCloud is another project of the simulated cloud, by its name in the clouds.yaml.
 	otherCloud = "elsewhere"
 )
 
-// world is a development cluster with two managers, a cloud, and everything that stands between them.
+// world is a development cluster with two managers, a cloud, and the proxies between them.
 type world struct {
 	root, dir string
 	options   Options
 	lab       *lab.Lab
-	// client and clients are the administrator's; nothing is cached.
+	// client and clients are the administrator's, without a cache.
 	client   client.Client
 	clients  kubernetes.Interface
 	replicas [2]*replica
 	flags    []string
-	// infra is before the API server for the providers of kubemark.
+	// infra is the API proxy for kubemark's providers.
 	infra *apiproxy.Proxy
 	cloud *openstack.Cloud
-	// mine and theirs log in to the projects of the cloud.
+	// mine and theirs are logins for the cloud's projects.
 	mine, theirs openstack.Login
 	nodes        *observe.NodeLog
 	kubelets     *kubelets
@@ -54,9 +54,9 @@ type world struct {
 	begun        time.Time
 }
 
-// Options say how rounds are run.
+// Options configure rounds.
 type Options struct {
-	// Lease is how long the managers' lease lasts, Patience how long a round may take to come to rest.
+	// Lease is the managers' lease duration, Patience bounds how long a round may take to settle.
 	Lease, Patience time.Duration
 	Limits          Limits
 	Verbose         bool
@@ -82,7 +82,7 @@ func openWorld(ctx context.Context, root, dir string, o Options) (*world, error)
 		return w, err
 	}
 	config.QPS = -1
-	config.Timeout = 20 * time.Second // an API server that is stopped must not hold the test
+	config.Timeout = 20 * time.Second // do not block on a stopped API server
 	scheme, err := controlplane.Scheme()
 	if err != nil {
 		return w, err
@@ -117,8 +117,10 @@ func (w *world) openInfrastructure(ctx context.Context) error {
 		return err
 	}
 	w.cloud = openstack.Start()
-	w.mine = openstack.Login{Cloud: openstack.CloudName, Username: openstack.Username, Password: openstack.Password, Project: "openshift"}
-	w.theirs = openstack.Login{Cloud: otherCloud, Username: "guest", Password: w.canaries.fresh("password of another account"), Project: "guests"}
+	w.mine = openstack.Login{Cloud: openstack.CloudName, Username: openstack.Username,
+		Password: openstack.Password, Project: "openshift"}
+	w.theirs = openstack.Login{Cloud: otherCloud, Username: "guest",
+		Password: w.canaries.fresh("password of another account"), Project: "guests"}
 	w.cloud.AddProject(w.theirs)
 	w.kubelets = startKubelets(ctx, w)
 	userData := map[string][]byte{"userData": []byte(w.canaries.fresh("user data"))}
@@ -129,11 +131,12 @@ func (w *world) openInfrastructure(ctx context.Context) error {
 	)
 }
 
-// rotateKubemark gives kubemark's providers another token.
+// rotateKubemark replaces the token of kubemark's providers.
 func (w *world) rotateKubemark(ctx context.Context) error {
 	seconds := int64((24 * time.Hour).Seconds())
 	asked := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
-	token, err := w.clients.CoreV1().ServiceAccounts(lab.Namespace).CreateToken(ctx, "kubemark", asked, metav1.CreateOptions{})
+	token, err := w.clients.CoreV1().ServiceAccounts(lab.Namespace).CreateToken(ctx, "kubemark",
+		asked, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("getting a token for kubemark: %w", err)
 	}
@@ -143,7 +146,7 @@ func (w *world) rotateKubemark(ctx context.Context) error {
 	})
 }
 
-// rotateOpenStack gives the user of the cloud another password.
+// rotateOpenStack changes the cloud user's password.
 func (w *world) rotateOpenStack(ctx context.Context) error {
 	w.mine.Password = w.canaries.fresh("password of the cloud")
 	w.cloud.Rotate(w.mine.Username, w.mine.Password)
@@ -154,12 +157,21 @@ func (w *world) clouds(logins ...openstack.Login) map[string][]byte {
 	return map[string][]byte{"clouds.yaml": []byte(w.cloud.CloudsYAMLOf(logins...)), "cacert": []byte(w.cloud.CACert())}
 }
 
-// putSecret makes a Secret, or gives it other content.
+// putSecret creates or updates a Secret.
 func (w *world) putSecret(ctx context.Context, name string, data map[string][]byte) error {
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name, Labels: map[string]string{references.Label: "true"}}, Data: data}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: lab.Namespace, Name: name, Labels: map[string]string{references.Label: "true"},
+	}, Data: data}
 	err := w.client.Create(ctx, secret)
 	if client.IgnoreAlreadyExists(err) == nil && err != nil {
-		err = w.client.Update(ctx, secret)
+		there := &corev1.Secret{}
+		if err = w.client.Get(ctx, client.ObjectKeyFromObject(secret), there); err == nil &&
+			there.DeletionTimestamp != nil {
+			err = errors.New("it is still being deleted, until a manager takes its finalizer off")
+		} else if err == nil {
+			there.Labels, there.Data = secret.Labels, secret.Data
+			err = w.client.Update(ctx, there)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("writing Secret %s: %w", name, err)
@@ -170,12 +182,16 @@ func (w *world) putSecret(ctx context.Context, name string, data map[string][]by
 func (w *world) startManagers(ctx context.Context) error {
 	lease := w.options.Lease
 	wanted := []string{
-		// Half of the lease is for the end of engines: on a machine that many things run on, a supervisor that waits for less would end them at random.
-		"--leader-elect-lease-duration=" + lease.String(), "--leader-elect-renew-deadline=" + (lease / 2).String(), "--leader-elect-retry-period=" + (lease / 8).String(),
+		// Reserve half of the lease for the end of engines: on a busy machine, a supervisor with less would kill them
+		// at random.
+		"--leader-elect-lease-duration=" + lease.String(), "--leader-elect-renew-deadline=" + (lease / 2).String(),
+		"--leader-elect-retry-period=" + (lease / 8).String(),
 		"--webhook-enabled=false", "--cluster-id=demo", "--max-concurrent-runs=4",
-		"--drift-interval=40s", "--run-timeout=90s", "--interrupt-grace=8s", "--zap-log-level=debug",
+		"--drift-interval=40s", "--run-timeout=90s", "--shutdown-grace=4s",
+		"--interrupt-grace=8s", "--zap-log-level=debug",
 	}
-	help, _ := exec.CommandContext(ctx, filepath.Join(w.root, "bin", "machine-controllers"), "--help").CombinedOutput() // it ends non-zero
+	// its exit status is not zero
+	help, _ := exec.CommandContext(ctx, filepath.Join(w.root, "bin", "machine-controllers"), "--help").CombinedOutput()
 	for _, flag := range wanted {
 		if name, _, _ := strings.Cut(strings.TrimPrefix(flag, "--"), "="); strings.Contains(string(help), name) {
 			w.flags = append(w.flags, flag)
@@ -196,7 +212,7 @@ func (w *world) startManagers(ctx context.Context) error {
 	return nil
 }
 
-// close stops everything; the data folder stays.
+// close stops everything. The data folder stays.
 func (w *world) close(ctx context.Context) error {
 	var failed []error
 	for _, r := range w.replicas {
@@ -225,7 +241,7 @@ func (w *world) close(ctx context.Context) error {
 
 func randomText() string { return strings.ToLower(rand.Text()) }
 
-// until asks every moment until check returns nil, and returns what it returned last when the time is over.
+// until polls until check returns nil, and returns its last error when the limit expires.
 func until(ctx context.Context, limit time.Duration, check func(context.Context) error) error {
 	const poll = 250 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, limit)

@@ -8,7 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// InstallClusterConfig installs the CRDs in which OpenShift describes a cluster, Infrastructure and Proxy among them, and that of ClusterOperators.
+// InstallClusterConfig installs OpenShift's CRDs that describe a cluster, such as Infrastructure and Proxy, and
+// ClusterOperators.
 func (p *ControlPlane) InstallClusterConfig() error { return InstallClusterConfig(p.Config) }
 
 // InstallClusterConfig does the same on any cluster.
@@ -22,26 +23,35 @@ func InstallClusterConfig(config *rest.Config) error {
 	)
 }
 
+// InstallServiceCA installs the CRD by which OpenShift's service CA is known.
+func (p *ControlPlane) InstallServiceCA() error {
+	return installOpenShiftCRDs(p.Config, "the service CA", "operator/v1", "0000_50_service-ca_02_servicecas.crd.yaml")
+}
+
 // InstallControlPlaneMachineSets installs their CRD.
 func (p *ControlPlane) InstallControlPlaneMachineSets() error {
-	return installOpenShiftCRDs(p.Config, "ControlPlaneMachineSets", "machine/v1", "0000_10_control-plane-machine-set_01_controlplanemachinesets-Default.crd.yaml")
+	return installOpenShiftCRDs(p.Config, "ControlPlaneMachineSets", "machine/v1",
+		"0000_10_control-plane-machine-set_01_controlplanemachinesets-Default.crd.yaml")
 }
 
-// InstallAPIServerWithAdherence replaces the CRD of OpenShift's APIServer by the one that has spec.tlsAdherence, which is behind a feature gate.
+// InstallAPIServerWithAdherence installs the variant of OpenShift's APIServer CRD with spec.tlsAdherence, which is
+// feature-gated.
 func (p *ControlPlane) InstallAPIServerWithAdherence() error {
-	return installOpenShiftCRDs(p.Config, "the APIServer", "config/v1", "0000_10_config-operator_01_apiservers-CustomNoUpgrade.crd.yaml")
+	return installOpenShiftCRDs(p.Config, "the APIServer", "config/v1",
+		"0000_10_config-operator_01_apiservers-CustomNoUpgrade.crd.yaml")
 }
 
-// InstallMonitoring installs CRDs by the names of the Prometheus Operator's, which take any spec.
+// InstallMonitoring installs CRDs named like the Prometheus Operator's, which accept any spec.
 func (p *ControlPlane) InstallMonitoring() error {
 	root, err := repositoryRoot()
 	if err != nil {
 		return err
 	}
-	return installCRDs(p.Config, "the Prometheus Operator", filepath.Join(root, "test", "controlplane", "testdata", "monitoring.yaml"))
+	return installCRDs(p.Config, "the Prometheus Operator",
+		filepath.Join(root, "test", "controlplane", "testdata", "monitoring.yaml"))
 }
 
-// installOpenShiftCRDs installs files of a package of github.com/openshift/api.
+// installOpenShiftCRDs installs CRDs from a package of github.com/openshift/api.
 func installOpenShiftCRDs(config *rest.Config, of, group string, names ...string) error {
 	root, err := repositoryRoot()
 	if err != nil {
@@ -59,7 +69,8 @@ func installOpenShiftCRDs(config *rest.Config, of, group string, names ...string
 }
 
 func installCRDs(config *rest.Config, of string, files ...string) error {
-	if _, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{ErrorIfPathMissing: true, Paths: files}); err != nil {
+	if _, err := envtest.InstallCRDs(config,
+		envtest.CRDInstallOptions{ErrorIfPathMissing: true, Paths: files}); err != nil {
 		return fmt.Errorf("installing the CRDs of %s: %w", of, err)
 	}
 	return nil

@@ -1,7 +1,7 @@
-// Package controlplane starts a real API server for tests: etcd and kube-apiserver, with the Machine API's CRDs installed.
+// Package controlplane starts a real API server for tests: etcd and kube-apiserver, with the Machine API's CRDs.
 //
-// Nothing else runs: no garbage collector, no namespace controller, no kubelet. Objects that belong to another do not go with it,
-// and a namespace cannot be emptied by deleting it, so each test takes a namespace of its own and leaves it behind.
+// Nothing else runs: no garbage collector, no namespace controller, no kubelet. Dependents stay when their owner is
+// deleted, and deleting a namespace does not empty it, so each test creates its own namespace and leaves it behind.
 package controlplane
 
 import (
@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -28,37 +29,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
-// assetsVariable names the environment variable with the folder of etcd and kube-apiserver.
+// assetsVariable is the environment variable with the folder of etcd and kube-apiserver.
 const assetsVariable = "KUBEBUILDER_ASSETS"
 
 const apiModule = "github.com/openshift/api"
 
-// FeatureSet chooses a variant of the Machine and MachineSet CRDs.
+// FeatureSet selects a variant of the Machine and MachineSet CRDs.
 type FeatureSet string
 
 const (
-	// Default has the stable fields only.
+	// Default has only stable fields.
 	Default FeatureSet = "Default"
-	// CustomNoUpgrade has every gated field, spec.authoritativeAPI among them.
+	// CustomNoUpgrade has all gated fields, such as spec.authoritativeAPI.
 	CustomNoUpgrade FeatureSet = "CustomNoUpgrade"
 )
 
-// ControlPlane is a running API server.
 type ControlPlane struct {
-	// Config connects as an administrator.
+	// Config is an administrator's.
 	Config *rest.Config
-	// Scheme knows Kubernetes' own types, the Machine API, and how OpenShift describes a cluster.
+	// Scheme has Kubernetes' types, the Machine API, and OpenShift's cluster configuration.
 	Scheme *kubernetes.Scheme
-	// Client reads and writes without a cache.
+	// Client does not cache.
 	Client client.Client
 
 	environment *envtest.Environment
 }
 
-// Option changes how an API server is started.
+// Option configures an API server.
 type Option func(*envtest.Environment)
 
-// WithWebhooks registers webhooks, whose Services stand for the server that [ControlPlane.WebhookServer] returns.
+// WithWebhooks registers webhooks. Their Services are redirected to [ControlPlane.WebhookServer].
 func WithWebhooks(mutating *admissionregistrationv1.MutatingWebhookConfiguration,
 	validating *admissionregistrationv1.ValidatingWebhookConfiguration,
 ) Option {
@@ -70,7 +70,7 @@ func WithWebhooks(mutating *admissionregistrationv1.MutatingWebhookConfiguration
 	}
 }
 
-// Start brings an API server up and installs the CRDs. The caller stops it.
+// Start starts an API server with the CRDs. The caller stops it.
 func Start(features FeatureSet, options ...Option) (*ControlPlane, error) {
 	root, err := repositoryRoot()
 	if err != nil {
@@ -92,14 +92,18 @@ func Start(features FeatureSet, options ...Option) (*ControlPlane, error) {
 		BinaryAssetsDirectory: assets,
 		Scheme:                scheme,
 		CRDInstallOptions:     envtest.CRDInstallOptions{Paths: crds, ErrorIfPathMissing: true},
+		// On a busy machine the usual 20 seconds are too few.
+		ControlPlaneStartTimeout: 2 * time.Minute,
+		ControlPlaneStopTimeout:  time.Minute,
 	}}
 	for _, option := range options {
 		option(plane.environment)
 	}
 	if plane.Config, err = plane.environment.Start(); err != nil {
-		return nil, fmt.Errorf("starting the API server from %s: %w", assets, errors.Join(err, plane.environment.Stop()))
+		return nil, fmt.Errorf("starting the API server from %s: %w", assets,
+			errors.Join(err, plane.environment.Stop()))
 	}
-	// The tests are the only clients; throttling would only make them slow.
+	// Tests are the only clients; throttling would only slow them down.
 	plane.Config.QPS = -1
 	if plane.Client, err = client.New(plane.Config, client.Options{Scheme: scheme}); err != nil {
 		return nil, fmt.Errorf("making a client: %w", errors.Join(err, plane.environment.Stop()))
@@ -107,7 +111,7 @@ func Start(features FeatureSet, options ...Option) (*ControlPlane, error) {
 	return plane, nil
 }
 
-// Stop ends the API server and etcd, and removes what they stored.
+// Stop stops the API server and etcd, and removes their data.
 func (p *ControlPlane) Stop() error {
 	if err := p.environment.Stop(); err != nil {
 		return fmt.Errorf("stopping the API server: %w", err)
@@ -115,8 +119,8 @@ func (p *ControlPlane) Stop() error {
 	return nil
 }
 
-// WebhookServer returns a server for the webhooks of [WithWebhooks], with a certificate that the API server trusts; nil without any.
-// One of them can listen at a time.
+// WebhookServer returns a server for the webhooks of [WithWebhooks], with a certificate that the API server trusts, or
+// nil without webhooks. Only one can listen at a time.
 func (p *ControlPlane) WebhookServer() webhook.Server {
 	installed := p.environment.WebhookInstallOptions
 	if len(installed.MutatingWebhooks)+len(installed.ValidatingWebhooks) == 0 {
@@ -127,7 +131,7 @@ func (p *ControlPlane) WebhookServer() webhook.Server {
 	})
 }
 
-// Namespace makes a namespace with a random name and returns the name.
+// Namespace creates a namespace with a random name.
 func (p *ControlPlane) Namespace(ctx context.Context) (string, error) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	if err := p.Client.Create(ctx, namespace); err != nil {
@@ -136,8 +140,8 @@ func (p *ControlPlane) Namespace(ctx context.Context) (string, error) {
 	return namespace.Name, nil
 }
 
-// Create stores objects together with their status, which the API server drops from a plain create. Controllers may write to the
-// objects meanwhile. The objects come back as they are stored.
+// Create stores objects and their status, which a plain create drops, and updates them with the response. Controllers
+// may change the objects concurrently.
 func (p *ControlPlane) Create(ctx context.Context, objects ...client.Object) error {
 	for _, object := range objects {
 		status, err := statusPatch(object)
@@ -157,7 +161,7 @@ func (p *ControlPlane) Create(ctx context.Context, objects ...client.Object) err
 	return nil
 }
 
-// statusPatch returns a merge patch that sets the status of object and insists on nothing else; nil when there is no status.
+// statusPatch returns a merge patch of the object's status without a resource version, or nil if it has no status.
 func statusPatch(object client.Object) ([]byte, error) {
 	content, err := kubernetes.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -174,16 +178,18 @@ func statusPatch(object client.Object) ([]byte, error) {
 	return patch, nil
 }
 
-// Scheme returns a scheme that knows Kubernetes' own types, the Machine API, and how OpenShift describes a cluster.
+// Scheme returns a scheme with Kubernetes' types, the Machine API, and OpenShift's cluster configuration.
 func Scheme() (*kubernetes.Scheme, error) {
 	scheme := kubernetes.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), machinev1beta1.Install(scheme), configv1.Install(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), machinev1beta1.Install(scheme),
+		configv1.Install(scheme)); err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
 	}
 	return scheme, nil
 }
 
-// repositoryRoot is above the working folder, which go test sets to that of the package. Where this file was compiled is not known with -trimpath.
+// repositoryRoot searches upwards from the working directory, which go test sets to the package's. With -trimpath the
+// source path is unknown.
 func repositoryRoot() (string, error) {
 	began, err := os.Getwd()
 	if err != nil {
@@ -194,12 +200,13 @@ func repositoryRoot() (string, error) {
 			return folder, nil
 		}
 		if folder == filepath.Dir(folder) {
-			return "", fmt.Errorf("finding the repository: neither %s nor a folder above it has hack/tools.sh; start the test in the repository", began)
+			return "", fmt.Errorf("finding the repository: neither %s nor a folder above it has hack/tools.sh; start "+
+				"the test in the repository", began)
 		}
 	}
 }
 
-// assetsDirectory returns the folder of the binaries: configured if set, the repository's bin otherwise.
+// assetsDirectory returns the folder of the binaries: configured, or by default the repository's bin.
 func assetsDirectory(configured, root string) (string, error) {
 	directory := configured
 	if directory == "" {
@@ -214,7 +221,7 @@ func assetsDirectory(configured, root string) (string, error) {
 	return directory, nil
 }
 
-// crdFiles returns the manifests of the Machine API in the very version of the module that the code is built with.
+// crdFiles returns the manifests of the Machine API, in the module version that the code is built with.
 func crdFiles(root string, features FeatureSet) ([]string, error) {
 	directory, err := apiDirectory(root)
 	if err != nil {
@@ -228,7 +235,7 @@ func crdFiles(root string, features FeatureSet) ([]string, error) {
 	}, nil
 }
 
-// apiDirectory returns the folder of the module with OpenShift's types.
+// apiDirectory returns the folder of the github.com/openshift/api module.
 func apiDirectory(root string) (string, error) {
 	command := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", apiModule)
 	command.Dir = root
@@ -238,7 +245,8 @@ func apiDirectory(root string) (string, error) {
 	}
 	directory := strings.TrimSpace(string(out))
 	if directory == "" {
-		return "", fmt.Errorf("looking for the folder of module %s: it is not in the module cache; run `go mod download`", apiModule)
+		return "", fmt.Errorf("looking for the folder of module %s: it is not in the module cache; run `go mod "+
+			"download`", apiModule)
 	}
 	return directory, nil
 }

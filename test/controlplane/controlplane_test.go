@@ -70,7 +70,9 @@ func TestStatusPatch(t *testing.T) {
 	}{
 		"an object without a status": {object: builder.Secret()},
 		"an empty status":            {object: builder.Machine()},
-		"a status and nothing else":  {object: builder.Machine(builder.WithPhase("Running")), want: `{"status":{"phase":"Running"}}`},
+		"a status and nothing else": {
+			object: builder.Machine(builder.WithPhase("Running")), want: `{"status":{"phase":"Running"}}`,
+		},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
@@ -92,10 +94,12 @@ func TestSame(t *testing.T) {
 		one, other *machinev1beta1.Machine
 		want       bool
 	}{
-		"a copy":                          {one: spec(`{"a":1}`), other: spec(`{"a":1}`), want: true},
-		"the order of fields":             {one: spec(`{"a":1,"b":2}`), other: spec(`{"b":2,"a":1}`), want: true},
-		"another value":                   {one: spec(`{"a":1}`), other: spec(`{"a":2}`)},
-		"another phase":                   {one: builder.Machine(), other: builder.Machine(builder.WithPhase("Running"))},
+		"a copy":              {one: spec(`{"a":1}`), other: spec(`{"a":1}`), want: true},
+		"the order of fields": {one: spec(`{"a":1,"b":2}`), other: spec(`{"b":2,"a":1}`), want: true},
+		"another value":       {one: spec(`{"a":1}`), other: spec(`{"a":2}`)},
+		"another phase": {
+			one: builder.Machine(), other: builder.Machine(builder.WithPhase("Running")),
+		},
 		"what the API server cannot read": {one: spec(`{`), other: spec(`{`)},
 	}
 	for name, tc := range tcs {

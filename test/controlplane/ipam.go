@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// InstallIPAM installs CRDs of the form that IPAddressClaim and IPAddress have: the fields that providers of addresses and their users need, with
-// the rules for them.
+// InstallIPAM installs reduced CRDs of IPAddressClaim and IPAddress: the fields that address providers and their users
+// need, with their validation.
 func InstallIPAM(config *rest.Config) error {
 	root, err := repositoryRoot()
 	if err != nil {

@@ -11,11 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// rightsTimeout is how long the API server may take to hear of a role.
+// rightsTimeout bounds how long the API server may take to apply a role.
 const rightsTimeout = 10 * time.Second
 
-// Grant lets a user do in a namespace what the rules say, of which there must be one at least. The API server hears of roles a little
-// later than it stores them, which is waited for.
+// Grant grants a user at least one rule in a namespace, and waits until the API server applies the role.
 func (p *ControlPlane) Grant(ctx context.Context, namespace, user string, rules ...rbacv1.PolicyRule) error {
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: user}, Rules: rules}
 	binding := &rbacv1.RoleBinding{
@@ -26,16 +25,20 @@ func (p *ControlPlane) Grant(ctx context.Context, namespace, user string, rules 
 	if err := p.Create(ctx, role, binding); err != nil {
 		return err
 	}
-	asked := authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
-		Namespace: namespace, Verb: rules[0].Verbs[0], Group: rules[0].APIGroups[0], Resource: rules[0].Resources[0],
-	}}
-	err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, rightsTimeout, true, func(ctx context.Context) (bool, error) {
-		review := &authorizationv1.SubjectAccessReview{Spec: asked}
-		err := p.Client.Create(ctx, review)
-		return review.Status.Allowed, err
-	})
+	asked := authorizationv1.SubjectAccessReviewSpec{
+		User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: rules[0].Verbs[0], Group: rules[0].APIGroups[0],
+			Resource: rules[0].Resources[0],
+		}}
+	err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, rightsTimeout, true,
+		func(ctx context.Context) (bool, error) {
+			review := &authorizationv1.SubjectAccessReview{Spec: asked}
+			err := p.Client.Create(ctx, review)
+			return review.Status.Allowed, err
+		})
 	if err != nil {
-		return fmt.Errorf("waiting until %s may %s %s: %w", user, asked.ResourceAttributes.Verb, asked.ResourceAttributes.Resource, err)
+		return fmt.Errorf("waiting until %s may %s %s: %w", user, asked.ResourceAttributes.Verb,
+			asked.ResourceAttributes.Resource, err)
 	}
 	return nil
 }

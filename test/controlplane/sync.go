@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Sync brings the API server's Machine to one in memory, as the Machine controller does: where it is the same nothing is written. The annotations that are named are taken from the API
-// server instead. A Machine that is not there any more stays so, and one that the API server refuses stays as it is there.
+// Sync updates the API server's Machine from one in memory, as the Machine controller does. It skips an unchanged,
+// deleted or rejected Machine, and reads the named annotations from the API server instead.
 func (c *ControlPlane) Sync(ctx context.Context, machine *machinev1beta1.Machine, annotations ...string) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		live := &machinev1beta1.Machine{}
@@ -46,7 +46,7 @@ func (c *ControlPlane) Sync(ctx context.Context, machine *machinev1beta1.Machine
 	})
 }
 
-// same reports whether two Machines are stored alike; not where one of them cannot be stored.
+// same reports whether two Machines are stored alike. It returns false if one of them cannot be encoded.
 func same(one, other *machinev1beta1.Machine) bool {
 	first, err := runtime.DefaultUnstructuredConverter.ToUnstructured(one)
 	if err != nil {
@@ -56,9 +56,10 @@ func same(one, other *machinev1beta1.Machine) bool {
 	return err == nil && equality.Semantic.DeepEqual(first, second)
 }
 
-// acceptable returns an error that is not the API server's refusal of the object itself.
+// acceptable returns nil if the API server rejected the object itself, otherwise the error.
 func acceptable(err error) error {
-	if _, unreadable := errors.AsType[*json.MarshalerError](err); unreadable || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+	if _, unreadable := errors.AsType[*json.MarshalerError](err); unreadable || apierrors.IsInvalid(err) ||
+		apierrors.IsBadRequest(err) {
 		return nil
 	}
 	return err

@@ -29,13 +29,13 @@ import (
 
 const (
 	kernelArguments = "guestinfo.afterburn.initrd.network-kargs"
-	// releases is the finalizer of a provider of addresses.
+	// releases is the address provider's finalizer.
 	releases   = "ipam.example.com/release-address"
 	prefixSize = 24
 	gateway    = "192.0.2.1"
 )
 
-// pool is what claims of the chapter are on.
+// pool is the pool that the chapter's claims refer to.
 var pool = map[string]any{"apiGroup": "ipam.example.com", "kind": "IPPool", "name": "workers"}
 
 func aMachineSetWithPools() {
@@ -49,11 +49,13 @@ func aMachineSetWithPools() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(controlplane.InstallIPAM(config)).To(Succeed())
 		provider = w.provideAddresses()
-		w.pod.restart(ctx) // or the first runs would go by what was read before
+		w.pod.restart(ctx) // the first runs must not use cached configuration
 		renamed(v.set, "pooled")
 		changeSpec(&v.set.Spec.Template.Spec, with("network", map[string]any{"devices": []any{map[string]any{
 			"networkName": "VM Network", "nameservers": []any{"192.0.2.53"},
-			"addressesFromPools": []any{map[string]any{"group": pool["apiGroup"], "resource": pool["kind"], "name": pool["name"]}},
+			"addressesFromPools": []any{map[string]any{
+				"group": pool["apiGroup"], "resource": pool["kind"], "name": pool["name"],
+			}},
 		}}}))
 		w.create(ctx, v.set)
 	})
@@ -97,7 +99,9 @@ func aMachineSetWithPools() {
 		w.kubectl(ctx, "delete", "ipaddressclaim", claim.GetName(), "--wait=false")
 		until(ctx, patience, "the provider has released the address", func(ctx context.Context) error {
 			left := w.listIPAM(ctx, "IPAddress")
-			if slices.ContainsFunc(left, func(one unstructured.Unstructured) bool { return one.GetName() == claim.GetName() }) {
+			if slices.ContainsFunc(left, func(one unstructured.Unstructured) bool {
+				return one.GetName() == claim.GetName()
+			}) {
 				return errors.New("it is there still")
 			}
 			return nil
@@ -105,7 +109,8 @@ func aMachineSetWithPools() {
 		w.kubectl(ctx, "annotate", "machine", machine.Name, "example.com/looked-at=now")
 		w.claimedIs(ctx, machine.Name, metav1.ConditionFalse, "Waiting on 1 IP address claims to be bound")
 
-		w.kubectl(ctx, "patch", "ipaddressclaim", claim.GetName(), "--type=merge", "--patch", `{"metadata":{"finalizers":[]}}`)
+		w.kubectl(ctx, "patch", "ipaddressclaim", claim.GetName(), "--type=merge",
+			"--patch", `{"metadata":{"finalizers":[]}}`)
 		w.claimedIs(ctx, machine.Name, metav1.ConditionTrue, "All IP address claims are bound")
 		Expect(w.claimOf(ctx, machine.Name).GetUID()).NotTo(Equal(claim.GetUID()))
 		Expect(w.addressOf(ctx, machine.Name)).NotTo(Equal(address))
@@ -126,7 +131,8 @@ func aMachineSetWithPools() {
 			return err
 		})
 		until(ctx, patience, "claims and addresses are gone", func(ctx context.Context) error {
-			if claims, addresses := len(w.listIPAM(ctx, "IPAddressClaim")), len(w.listIPAM(ctx, "IPAddress")); claims+addresses > 0 {
+			if claims, addresses := len(w.listIPAM(ctx, "IPAddressClaim")),
+				len(w.listIPAM(ctx, "IPAddress")); claims+addresses > 0 {
 				return fmt.Errorf("there are %d claims and %d addresses", claims, addresses)
 			}
 			return nil
@@ -134,14 +140,14 @@ func aMachineSetWithPools() {
 	})
 }
 
-// hasAddress checks what the guest of a Machine is given.
+// hasAddress checks the address in a Machine's guest configuration.
 func (v *vsphere) hasAddress(ctx context.Context, machine *machinev1beta1.Machine, address string) {
 	GinkgoHelper()
 	want := fmt.Sprintf("ip=%s::%s:255.255.255.0:::none nameserver=192.0.2.53", address, gateway)
 	Expect(v.VM(ctx, vmPath(machine))).To(HaveValue(HaveField("ExtraConfig", HaveKeyWithValue(kernelArguments, want))))
 }
 
-// claimedIs waits until the provider status of a Machine says so of its claims.
+// claimedIs waits until a Machine's provider status has this condition of its claims.
 func (w *world) claimedIs(ctx context.Context, name string, status metav1.ConditionStatus, message string) {
 	GinkgoHelper()
 	until(ctx, patience, fmt.Sprintf("Machine %s says %q", name, message), func(ctx context.Context) error {
@@ -159,19 +165,21 @@ func (w *world) claimedIs(ctx context.Context, name string, status metav1.Condit
 	})
 }
 
-// claimOf returns the claim of a Machine for its first device.
+// claimOf returns a Machine's claim for its first device.
 func (w *world) claimOf(ctx context.Context, machine string) *unstructured.Unstructured {
 	GinkgoHelper()
 	claim := ofIPAM("IPAddressClaim")
-	Expect(w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: machine + "-claim-0-0"}, claim)).To(Succeed())
+	Expect(w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: machine + "-claim-0-0"}, claim)).To(
+		Succeed())
 	return claim
 }
 
-// addressOf returns the address that the claim of a Machine was given.
+// addressOf returns the address of a Machine's claim.
 func (w *world) addressOf(ctx context.Context, machine string) string {
 	GinkgoHelper()
 	given := ofIPAM("IPAddress")
-	Expect(w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: machine + "-claim-0-0"}, given)).To(Succeed())
+	Expect(w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: machine + "-claim-0-0"}, given)).To(
+		Succeed())
 	address, _, err := unstructured.NestedString(given.Object, "spec", "address")
 	Expect(err).NotTo(HaveOccurred())
 	return address
@@ -197,13 +205,13 @@ func ofIPAM(kind string) *unstructured.Unstructured {
 	return made
 }
 
-// addressProvider fulfils claims, and releases the addresses of those that are being deleted, as providers of addresses do.
+// addressProvider fulfils claims, and releases the addresses of deleted ones, as IPAM providers do.
 type addressProvider struct {
 	serves atomic.Bool
 	next   int
 }
 
-// provideAddresses starts one, which fulfils nothing before it is said to.
+// provideAddresses starts a provider, which fulfils nothing until told to.
 func (w *world) provideAddresses() *addressProvider {
 	GinkgoHelper()
 	p := &addressProvider{next: 10}
@@ -212,7 +220,8 @@ func (w *world) provideAddresses() *addressProvider {
 	go func() {
 		defer close(ended)
 		for {
-			if err := p.provide(ctx); err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			if err := p.provide(ctx); err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) &&
+				!apierrors.IsNotFound(err) {
 				say("    the provider of addresses: %s", firstLine(err.Error()))
 			}
 			select {
@@ -247,7 +256,7 @@ func (p *addressProvider) provide(ctx context.Context) error {
 	return nil
 }
 
-// fulfil gives a claim the next address.
+// fulfil assigns the next address to a claim.
 func (p *addressProvider) fulfil(ctx context.Context, claim *unstructured.Unstructured) error {
 	if controllerutil.AddFinalizer(claim, releases) {
 		if err := w.client.Update(ctx, claim); err != nil {
@@ -270,7 +279,7 @@ func (p *addressProvider) fulfil(ctx context.Context, claim *unstructured.Unstru
 	return w.client.Status().Update(ctx, claim)
 }
 
-// release takes the address of a claim back, whoever else wants to keep the claim.
+// release releases a claim's address, whatever other finalizers it has.
 func (p *addressProvider) release(ctx context.Context, claim *unstructured.Unstructured) error {
 	given := ofIPAM("IPAddress")
 	given.SetNamespace(claim.GetNamespace())

@@ -28,18 +28,18 @@ import (
 )
 
 const (
-	// clusterID is the cluster of the fixtures, which is a flag of the manager.
+	// clusterID is the fixtures' cluster, as in the manager's flag.
 	clusterID    = "demo"
 	clusterLabel = "machine.openshift.io/cluster-api-cluster"
 	certSecret   = "machine-iac-webhook-cert"
-	authority    = "ca.crt" // in the Secret
-	// webhookService is what the API server calls the webhooks by.
+	authority    = "ca.crt" // the key in the Secret
+	// webhookService is the webhooks' Service.
 	webhookService = "machine-api-operator-webhook"
 )
 
 func anObjectThatIsApplied() {
 	const name = "applied"
-	// former is a certificate that another has taken the place of.
+	// former is a replaced certificate.
 	var former map[string][]byte
 
 	BeforeAll(func(ctx SpecContext) {
@@ -57,7 +57,8 @@ func anObjectThatIsApplied() {
 			ContainSubstring(`providerSpec.memory: Invalid value: "plenty": `), ContainSubstring("memory: 16Gi"),
 			ContainSubstring(`providerSpec.zone: Invalid value: "a/b": `),
 		))
-		Expect(w.client.Get(ctx, client.ObjectKeyFromObject(set), set)).To(MatchError(apierrors.IsNotFound, "IsNotFound"))
+		Expect(w.client.Get(ctx, client.ObjectKeyFromObject(set), set)).To(
+			MatchError(apierrors.IsNotFound, "IsNotFound"))
 	})
 
 	It("is let in with a warning where a field has no effect, or a Secret is missing", func(ctx SpecContext) {
@@ -65,8 +66,10 @@ func anObjectThatIsApplied() {
 		said, err := w.apply(ctx, set)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(said).To(And(
-			ContainSubstring(`Warning: providerSpec.value: Unsupported value: "Zone": Unknown field (Zone) will be ignored; write it as zone`),
-			ContainSubstring(`Warning: providerSpec.credentialsSecret: Invalid value: "none": not found. Expected CredentialsSecret to exist`),
+			ContainSubstring(
+				`Warning: providerSpec.value: Unsupported value: "Zone": Unknown field (Zone) will be ignored; write it as zone`),
+			ContainSubstring(
+				`Warning: providerSpec.credentialsSecret: Invalid value: "none": not found. Expected CredentialsSecret to exist`),
 		))
 		w.kubectl(ctx, "delete", "machineset", name)
 	})
@@ -87,20 +90,26 @@ func anObjectThatIsApplied() {
 		said, err := w.apply(ctx, set)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(said).To(And(
-			ContainSubstring("Warning: providerSpec.subnet: No subnet has been provided. Instances may be created in an unexpected subnet and may not join the cluster."),
-			ContainSubstring("Warning: providerSpec.iamInstanceProfile: no IAM instance profile provided: nodes may be unable to join the cluster"),
+			ContainSubstring("Warning: providerSpec.subnet: No subnet has been provided. Instances may be created in "+
+				"an unexpected subnet and may not join the cluster."),
+			ContainSubstring("Warning: providerSpec.iamInstanceProfile: no IAM instance profile provided: nodes may "+
+				"be unable to join the cluster"),
 		))
 		Expect(w.client.Get(ctx, client.ObjectKeyFromObject(set), set)).To(Succeed())
 		Expect(set.Spec.Template.Spec.ProviderSpec.Value.Raw).To(MatchJSON(`{
 			"apiVersion": "machine.openshift.io/v1beta1", "kind": "AWSMachineProviderConfig",
-			"ami": {"id": "ami-0123456789abcdef0"}, "placement": {"region": "us-east-1"}, "instanceType": "` + instanceTypeHere() + `",
+			"ami": {"id": "ami-0123456789abcdef0"}, "placement": {"region": "us-east-1"}, "instanceType": "` +
+			instanceTypeHere() + `",
 			"userDataSecret": {"name": "worker-user-data"}, "credentialsSecret": {"name": "aws-cloud-credentials"}}`))
 		for field, expected := range map[string]string{
-			"ami": "ami.id", "instanceType": "instanceType", "userDataSecret": "userDataSecret", "credentialsSecret": "credentialsSecret",
+			"ami": "ami.id", "instanceType": "instanceType", "userDataSecret": "userDataSecret",
+			"credentialsSecret": "credentialsSecret",
 		} {
 			_, err := w.lab.Kubectl(ctx, "patch", "machineset", name, "--type=merge", "--patch",
 				`{"spec":{"template":{"spec":{"providerSpec":{"value":{"`+field+`":null}}}}}}`)
-			Expect(err).To(MatchError(ContainSubstring("providerSpec." + field + ": Required value: expected providerSpec." + expected + " to be populated")))
+			Expect(err).To(
+				MatchError(ContainSubstring("providerSpec." + field + ": Required value: expected providerSpec." +
+					expected + " to be populated")))
 		}
 		w.kubectl(ctx, "delete", "machineset", name)
 	})
@@ -111,7 +120,8 @@ func anObjectThatIsApplied() {
 		Expect(err).To(MatchError(ContainSubstring("spec.selector: Forbidden: selector is immutable")))
 	})
 
-	It("is refused when it is a MachineHealthCheck that passes the schema and that no client could read", func(ctx SpecContext) {
+	It("is refused when it is a MachineHealthCheck that passes the schema and that no client "+
+		"could read", func(ctx SpecContext) {
 		said, err := w.kubectlWith(ctx, unreadableCheck, "create", "-f", "-")
 		Expect(err).To(HaveOccurred())
 		Expect(said).To(ContainSubstring(`spec.unhealthyConditions[0].timeout: Invalid value: "99999999h": `))
@@ -133,7 +143,8 @@ func anObjectThatIsApplied() {
 			return nil
 		})
 		w.kubectl(ctx, "patch", "machine", name, "--type=merge", "--patch", `{"metadata":{"finalizers":null}}`)
-		Expect(w.client.Get(ctx, client.ObjectKeyFromObject(machine), machine)).To(MatchError(apierrors.IsNotFound, "IsNotFound"))
+		Expect(w.client.Get(ctx, client.ObjectKeyFromObject(machine), machine)).To(
+			MatchError(apierrors.IsNotFound, "IsNotFound"))
 	})
 
 	It("is checked without a gap while the certificate and its authority are replaced", func(ctx SpecContext) {
@@ -163,7 +174,8 @@ func anObjectThatIsApplied() {
 		Expect(w.servedBy(ctx, former[authority])).To(Succeed())
 		Expect(w.refusal(ctx)).To(Succeed())
 		putFiles(dir, present)
-		until(ctx, time.Minute, "the new files are taken", func(ctx context.Context) error { return w.servedBy(ctx, present[authority]) })
+		until(ctx, time.Minute, "the new files are taken",
+			func(ctx context.Context) error { return w.servedBy(ctx, present[authority]) })
 		Expect(w.refusal(ctx)).To(Succeed())
 		w.pod.restart(ctx)
 	})
@@ -181,7 +193,7 @@ func anObjectThatIsApplied() {
 	})
 }
 
-// unreadableCheck has a duration that fits the schema's pattern and no number of nanoseconds.
+// unreadableCheck has a duration that matches the schema's pattern but overflows nanoseconds.
 const unreadableCheck = `
 apiVersion: machine.openshift.io/v1beta1
 kind: MachineHealthCheck
@@ -191,7 +203,7 @@ spec:
   unhealthyConditions: [{type: Ready, status: "False", timeout: 99999999h}]
 `
 
-// emptySet is a MachineSet of no Machines, with changes to its providerSpec.
+// emptySet returns a MachineSet with no replicas, with changes to its providerSpec.
 func (w *world) emptySet(name string, changes ...func(map[string]any)) *machinev1beta1.MachineSet {
 	GinkgoHelper()
 	set := renamed(w.machineSet(0), name)
@@ -199,7 +211,7 @@ func (w *world) emptySet(name string, changes ...func(map[string]any)) *machinev
 	return set
 }
 
-// theLeastForAWS leaves of a providerSpec what the module aws cannot do without.
+// theLeastForAWS keeps only the fields of a providerSpec that the module aws requires.
 func theLeastForAWS(fields map[string]any) {
 	clear(fields)
 	maps.Copy(fields, map[string]any{
@@ -208,7 +220,7 @@ func theLeastForAWS(fields map[string]any) {
 	})
 }
 
-// instanceTypeHere is what the manager fills in on a machine like this one.
+// instanceTypeHere returns the manager's default on this machine's architecture.
 func instanceTypeHere() string {
 	if runtime.GOARCH == "arm64" {
 		return "m6g.large"
@@ -227,19 +239,20 @@ func (w *world) apply(ctx context.Context, object client.Object) (string, error)
 	return w.kubectlWith(ctx, string(manifest), "apply", "-f", "-")
 }
 
-// kubectlWith runs kubectl as the administrator with some input, and returns all its output.
+// kubectlWith runs kubectl as the administrator with stdin input, and returns all its output.
 func (w *world) kubectlWith(ctx context.Context, input string, arguments ...string) (string, error) {
 	command := exec.CommandContext(ctx, w.lab.Path("bin", "kubectl"),
-		append([]string{"--kubeconfig", w.lab.Cluster.AdminKubeconfig(), "--namespace", lab.Namespace}, arguments...)...)
+		append([]string{"--kubeconfig", w.lab.Cluster.AdminKubeconfig(), "--namespace", lab.Namespace},
+			arguments...)...)
 	command.Stdin = bytes.NewBufferString(input)
 	said, err := command.CombinedOutput()
 	return string(said), err
 }
 
-// errNotRefused says that something wrong was let in.
+// errNotRefused means that an invalid object was admitted.
 var errNotRefused = errors.New("a MachineSet that is wrong was let in")
 
-// refusal returns nil when the webhooks refuse what is wrong.
+// refusal returns nil if the webhooks reject an invalid object.
 func (w *world) refusal(ctx context.Context) error {
 	GinkgoHelper()
 	err := w.client.Create(ctx, w.emptySet("wrong", with("cpu", "four")), client.DryRunAll)
@@ -252,14 +265,14 @@ func (w *world) refusal(ctx context.Context) error {
 	return nil
 }
 
-// guarded waits until the webhooks respond, and registers them where they are not.
+// guarded registers the webhooks unless they are registered, and waits until they respond.
 func (w *world) guarded(ctx context.Context) {
 	GinkgoHelper()
 	Expect(w.lab.InstallWebhooks(ctx)).To(Succeed())
 	until(ctx, 30*time.Second, "the webhooks are asked", w.refusal)
 }
 
-// unguarded takes the webhooks off the API server.
+// unguarded unregisters the webhooks.
 func (w *world) unguarded(ctx context.Context) {
 	GinkgoHelper()
 	Expect(w.lab.RemoveWebhooks(ctx)).To(Succeed())
@@ -271,7 +284,7 @@ func (w *world) unguarded(ctx context.Context) {
 	})
 }
 
-// certificate returns what the Secret of the webhooks' certificate holds.
+// certificate returns the data of the webhooks' certificate Secret.
 func (w *world) certificate(ctx context.Context) map[string][]byte {
 	GinkgoHelper()
 	secret := &corev1.Secret{}
@@ -279,7 +292,7 @@ func (w *world) certificate(ctx context.Context) map[string][]byte {
 	return secret.Data
 }
 
-// putFiles writes what a Secret holds into a folder, as a kubelet does.
+// putFiles writes a Secret's data into a folder, as a kubelet does.
 func putFiles(dir string, data map[string][]byte) {
 	GinkgoHelper()
 	for name, content := range data {
@@ -287,7 +300,7 @@ func putFiles(dir string, data map[string][]byte) {
 	}
 }
 
-// servedBy returns nil when the webhooks are served with a certificate of an authority.
+// servedBy returns nil if the webhooks' certificate is signed by an authority.
 func (w *world) servedBy(ctx context.Context, vouching []byte) error {
 	GinkgoHelper()
 	pool := x509.NewCertPool()

@@ -24,11 +24,11 @@ const (
 	linkAnnotation = "machine.openshift.io/machine"
 )
 
-// census is all there is of ours at one time.
+// census is a snapshot of the operator's objects.
 type census struct {
 	machines []machinev1beta1.Machine
 	nodes    []corev1.Node
-	// states are the Secrets that hold the Machines' states.
+	// states are the Machines' state Secrets.
 	states []corev1.Secret
 }
 
@@ -45,7 +45,8 @@ func (w *world) census(ctx context.Context) (*census, error) {
 	return &census{machines: machines.Items, nodes: workers, states: states.Items}, err
 }
 
-// settled returns nil when there are so many Machines, all Running and linked, and so many Nodes and states, and nobody holds a lock.
+// settled returns nil if there are count Machines, Nodes and states, all Machines are Running and linked, and no lock
+// is held.
 func (c *census) settled(count int) error {
 	phases := map[string]int{}
 	linked := 0
@@ -57,20 +58,23 @@ func (c *census) settled(count int) error {
 	}
 	running := phases[machinev1beta1.PhaseRunning]
 	if running != count || len(c.machines) != count || len(c.nodes) != count || len(c.states) != count {
-		return fmt.Errorf("%d/%d Running, %d Nodes, %d states; phases %v", running, count, len(c.nodes), len(c.states), phases)
+		return fmt.Errorf("%d/%d Running, %d Nodes, %d states; phases %v", running, count,
+			len(c.nodes), len(c.states), phases)
 	}
 	if linked != count {
 		return fmt.Errorf("all Running, but %d/%d have a nodeRef", linked, count)
 	}
 	for _, secret := range c.states {
-		if lock := secret.Annotations[observe.LockAnnotation] + secret.Annotations[observe.IntentAnnotation]; lock != "" {
-			return fmt.Errorf("all Running, but state %s of Machine %s is not settled: %s", secret.Name, secret.Annotations[observe.OwnerAnnotation], lock)
+		if lock := secret.Annotations[observe.LockAnnotation] +
+			secret.Annotations[observe.IntentAnnotation]; lock != "" {
+			return fmt.Errorf("all Running, but state %s of Machine %s is not settled: %s", secret.Name,
+				secret.Annotations[observe.OwnerAnnotation], lock)
 		}
 	}
 	return c.joined()
 }
 
-// joined returns nil when each Machine has a Node and a state of its own, and all agree on which Node that is.
+// joined returns nil if each Machine has its own Node and state, and all references to the Node agree.
 func (c *census) joined() error {
 	for i := range c.machines {
 		machine := &c.machines[i]
@@ -89,13 +93,14 @@ func (c *census) joined() error {
 			return err
 		}
 		if known.nodeUID() != string(node.UID) {
-			return fmt.Errorf("the state of Machine %s knows Node %q, the Node is %q", machine.Name, known.nodeUID(), node.UID)
+			return fmt.Errorf("the state of Machine %s knows Node %q, the Node is %q", machine.Name,
+				known.nodeUID(), node.UID)
 		}
 	}
 	return nil
 }
 
-// nodeOf returns the Node that a Machine refers to, nil when it is not there.
+// nodeOf returns the Node that a Machine refers to, or nil if it does not exist.
 func (c *census) nodeOf(machine *machinev1beta1.Machine) *corev1.Node {
 	ref := machine.Status.NodeRef
 	for i := range c.nodes {
@@ -106,7 +111,7 @@ func (c *census) nodeOf(machine *machinev1beta1.Machine) *corev1.Node {
 	return nil
 }
 
-// intents returns the runs that have not settled, by their Machines.
+// intents returns the unsettled runs by Machine.
 func (c *census) intents() map[string]string {
 	unsettled := map[string]string{}
 	for _, secret := range c.states {
@@ -117,7 +122,6 @@ func (c *census) intents() map[string]string {
 	return unsettled
 }
 
-// locks returns the locks that are held.
 func (c *census) locks() []string {
 	var held []string
 	for _, secret := range c.states {
@@ -128,7 +132,7 @@ func (c *census) locks() []string {
 	return held
 }
 
-// settles waits until there are so many Machines, Nodes and states, at rest.
+// settles waits until there are count Machines, Nodes and states, at rest.
 func (w *world) settles(ctx context.Context, count int) {
 	GinkgoHelper()
 	until(ctx, patience, fmt.Sprintf("%d Machines have settled", count), func(ctx context.Context) error {
@@ -140,7 +144,7 @@ func (w *world) settles(ctx context.Context, count int) {
 	})
 }
 
-// runs waits until one Machine is Running and its state is settled.
+// runs waits until a Machine is Running and its state is settled.
 func (w *world) runs(ctx context.Context, name string) {
 	GinkgoHelper()
 	until(ctx, patience, "Machine "+name+" is Running", func(ctx context.Context) error {
@@ -148,7 +152,8 @@ func (w *world) runs(ctx context.Context, name string) {
 		if err != nil {
 			return err
 		}
-		seen.machines = slices.DeleteFunc(seen.machines, func(machine machinev1beta1.Machine) bool { return machine.Name != name })
+		seen.machines = slices.DeleteFunc(seen.machines,
+			func(machine machinev1beta1.Machine) bool { return machine.Name != name })
 		if len(seen.machines) != 1 || phaseOf(&seen.machines[0]) != machinev1beta1.PhaseRunning {
 			return fmt.Errorf("Machine %s: %s", name, describe(seen.machines))
 		}
@@ -193,7 +198,7 @@ func (w *world) get(ctx context.Context, name string) *machinev1beta1.Machine {
 	return machine
 }
 
-// node returns the Node of a Machine, which bears the Machine's name.
+// node returns a Machine's Node, which has the Machine's name.
 func (w *world) node(ctx context.Context, name string) *corev1.Node {
 	GinkgoHelper()
 	node := &corev1.Node{}
@@ -201,7 +206,7 @@ func (w *world) node(ctx context.Context, name string) *corev1.Node {
 	return node
 }
 
-// events returns the notes of an object's events with a reason, oldest first.
+// events returns the messages of an object's events with a reason, oldest first.
 func (w *world) events(ctx context.Context, object client.Object, reason string) ([]string, error) {
 	var list eventsv1.EventList
 	if err := w.client.List(ctx, &list, client.InNamespace(lab.Namespace)); err != nil {
@@ -241,7 +246,7 @@ func ready(node *corev1.Node) bool {
 	return false
 }
 
-// describe says how Machines are, in a line each.
+// describe returns a line about each Machine.
 func describe(machines []machinev1beta1.Machine) string {
 	var lines []string
 	for _, machine := range machines {

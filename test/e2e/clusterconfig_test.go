@@ -16,7 +16,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 )
 
-// reachedAs has the cluster say how infrastructure is reached, as OpenShift does, in place of variables for the engines.
+// reachedAs configures access to the infrastructure in the cluster, as OpenShift does, instead of by the engines'
+// environment.
 func (w *world) reachedAs(ctx context.Context, environment map[string]string) {
 	GinkgoHelper()
 	config, err := w.cluster.AdminConfig()
@@ -31,16 +32,19 @@ func (w *world) reachedAs(ctx context.Context, environment map[string]string) {
 	infrastructure := &configv1.Infrastructure{ObjectMeta: named}
 	proxy := &configv1.Proxy{ObjectMeta: named}
 	authorities := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: managed.Name, Name: "kube-cloud-config"}, Data: map[string]string{"ca-bundle.pem": string(certificate)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: managed.Name, Name: "kube-cloud-config"},
+		Data:       map[string]string{"ca-bundle.pem": string(certificate)},
 	}
-	DeferCleanup(func(ctx SpecContext) { w.pod.restart(ctx) }) // after the objects are gone: what a manager has read of them is in the inputs of Machines
+	// after the objects are deleted: the manager renders what it read into Machines' inputs
+	DeferCleanup(func(ctx SpecContext) { w.pod.restart(ctx) })
 	for _, object := range []client.Object{infrastructure, proxy, authorities} {
 		w.create(ctx, object)
 		DeferCleanup(func(ctx SpecContext) { Expect(w.client.Delete(ctx, object)).To(Succeed()) })
 	}
 	infrastructure.Status = configv1.InfrastructureStatus{
 		InfrastructureName: clusterID, PlatformStatus: &configv1.PlatformStatus{Type: configv1.VSpherePlatformType},
-		ControlPlaneTopology: configv1.HighlyAvailableTopologyMode, InfrastructureTopology: configv1.HighlyAvailableTopologyMode,
+		ControlPlaneTopology:   configv1.HighlyAvailableTopologyMode,
+		InfrastructureTopology: configv1.HighlyAvailableTopologyMode,
 	}
 	Expect(w.client.Status().Update(ctx, infrastructure)).To(Succeed())
 	proxy.Status.HTTPSProxy = environment["HTTPS_PROXY"]

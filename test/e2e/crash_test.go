@@ -25,28 +25,32 @@ import (
 const (
 	few  = 2
 	many = few + 10
-	// fast is for moments that pass quickly.
+	// fast is the polling interval for short moments.
 	fast = 20 * time.Millisecond
-	// awayFor is longer than the lease: the manager loses it.
+	// awayFor exceeds the lease, so that the manager loses it.
 	awayFor = 30 * time.Second
 )
 
-// settleSeconds is how long the infrastructure of a copied module takes to settle. With a minute, as the module itself has it, each kill would
-// be followed by a minute of waiting.
+// settleSeconds is the settlement period of a copied module. With the module's own minute, each kill would cost a
+// minute of waiting.
 const settleSeconds = 10
 
-// copyModule copies the engine's kubemark with a shorter time to settle, and returns the manager's flag for it.
+// copyModule copies the engine's kubemark module with a shorter settlement period, and returns the manager's flag for
+// it.
 func (w *world) copyModule() (flag string, err error) {
 	source := filepath.Dir(filepath.Dir(on.example))
 	folder := filepath.Join(w.dir, "copies", filepath.Dir(source))
 	return "--module-dir=" + folder, chaos.QuickCopy(w.lab.Path(source), folder, settleSeconds)
 }
 
-// moves gives the MachineSet another template, and Machines of it.
+// moves makes the MachineSet use another template, and creates Machines from it.
 func (w *world) moves(ctx context.Context, changes ...func(map[string]any)) {
 	GinkgoHelper()
 	w.replicas(ctx, 0)
-	template, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"spec": w.machine("unused", changes...).Spec}}})
+	template, err := json.Marshal(
+		map[string]any{"spec": map[string]any{
+			"template": map[string]any{"spec": w.machine("unused", changes...).Spec},
+		}})
 	Expect(err).NotTo(HaveOccurred())
 	w.kubectl(ctx, "patch", "machineset", setName, "--type=merge", "--patch", string(template))
 	w.replicas(ctx, few)
@@ -104,7 +108,7 @@ func aManagerKilled() {
 		w.create(ctx, w.machine("unmade", credentialsFrom(proxySecret), chaos.Quicken))
 		w.reaches(ctx, held)
 		if on.plainUserData {
-			// While a run goes on its folder holds secrets; that they are found now is what makes their absence later worth something.
+			// During a run its folder contains secrets. Finding them now proves that the later search works.
 			Expect(w.secretsShown(ctx)).To(ContainElement(ContainSubstring("the user data")))
 		} else {
 			Expect(w.secretsShown(ctx)).To(BeEmpty())
@@ -123,15 +127,16 @@ func (w *world) enginesRun() bool {
 	return err == nil && slices.ContainsFunc(running, func(p observe.Process) bool { return p.Name == on.binary })
 }
 
-// killAt kills the manager at a moment that passes quickly.
+// killAt kills the manager at a short moment.
 func (w *world) killAt(ctx context.Context, moment func() bool) {
 	GinkgoHelper()
-	Eventually(ctx, moment).WithTimeout(patience).WithPolling(fast).Should(BeTrue(), "waiting for the moment of the kill")
+	Eventually(ctx, moment).WithTimeout(patience).WithPolling(fast).Should(BeTrue(),
+		"waiting for the moment of the kill")
 	w.pod.kill()
 }
 
-// killAndReplace kills the manager in the middle of a run, sees the engine die with it, and waits until the next manager is there
-// and has ended what was left.
+// killAndReplace kills the manager during a run, checks that the engine dies too, and waits until the next manager has
+// cleaned up.
 func (w *world) killAndReplace(ctx context.Context) {
 	GinkgoHelper()
 	Expect(w.enginesRun()).To(BeTrue(), "there is no engine run to interrupt")
@@ -139,7 +144,7 @@ func (w *world) killAndReplace(ctx context.Context) {
 	w.replaceKilled(ctx, func() {})
 }
 
-// replaceKilled kills the manager, does something before the next one is there, and sees that this one has ended what was left.
+// replaceKilled kills the manager, calls meanwhile before the next one starts, and checks that the next one cleans up.
 func (w *world) replaceKilled(ctx context.Context, meanwhile func()) {
 	GinkgoHelper()
 	killed := w.pod.current()
@@ -160,7 +165,8 @@ func (w *world) replaceKilled(ctx context.Context, meanwhile func()) {
 func (w *world) reaches(ctx context.Context, held *apiproxy.Hold) {
 	GinkgoHelper()
 	var path string
-	Eventually(ctx, held.Reached).WithTimeout(patience).Should(Receive(&path), "waiting for a request to reach the proxy")
+	Eventually(ctx, held.Reached).WithTimeout(patience).Should(Receive(&path),
+		"waiting for a request to reach the proxy")
 	say("    held %s: %s", held.At, path)
 }
 
@@ -169,16 +175,19 @@ func aManagerStopped() {
 
 	BeforeAll(func(ctx SpecContext) { w.replicas(ctx, few) })
 
-	It("in the middle of two creates ends in time and in order, with what it knows saved and no lock held", func(ctx SpecContext) {
+	It("in the middle of two creates ends in time and in order, with what it knows saved and no "+
+		"lock held", func(ctx SpecContext) {
 		held := w.proxy.Hold(apiproxy.BeforeRequest, apiproxy.NodesMade)
 		defer held.Lift()
-		w.create(ctx, w.machine(goesOn, credentialsFrom(proxySecret)), w.machine(goesAway, credentialsFrom(proxySecret)))
+		w.create(ctx, w.machine(goesOn, credentialsFrom(proxySecret)),
+			w.machine(goesAway, credentialsFrom(proxySecret)))
 		w.reaches(ctx, held)
 		w.reaches(ctx, held)
 
 		asked, ended := time.Now(), make(chan error, 1)
 		go func() { ended <- w.pod.end() }()
-		Consistently(ctx, ended).WithTimeout(2*time.Second).ShouldNot(Receive(), "the manager did not wait for its engines")
+		Consistently(ctx, ended).WithTimeout(2*time.Second).ShouldNot(Receive(),
+			"the manager did not wait for its engines")
 		held.Lift()
 		Eventually(ctx, ended).WithTimeout(30 * time.Second).Should(Receive(BeNil()))
 		say("    the manager took %.1f s to stop", time.Since(asked).Seconds())
@@ -192,12 +201,14 @@ func aManagerStopped() {
 			known, err := seen.stateOf(w.get(ctx, name))
 			Expect(err).NotTo(HaveOccurred())
 			if uids := w.nodes.UIDs(name); known.nodeUID() == "" && len(uids) > 0 {
-				Expect(seen.intents()).To(HaveKey(name), "Node %s was made, and neither the state nor an intent knows of it", name)
+				Expect(seen.intents()).To(HaveKey(name),
+					"Node %s was made, and neither the state nor an intent knows of it", name)
 			}
 		}
 	})
 
-	It("goes on with a create at the next start, and leaves nothing of a Machine that was deleted meanwhile", func(ctx SpecContext) {
+	It("goes on with a create at the next start, and leaves nothing of a Machine that was deleted "+
+		"meanwhile", func(ctx SpecContext) {
 		w.kubectl(ctx, "delete", "machine", goesAway, "--wait=false")
 		w.pod.start(ctx)
 		w.runs(ctx, goesOn)
@@ -233,7 +244,6 @@ func anAPIServerAway() {
 	})
 }
 
-// phaseIs returns nil when a Machine is in a phase.
 func phaseIs(machine *machinev1beta1.Machine, phase string) error {
 	if phaseOf(machine) == phase {
 		return nil

@@ -17,7 +17,7 @@ import (
 const (
 	excludeAnnotation = "machine.openshift.io/exclude-node-draining"
 	timeoutAnnotation = "machine-iac.io/drain-timeout"
-	// aWhile is long enough for something to happen that must not.
+	// aWhile is long enough to observe something that must not happen.
 	aWhile = 3 * time.Second
 )
 
@@ -35,7 +35,7 @@ func aDrain() {
 	aDrainThatIsCutShort(func() *timeline { return seen })
 }
 
-// aDrainUnderABudget tests a Machine of the MachineSet and a Deployment that is spread over its Nodes.
+// aDrainUnderABudget drains a Machine of the MachineSet while a Deployment is spread over its Nodes.
 func aDrainUnderABudget(seen func() *timeline) {
 	const app = "spread"
 	var machine *machinev1beta1.Machine
@@ -55,9 +55,12 @@ func aDrainUnderABudget(seen func() *timeline) {
 		w.expectEvent(ctx, machine, "DrainRequeued", pod)
 	})
 
-	It("goes on when the budget allows: the Pod leaves, the instance is destroyed, the Machine goes, in this order", func(ctx SpecContext) {
-		w.kubectl(ctx, "patch", "poddisruptionbudget", app, "--namespace", workloads, "--type=merge", "--patch", `{"spec": {"minAvailable": 2}}`)
-		seen().happens(ctx, cordoned(machine.Name), leaves(pod), podGone(pod), drained(machine.Name), destroyed(machine.Name),
+	It("goes on when the budget allows: the Pod leaves, the instance is destroyed, the Machine goes, in this "+
+		"order", func(ctx SpecContext) {
+		w.kubectl(ctx, "patch", "poddisruptionbudget", app, "--namespace", workloads, "--type=merge",
+			"--patch", `{"spec": {"minAvailable": 2}}`)
+		seen().happens(ctx, cordoned(machine.Name), leaves(pod), podGone(pod),
+			drained(machine.Name), destroyed(machine.Name),
 			nodeGone(machine.Name), machineGone(machine.Name))
 		w.expectEvent(ctx, machine, "DrainSucceeded", "")
 		w.settles(ctx, 3)
@@ -86,7 +89,8 @@ func manyDrains(seen func() *timeline) {
 		w.drainFails(ctx, stuck, stuck)
 		w.removed(ctx, free...)
 		for _, name := range free {
-			seen().happens(ctx, leaves(name), podGone(name), drained(name), destroyed(name), nodeGone(name), machineGone(name))
+			seen().happens(ctx, leaves(name), podGone(name), drained(name), destroyed(name),
+				nodeGone(name), machineGone(name))
 		}
 		Expect(seen().among(leaves(stuck), drained(stuck), destroyed(stuck), nodeGone(stuck))).To(BeEmpty())
 	})
@@ -96,7 +100,8 @@ func manyDrains(seen func() *timeline) {
 		w.killAt(ctx, func() bool { return seen().has(leaves(stuck)) })
 		Expect(seen().has(drained(stuck))).To(BeFalse(), "the kill came too late")
 		w.removed(ctx, stuck)
-		seen().happens(ctx, leaves(stuck), podGone(stuck), drained(stuck), destroyed(stuck), nodeGone(stuck), machineGone(stuck))
+		seen().happens(ctx, leaves(stuck), podGone(stuck), drained(stuck), destroyed(stuck),
+			nodeGone(stuck), machineGone(stuck))
 	})
 }
 
@@ -106,12 +111,15 @@ func aDrainThatIsHeld(seen func() *timeline) {
 		return []machinev1beta1.LifecycleHook{{Name: name, Owner: "the-end-to-end-tests"}}
 	}
 	unhook := func(ctx context.Context, when string) {
-		w.kubectl(ctx, "patch", "machine", name, "--type=json", "--patch", `[{"op": "remove", "path": "/spec/lifecycleHooks/`+when+`"}]`)
+		w.kubectl(ctx, "patch", "machine", name, "--type=json",
+			"--patch", `[{"op": "remove", "path": "/spec/lifecycleHooks/`+when+`"}]`)
 	}
 
 	It("waits while there is a preDrain hook", func(ctx SpecContext) {
 		machine := w.machine(name)
-		machine.Spec.LifecycleHooks = machinev1beta1.LifecycleHooks{PreDrain: hook("example.com/Backup"), PreTerminate: hook("example.com/Audit")}
+		machine.Spec.LifecycleHooks = machinev1beta1.LifecycleHooks{
+			PreDrain: hook("example.com/Backup"), PreTerminate: hook("example.com/Audit"),
+		}
 		w.create(ctx, machine)
 		w.housed(ctx, name)
 		w.kubectl(ctx, "delete", "machine", name, "--wait=false")
@@ -158,7 +166,7 @@ func aDrainThatIsCutShort(seen func() *timeline) {
 	})
 }
 
-// housed makes Machines, unless they are there, with a Pod of their name on each Node.
+// housed creates missing Machines, with a Pod of the same name on each Node.
 func (w *world) housed(ctx context.Context, names ...string) {
 	GinkgoHelper()
 	seen, err := w.census(ctx)
@@ -181,25 +189,28 @@ func (w *world) housed(ctx context.Context, names ...string) {
 	w.visited(ctx, ready)
 }
 
-// drainFails waits until a Machine says that a Pod keeps its Node from being drained.
+// drainFails waits until a Machine reports that a Pod blocks its drain.
 func (w *world) drainFails(ctx context.Context, name, pod string) {
 	GinkgoHelper()
-	until(ctx, patience, "Machine "+name+" names the Pod "+pod+" that blocks its drain", func(ctx context.Context) error {
+	until(ctx, patience, "Machine "+name+" names the Pod "+pod+
+		" that blocks its drain", func(ctx context.Context) error {
 		machine := w.get(ctx, name)
 		got := condition(machine, machinev1beta1.MachineDrained)
-		if got.Status != corev1.ConditionFalse || got.Reason != machinev1beta1.MachineDrainError || !strings.Contains(got.Message, workloads+"/"+pod) {
+		if got.Status != corev1.ConditionFalse || got.Reason != machinev1beta1.MachineDrainError ||
+			!strings.Contains(got.Message, workloads+"/"+pod) {
 			return fmt.Errorf("the condition Drained of %s is %q, %s: %s", name, got.Status, got.Reason, got.Message)
 		}
 		return phaseIs(machine, machinev1beta1.PhaseDeleting)
 	})
 }
 
-// holds waits until a condition of a Machine names the hook that holds it.
+// holds waits until a Machine's condition names the hook that holds it.
 func (w *world) holds(ctx context.Context, name string, kind machinev1beta1.ConditionType, hook string) {
 	GinkgoHelper()
 	until(ctx, patience, fmt.Sprintf("%s of Machine %s names the hook", kind, name), func(ctx context.Context) error {
 		got := condition(w.get(ctx, name), kind)
-		if got.Status != corev1.ConditionFalse || got.Reason != machinev1beta1.MachineHookPresent || !strings.Contains(got.Message, hook) {
+		if got.Status != corev1.ConditionFalse || got.Reason != machinev1beta1.MachineHookPresent ||
+			!strings.Contains(got.Message, hook) {
 			return fmt.Errorf("the condition %s of %s is %s, %s: %s", kind, name, got.Status, got.Reason, got.Message)
 		}
 		return nil

@@ -9,28 +9,28 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 )
 
-// engineVariable names the environment variable with the engine that the story's Machines run on.
+// engineVariable is the environment variable with the engine of the story's Machines.
 const engineVariable = "E2E_ENGINE"
 
-// The engines, and the labels of what is tested with one of them alone.
+// The engines, and the labels of specs for one of them.
 const (
 	onTerraform = "terraform"
 	onPulumi    = "pulumi"
 )
 
-// stackKind is the kind of a providerSpec that names a stack.
+// stackKind is the providerSpec kind of stacks.
 const stackKind = "PulumiMachineProviderSpec"
 
-// machinery is what Machines run on, as far as the story must know.
+// machinery is what the story must know about an engine.
 type machinery struct {
 	name string
-	// example is a MachineSet, kind the kind of its providerSpec.
+	// example is a MachineSet, kind its providerSpec's.
 	example, kind string
-	// binary is the file of the CLI, work where its runs are in the manager's work folder.
+	// binary is the CLI's file, work the folder of its runs in the manager's work folder.
 	binary, work string
-	// instance is how the engine calls the instance.
+	// instance is the engine's address of the instance.
 	instance string
-	// plainUserData says that a run's folder has the user data in plain text while the run goes on.
+	// plainUserData means that a run's folder contains the user data in plain text during the run.
 	plainUserData bool
 }
 
@@ -45,10 +45,10 @@ var machineries = []machinery{
 	},
 }
 
-// on is what the story's Machines run on, beside is the other.
+// on is the story's engine, beside the other one.
 var on, beside = chosen(os.Getenv(engineVariable))
 
-// chosen returns the engine of that name, OpenTofu for none. A name that is wrong is found when the story begins.
+// chosen returns the engine with a name, by default OpenTofu. BeforeSuite reports an invalid name.
 func chosen(name string) (on, beside machinery) {
 	if name == onPulumi {
 		return machineries[1], machineries[0]
@@ -56,12 +56,12 @@ func chosen(name string) (on, beside machinery) {
 	return machineries[0], machineries[1]
 }
 
-// engineKnown returns whether the environment names an engine that there is.
+// engineKnown reports whether the environment names a valid engine.
 func engineKnown() bool {
 	return slices.Contains([]string{"", onTerraform, onPulumi}, os.Getenv(engineVariable))
 }
 
-// only leaves out what is tested with the other engine alone.
+// only skips specs for the other engine.
 func (m machinery) only(filter string) string {
 	_, other := chosen(m.name)
 	mine := "!" + other.name
@@ -71,10 +71,10 @@ func (m machinery) only(filter string) string {
 	return "(" + filter + ") && " + mine
 }
 
-// frame are the fields of a PulumiMachineProviderSpec that are the same for all stacks; a stack's own are under values.
+// frame are the fields of a PulumiMachineProviderSpec that all stacks share; a stack's own are under values.
 var frame = []string{"apiVersion", "kind", "stack", "values", "credentialsSecret", "userDataSecret", "driftPolicy"}
 
-// placed returns the object of a providerSpec that a field is in.
+// placed returns the object in a providerSpec that contains a field.
 func placed(spec map[string]any, field string) map[string]any {
 	if spec["kind"] != stackKind || slices.Contains(frame, field) {
 		return spec
@@ -87,7 +87,7 @@ func placed(spec map[string]any, field string) map[string]any {
 	return values
 }
 
-// patch is a change of a providerSpec's fields, as a merge patch of it.
+// patch returns a merge patch of a providerSpec's fields.
 func (m machinery) patch(fields map[string]any) map[string]any {
 	patch := map[string]any{}
 	for name, value := range fields {
@@ -105,7 +105,7 @@ func (m machinery) patch(fields map[string]any) map[string]any {
 	return patch
 }
 
-// forTerraform and forPulumi mark what is tested with one engine alone.
+// forTerraform and forPulumi label specs for one engine.
 var (
 	forTerraform = Label(onTerraform)
 	forPulumi    = Label(onPulumi)

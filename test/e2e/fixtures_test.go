@@ -33,7 +33,7 @@ const (
 
 func randomText() string { return strings.ToLower(rand.Text()) }
 
-// makeSecrets makes what the fixtures refer to: user data, and credentials that lead through the proxy.
+// makeSecrets creates the fixtures' Secrets: user data, and credentials that use the proxy.
 func (w *world) makeSecrets(ctx context.Context) error {
 	own := &corev1.Secret{}
 	if err := w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: credentials}, own); err != nil {
@@ -53,10 +53,12 @@ func (w *world) makeSecrets(ctx context.Context) error {
 }
 
 func newSecret(name string, data map[string][]byte) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name, Labels: map[string]string{references.Label: "true"}}, Data: data}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: lab.Namespace, Name: name, Labels: map[string]string{references.Label: "true"},
+	}, Data: data}
 }
 
-// copySecret makes a Secret with the credentials.
+// copySecret copies the credentials to another Secret.
 func (w *world) copySecret(ctx context.Context, name string) {
 	GinkgoHelper()
 	own := &corev1.Secret{}
@@ -64,14 +66,14 @@ func (w *world) copySecret(ctx context.Context, name string) {
 	w.create(ctx, newSecret(name, own.Data))
 }
 
-// label sets the label of a Secret that lets Machines use it, to a value in JSON.
+// label sets the label that lets Machines use a Secret, to a JSON value.
 func (w *world) label(ctx context.Context, secret, value string) {
 	GinkgoHelper()
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+references.Label+`":`+value+`}}}`))
 	Expect(w.client.Patch(ctx, newSecret(secret, nil), patch)).To(Succeed())
 }
 
-// machineSet is the example of the engine's kubemark, with user data.
+// machineSet returns the example of the engine's kubemark, with user data.
 func (w *world) machineSet(replicas int32) *machinev1beta1.MachineSet {
 	return w.machineSetOn(on, replicas)
 }
@@ -85,7 +87,6 @@ func (w *world) machineSetOn(engine machinery, replicas int32) *machinev1beta1.M
 	return set
 }
 
-// exampleSet reads a MachineSet.
 func exampleSet(file string) *machinev1beta1.MachineSet {
 	GinkgoHelper()
 	content, err := os.ReadFile(w.lab.Path(file))
@@ -95,7 +96,7 @@ func exampleSet(file string) *machinev1beta1.MachineSet {
 	return set
 }
 
-// renamed returns a MachineSet under another name, with a selector of its own.
+// renamed returns a MachineSet with another name and its own selector.
 func renamed(set *machinev1beta1.MachineSet, name string) *machinev1beta1.MachineSet {
 	set.Name = name
 	for _, labels := range []map[string]string{set.Spec.Selector.MatchLabels, set.Spec.Template.Labels} {
@@ -104,7 +105,7 @@ func renamed(set *machinev1beta1.MachineSet, name string) *machinev1beta1.Machin
 	return set
 }
 
-// machine is a Machine of its own, like those of the MachineSet.
+// machine returns a standalone Machine like those of the MachineSet.
 func (w *world) machine(name string, changes ...func(map[string]any)) *machinev1beta1.Machine {
 	GinkgoHelper()
 	return w.machineOn(on, name, changes...)
@@ -115,7 +116,6 @@ func (w *world) machineOn(engine machinery, name string, changes ...func(map[str
 	return (&fleet{w.machineSetOn(engine, 0)}).alone(name, changes...)
 }
 
-// changeSpec changes the fields of a providerSpec.
 func changeSpec(spec *machinev1beta1.MachineSpec, changes ...func(map[string]any)) {
 	GinkgoHelper()
 	fields := map[string]any{}
@@ -128,7 +128,7 @@ func changeSpec(spec *machinev1beta1.MachineSpec, changes ...func(map[string]any
 	spec.ProviderSpec.Value = &runtime.RawExtension{Raw: raw}
 }
 
-// with sets a field of a providerSpec, where its kind has it.
+// with sets a field of a providerSpec, wherever its kind has it.
 func with(field string, value any) func(map[string]any) {
 	return func(spec map[string]any) { placed(spec, field)[field] = value }
 }
@@ -163,7 +163,7 @@ func (w *world) patchSpecOn(ctx context.Context, engine machinery, name, field s
 	w.kubectl(ctx, "patch", "machine", name, "--type=merge", "--patch", string(patch))
 }
 
-// replicas makes the MachineSet when it is not there, gives it a size, and waits until nothing moves any more. Chapters begin so.
+// replicas creates the MachineSet if missing, scales it, and waits until it settles. Chapters start with it.
 func (w *world) replicas(ctx context.Context, count int32) {
 	GinkgoHelper()
 	err := w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: setName}, &machinev1beta1.MachineSet{})

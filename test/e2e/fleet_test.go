@@ -19,7 +19,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
-// fleet is a MachineSet whose Machines have Nodes only once somebody plays their kubelets.
+// fleet is a MachineSet without kubelets, whose Machines get Nodes only from the tests.
 type fleet struct {
 	set *machinev1beta1.MachineSet
 }
@@ -32,7 +32,7 @@ func (f *fleet) machines(ctx context.Context) []machinev1beta1.Machine {
 	return list.Items
 }
 
-// reach waits until all Machines, so many, are in a phase, and returns them.
+// reach waits until all count Machines are in a phase, and returns them.
 func (f *fleet) reach(ctx context.Context, count int, phase string) (machines []machinev1beta1.Machine) {
 	GinkgoHelper()
 	until(ctx, patience, fmt.Sprintf("%d Machines are %s", count, phase), func(ctx context.Context) error {
@@ -51,28 +51,34 @@ func (f *fleet) reach(ctx context.Context, count int, phase string) (machines []
 	return machines
 }
 
-// join plays the kubelet of a Machine: its Node has the providerID, and another name than the Machine.
+// join simulates a Machine's kubelet: the Node has the providerID, but not the Machine's name.
 func (f *fleet) join(ctx context.Context, machine *machinev1beta1.Machine) {
 	GinkgoHelper()
 	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: nodeNameOf(machine), Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}},
-		Spec:       corev1.NodeSpec{ProviderID: *machine.Spec.ProviderID},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: nodeNameOf(machine), Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
+		},
+		Spec: corev1.NodeSpec{ProviderID: *machine.Spec.ProviderID},
 	}
 	w.create(ctx, node)
 }
 
-// alone returns a Machine of its own, like those of the MachineSet.
+// alone returns a standalone Machine like those of the MachineSet.
 func (f *fleet) alone(name string, changes ...func(map[string]any)) *machinev1beta1.Machine {
 	GinkgoHelper()
 	template := f.set.Spec.Template.DeepCopy()
 	delete(template.Labels, "machine.openshift.io/cluster-api-machineset")
-	machine := &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name, Labels: template.Labels}, Spec: template.Spec}
+	machine := &machinev1beta1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name, Labels: template.Labels},
+		Spec:       template.Spec,
+	}
 	changeSpec(&machine.Spec, changes...)
 	return machine
 }
 
 // leaves waits until nothing is left of Machines.
-func (f *fleet) leaves(ctx context.Context, gone []machinev1beta1.Machine, instanceIsGone func(*machinev1beta1.Machine) error) {
+func (f *fleet) leaves(ctx context.Context, gone []machinev1beta1.Machine,
+	instanceIsGone func(*machinev1beta1.Machine) error) {
 	GinkgoHelper()
 	until(ctx, patience, "nothing is left of the Machines", func(ctx context.Context) error {
 		seen, err := w.census(ctx)
@@ -86,7 +92,8 @@ func (f *fleet) leaves(ctx context.Context, gone []machinev1beta1.Machine, insta
 			if slices.ContainsFunc(seen.nodes, func(n corev1.Node) bool { return n.Name == nodeNameOf(&machine) }) {
 				return fmt.Errorf("the Node of %s is there still", machine.Name)
 			}
-			if slices.ContainsFunc(seen.states, func(s corev1.Secret) bool { return s.Labels[observe.UIDLabel] == string(machine.UID) }) {
+			if slices.ContainsFunc(seen.states,
+				func(s corev1.Secret) bool { return s.Labels[observe.UIDLabel] == string(machine.UID) }) {
 				return fmt.Errorf("the state of %s is there still", machine.Name)
 			}
 			if err := instanceIsGone(&machine); err != nil {

@@ -26,25 +26,28 @@ import (
 
 const (
 	checkName = "hollow-health"
-	// broken is a condition that nobody but the tests sets on Nodes.
+	// broken is a Node condition that only the tests set.
 	broken = corev1.NodeConditionType("Broken")
-	// heartbeatGrace is how long a Node may be silent here: KWOK is heard every ten seconds.
+	// heartbeatGrace is how long a Node may be silent: KWOK sends a heartbeat every ten seconds.
 	heartbeatGrace = 25 * time.Second
-	// unhealthyFor is how long a Node may be unhealthy.
-	unhealthyFor = 5 * time.Second
+	unhealthyFor   = 5 * time.Second
 	// pausedAnnotation pauses a MachineHealthCheck.
 	pausedAnnotation = "cluster.x-k8s.io/paused"
 )
 
-// healthCheck allows one Machine of the MachineSet to be unhealthy.
+// healthCheck returns a check that allows one unhealthy Machine of the MachineSet.
 func healthCheck() *machinev1beta1.MachineHealthCheck {
 	unhealthy := func(kind corev1.NodeConditionType, status corev1.ConditionStatus) machinev1beta1.UnhealthyCondition {
-		return machinev1beta1.UnhealthyCondition{Type: kind, Status: status, Timeout: metav1.Duration{Duration: unhealthyFor}}
+		return machinev1beta1.UnhealthyCondition{
+			Type: kind, Status: status, Timeout: metav1.Duration{Duration: unhealthyFor},
+		}
 	}
 	return &machinev1beta1.MachineHealthCheck{
 		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: checkName},
 		Spec: machinev1beta1.MachineHealthCheckSpec{
-			Selector:     metav1.LabelSelector{MatchLabels: map[string]string{"machine.openshift.io/cluster-api-machineset": setName}},
+			Selector: metav1.LabelSelector{
+				MatchLabels: map[string]string{"machine.openshift.io/cluster-api-machineset": setName},
+			},
 			MaxUnhealthy: ptr.To(intstr.FromInt32(1)),
 			UnhealthyConditions: []machinev1beta1.UnhealthyCondition{
 				unhealthy(corev1.NodeReady, corev1.ConditionUnknown), unhealthy(broken, corev1.ConditionTrue),
@@ -56,7 +59,7 @@ func healthCheck() *machinev1beta1.MachineHealthCheck {
 func aMachineHealthCheck() {
 	var seen *timeline
 	var check *machinev1beta1.MachineHealthCheck
-	var machines []string // those of the MachineSet, as they are when a story begins
+	var machines []string // the MachineSet's, at the start of a story
 	labels := []string{label("name", checkName), label("namespace", lab.Namespace)}
 
 	BeforeAll(func(ctx SpecContext) {
@@ -94,7 +97,8 @@ func aMachineHealthCheck() {
 		w.breaks(ctx, machines[1], corev1.ConditionTrue)
 		w.checked(ctx, 1, corev1.ConditionFalse, machinev1beta1.TooManyUnhealthyReason)
 		w.expectEvent(ctx, check, "RemediationRestricted", "")
-		Consistently(ctx, w.names).WithArguments(ctx).WithTimeout(unhealthyFor + aWhile).WithPolling(poll).Should(Equal(machines))
+		Consistently(ctx, w.names).WithArguments(ctx).WithTimeout(unhealthyFor + aWhile).WithPolling(poll).Should(
+			Equal(machines))
 		Expect(w.shows(ctx, "mapi_machinehealthcheck_short_circuit", labels...)).To(Equal(1.0))
 	})
 
@@ -110,7 +114,8 @@ func aMachineHealthCheck() {
 	It("does nothing while it is paused", func(ctx SpecContext) {
 		w.kubectl(ctx, "annotate", "machinehealthcheck", checkName, pausedAnnotation+"=")
 		w.breaks(ctx, machines[2], corev1.ConditionTrue)
-		Consistently(ctx, w.names).WithArguments(ctx).WithTimeout(unhealthyFor + aWhile).WithPolling(poll).Should(Equal(machines))
+		Consistently(ctx, w.names).WithArguments(ctx).WithTimeout(unhealthyFor + aWhile).WithPolling(poll).Should(
+			Equal(machines))
 		w.kubectl(ctx, "annotate", "machinehealthcheck", checkName, pausedAnnotation+"-")
 		seen.happens(ctx, machineGone(machines[2]))
 		w.settles(ctx, 3)
@@ -119,12 +124,13 @@ func aMachineHealthCheck() {
 	It("takes its series with it when it is deleted", func(ctx SpecContext) {
 		w.kubectl(ctx, "delete", "machinehealthcheck", checkName)
 		for _, name := range []string{"nodes_covered", "remediation_success_total", "short_circuit"} {
-			Eventually(ctx, w.series).WithArguments(ctx, "mapi_machinehealthcheck_"+name, labels[0]).WithTimeout(patience).Should(BeEmpty())
+			Eventually(ctx, w.series).WithArguments(ctx, "mapi_machinehealthcheck_"+name,
+				labels[0]).WithTimeout(patience).Should(BeEmpty())
 		}
 	})
 }
 
-// names returns the names of all Machines that are to stay, sorted.
+// names returns the sorted names of all Machines that are not being deleted.
 func (w *world) names(ctx context.Context) []string {
 	GinkgoHelper()
 	seen, err := w.census(ctx)
@@ -138,7 +144,8 @@ func (w *world) names(ctx context.Context) []string {
 	return names
 }
 
-// nodesAreSilentFor changes how long a Node may miss its heartbeats before it is not Ready; zero is what the cluster has by itself.
+// nodesAreSilentFor changes how long a Node may miss heartbeats before it is not Ready; zero restores the cluster's
+// default.
 func (w *world) nodesAreSilentFor(ctx context.Context, grace time.Duration) {
 	GinkgoHelper()
 	Expect(w.cluster.Stop(ctx, cluster.ControllerManager)).To(Succeed())
@@ -147,11 +154,11 @@ func (w *world) nodesAreSilentFor(ctx context.Context, grace time.Duration) {
 	Expect(changed.Start(ctx, cluster.ControllerManager)).To(Succeed())
 }
 
-// silence ends the heartbeats of a Node for good: KWOK leaves a Node to whoever holds its Lease.
+// silence ends a Node's heartbeats for good: KWOK gives up a Node whose Lease another holds.
 func (w *world) silence(ctx context.Context, node string) {
 	GinkgoHelper()
 	lease := &coordinationv1.Lease{}
-	Eventually(func() error { // KWOK may renew it between the two
+	Eventually(func() error { // KWOK may renew it between the two requests
 		err := w.client.Get(ctx, client.ObjectKey{Namespace: corev1.NamespaceNodeLease, Name: node}, lease)
 		if err != nil {
 			return err
@@ -162,7 +169,7 @@ func (w *world) silence(ctx context.Context, node string) {
 	}).WithContext(ctx).WithTimeout(patience).Should(Succeed())
 }
 
-// breaks sets the condition of a Node that makes it unhealthy.
+// breaks sets the condition that makes a Node unhealthy.
 func (w *world) breaks(ctx context.Context, name string, status corev1.ConditionStatus) {
 	GinkgoHelper()
 	node := w.node(ctx, name)
@@ -171,12 +178,14 @@ func (w *world) breaks(ctx context.Context, name string, status corev1.Condition
 	node.Status.Conditions = append(
 		slices.DeleteFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == broken }),
 		corev1.NodeCondition{
-			Type: broken, Status: status, Reason: "Reported", Message: "a test says so", LastHeartbeatTime: now, LastTransitionTime: now,
+			Type: broken, Status: status, Reason: "Reported", Message: "a test says so",
+			LastHeartbeatTime: now, LastTransitionTime: now,
 		})
 	Expect(w.client.Status().Patch(ctx, node, client.StrategicMergeFrom(before))).To(Succeed())
 }
 
-// checked waits until the MachineHealthCheck counts so many healthy Machines of three and says whether it may remove any.
+// checked waits until the MachineHealthCheck counts this many healthy Machines of three, and reports whether it may
+// remediate.
 func (w *world) checked(ctx context.Context, healthy int, allowed corev1.ConditionStatus, reason string) {
 	GinkgoHelper()
 	until(ctx, patience, fmt.Sprintf("%d/3 Machines are healthy", healthy), func(ctx context.Context) error {
@@ -186,7 +195,8 @@ func (w *world) checked(ctx context.Context, healthy int, allowed corev1.Conditi
 		}
 		status := check.Status
 		if ptr.Deref(status.ExpectedMachines, 0) != 3 || ptr.Deref(status.CurrentHealthy, 0) != healthy {
-			return fmt.Errorf("%d/%d Machines are healthy", ptr.Deref(status.CurrentHealthy, 0), ptr.Deref(status.ExpectedMachines, 0))
+			return fmt.Errorf("%d/%d Machines are healthy", ptr.Deref(status.CurrentHealthy, 0),
+				ptr.Deref(status.ExpectedMachines, 0))
 		}
 		if want := int32(max(0, 1-(3-healthy))); status.RemediationsAllowed != want {
 			return fmt.Errorf("remediationsAllowed is %d, not %d", status.RemediationsAllowed, want)

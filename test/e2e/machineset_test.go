@@ -20,7 +20,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 )
 
-// upToDate is the condition that says whether the instance is as its providerSpec wants it.
+// upToDate reports whether the instance matches its providerSpec.
 const upToDate = machinev1beta1.ConditionType("InstanceUpToDate")
 
 func aMachineSet() {
@@ -37,14 +37,16 @@ func aMachineSet() {
 			Expect(machine.Spec.ProviderID).To(HaveValue(Equal("kubemark://" + string(machine.UID))))
 			Expect(node.Spec.ProviderID).To(Equal(*machine.Spec.ProviderID))
 			Expect(machine.Status.Addresses).To(ConsistOf(node.Status.Addresses))
-			Expect(machine.Status.Addresses).To(ContainElement(corev1.NodeAddress{Type: corev1.NodeHostName, Address: machine.Name}))
+			Expect(machine.Status.Addresses).To(
+				ContainElement(corev1.NodeAddress{Type: corev1.NodeHostName, Address: machine.Name}))
 			Expect(machine.Labels).To(And(
 				HaveKeyWithValue("machine.openshift.io/region", "region-a"),
 				HaveKeyWithValue("machine.openshift.io/zone", "zone-a"),
 				HaveKeyWithValue("machine.openshift.io/instance-type", "hollow"),
 			))
 			Expect(machine.Annotations).To(HaveKeyWithValue("machine.openshift.io/instance-state", "Running"))
-			Expect(node.Labels).To(HaveKey("node-role.kubernetes.io/worker"), "what the Machine wants its Node to carry")
+			Expect(node.Labels).To(HaveKey("node-role.kubernetes.io/worker"),
+				"what the Machine wants its Node to carry")
 		}
 	})
 
@@ -54,9 +56,11 @@ func aMachineSet() {
 		for i := range seen.machines {
 			machine := &seen.machines[i]
 			for _, kind := range []machinev1beta1.ConditionType{
-				machinev1beta1.InstanceExistsCondition, machinev1beta1.MachineDrainable, machinev1beta1.MachineTerminable, upToDate,
+				machinev1beta1.InstanceExistsCondition, machinev1beta1.MachineDrainable,
+				machinev1beta1.MachineTerminable, upToDate,
 			} {
-				Expect(condition(machine, kind).Status).To(Equal(corev1.ConditionTrue), "%s of %s", kind, describe(seen.machines[i:i+1]))
+				Expect(condition(machine, kind).Status).To(Equal(corev1.ConditionTrue), "%s of %s", kind,
+					describe(seen.machines[i:i+1]))
 			}
 			Expect(machine.Status.ErrorMessage).To(BeNil())
 			w.expectEvent(ctx, machine, "Create", "Created the instance")
@@ -74,10 +78,11 @@ func aMachineSet() {
 	})
 }
 
-// expectEvent waits for an event about an object: events are sent in the background.
+// expectEvent waits for an event about an object, since events are sent in the background.
 func (w *world) expectEvent(ctx context.Context, object client.Object, reason, part string) {
 	GinkgoHelper()
-	until(ctx, 20*time.Second, fmt.Sprintf("%s has an event %s", object.GetName(), reason), func(ctx context.Context) error {
+	until(ctx, 20*time.Second, fmt.Sprintf("%s has an event %s", object.GetName(),
+		reason), func(ctx context.Context) error {
 		notes, err := w.events(ctx, object, reason)
 		if err != nil {
 			return err
@@ -115,7 +120,7 @@ func anInstanceRemoved() {
 		exists := condition(lost, machinev1beta1.InstanceExistsCondition)
 		Expect(exists.Status).To(Equal(corev1.ConditionFalse))
 		Expect(exists.Reason).To(Equal(machinev1beta1.InstanceMissingReason))
-		w.expectEvent(ctx, lost, "DriftMissing", "removed outside of this operator")
+		w.expectEvent(ctx, lost, "DriftMissing", "removed outside this operator")
 		Expect(w.asksHere(ctx, "drift", "--drifted").out).To(MatchRegexp(row(lost.Name, "Missing", `\d+m?s`, `\d+m?s`)))
 	})
 
@@ -126,12 +131,13 @@ func anInstanceRemoved() {
 		}).WithTimeout(12 * time.Second).WithPolling(time.Second).Should(Equal(1))
 		seen, err := w.census(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		running := slices.DeleteFunc(seen.machines, func(m machinev1beta1.Machine) bool { return phaseOf(&m) != machinev1beta1.PhaseRunning })
+		running := slices.DeleteFunc(seen.machines,
+			func(m machinev1beta1.Machine) bool { return phaseOf(&m) != machinev1beta1.PhaseRunning })
 		Expect(running).To(HaveLen(1))
 	})
 
 	It("is replaced by the MachineSet when its Machine is deleted", func(ctx SpecContext) {
-		w.pod.restart(ctx) // drift checks would keep locks coming and going
+		w.pod.restart(ctx) // drift checks would acquire and release locks
 		w.removed(ctx, lost.Name)
 		w.settles(ctx, 2)
 	})
@@ -162,7 +168,7 @@ func aDeletedMachineSet() {
 
 func aManagerThatServes() {
 	BeforeAll(func(ctx SpecContext) {
-		w.replicas(ctx, few+1) // one that has been started anew has nothing to show yet
+		w.replicas(ctx, few+1) // a restarted manager has no series yet
 		w.replicas(ctx, few)
 	})
 
@@ -175,7 +181,9 @@ func aManagerThatServes() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(status).To(Equal(http.StatusForbidden))
 		Expect(w.metrics(ctx)).To(ContainSubstring("\nmachine_iac_runs_running{"))
-		for _, name := range []string{"mapi_machine_phase_transition_seconds_count", "machine_iac_engine_starts_total"} {
+		for _, name := range []string{
+			"mapi_machine_phase_transition_seconds_count", "machine_iac_engine_starts_total",
+		} {
 			Expect(w.metric(ctx, name)).To(BeNumerically(">", 0), name)
 		}
 	})
@@ -187,9 +195,11 @@ func aManagerThatServes() {
 			Expect(err).To(MatchError(ContainSubstring("is forbidden")), where)
 		}
 		for _, question := range [][]string{
-			{"create", "nodes"}, {"create", "pods"}, {"update", "machinesets.machine.openshift.io"}, {"get", "configmaps"}, {"impersonate", "users"},
+			{"create", "nodes"}, {"create", "pods"}, {"update", "machinesets.machine.openshift.io"},
+			{"get", "configmaps"}, {"impersonate", "users"},
 		} {
-			output, _ := w.asOperator(ctx, append([]string{"auth", "can-i", "--namespace", lab.Namespace}, question...)...)
+			output, _ := w.asOperator(ctx,
+				append([]string{"auth", "can-i", "--namespace", lab.Namespace}, question...)...)
 			Expect(output).To(HavePrefix("no"), "%v", question)
 		}
 		Expect(w.logLines("forbidden")).To(BeEmpty(), "the manager has met with a right that it lacks")

@@ -24,22 +24,22 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/chaos"
 )
 
-// aManagerKilledInAnUp kills the manager at five moments of one create with Pulumi. Each is held still: by a proxy before the API server
-// that the provider asks, by one that the manager asks, or by stopping the process that reads the program.
+// aManagerKilledInAnUp kills the manager at five moments of one create with Pulumi. Each is frozen by the
+// infrastructure's API proxy, by the manager's API proxy, or by stopping the process that reads the program.
 func aManagerKilledInAnUp() {
-	var own *apiproxy.Proxy // before the API server, for the manager
+	var own *apiproxy.Proxy // the manager's API proxy
 	var name string
 
 	BeforeAll(func(ctx SpecContext) {
 		w.replicas(ctx, few)
 		own = w.throughAProxy(ctx)
 	})
-	BeforeEach(func() { name = "held-" + randomText()[:6] }) // no Machine's name comes twice
+	BeforeEach(func() { name = "held-" + randomText()[:6] }) // names are unique
 
-	// makes makes the Machine, with a provider that goes through the proxy.
+	// makes creates the Machine, with a provider that uses the proxy.
 	makes := func(ctx context.Context) { w.create(ctx, w.machine(name, credentialsFrom(proxySecret), chaos.Quicken)) }
-	// recovers expects that the Machine gets to Running with one instance, that Pulumi made it in the last run unless it was made already,
-	// and that nothing is left once the Machine is deleted.
+	// recovers expects that the Machine becomes Running with one instance, that Pulumi created it in the last run
+	// unless it existed, and that nothing is left after the Machine is deleted.
 	recovers := func(ctx context.Context, made ...types.UID) {
 		GinkgoHelper()
 		w.runs(ctx, name)
@@ -49,7 +49,7 @@ func aManagerKilledInAnUp() {
 		words := w.asksHere(ctx, "logs", name).out
 		if len(made) > 0 {
 			Expect(uids).To(Equal(made))
-			// The API server has one Node of a name, so that a second create would not show in UIDs.
+			// Node names are unique, so a second create would not show in UIDs.
 			Expect(words).NotTo(ContainSubstring(on.instance + ": create"))
 		} else {
 			Expect(words).To(ContainSubstring(on.instance + ": create done"))
@@ -71,7 +71,8 @@ func aManagerKilledInAnUp() {
 		recovers(ctx)
 	})
 
-	It("after the pending operation is in the Secret and before the instance exists makes it once", func(ctx SpecContext) {
+	It("after the pending operation is in the Secret and before the instance exists makes "+
+		"it once", func(ctx SpecContext) {
 		held := w.proxy.Hold(apiproxy.BeforeRequest, apiproxy.NodesMade)
 		defer held.Lift()
 		makes(ctx)
@@ -96,7 +97,8 @@ func aManagerKilledInAnUp() {
 		recovers(ctx, made)
 	})
 
-	It("after the checkpoint has the instance and before it has the outputs keeps that very instance", func(ctx SpecContext) {
+	It("after the checkpoint has the instance and before it has the outputs keeps that very "+
+		"instance", func(ctx SpecContext) {
 		held := w.proxy.Hold(apiproxy.BeforeResponse, apiproxy.NodesMade)
 		defer held.Lift()
 		makes(ctx)
@@ -124,7 +126,7 @@ func aManagerKilledInAnUp() {
 	})
 }
 
-// throughAProxy has the manager ask the API server through a proxy, until the chapter ends.
+// throughAProxy makes the manager use an API proxy until the chapter ends.
 func (w *world) throughAProxy(ctx context.Context) *apiproxy.Proxy {
 	GinkgoHelper()
 	vouching, err := w.lab.Cluster.CAData()
@@ -134,7 +136,8 @@ func (w *world) throughAProxy(ctx context.Context) *apiproxy.Proxy {
 	config, err := clientcmd.LoadFromFile(w.lab.OperatorKubeconfig())
 	Expect(err).NotTo(HaveOccurred())
 	for _, reached := range config.Clusters {
-		reached.Server, reached.CertificateAuthorityData, reached.CertificateAuthority = opened.Address(), opened.Authority(), ""
+		reached.Server, reached.CertificateAuthorityData, reached.CertificateAuthority = opened.Address(),
+			opened.Authority(), ""
 	}
 	file := filepath.Join(w.dir, "gated.kubeconfig")
 	Expect(clientcmd.WriteToFile(*config, file)).To(Succeed())
@@ -146,17 +149,16 @@ func (w *world) throughAProxy(ctx context.Context) *apiproxy.Proxy {
 	return opened
 }
 
-// learned is what the Secret of a Machine's state has.
+// learned is the content of a Machine's state Secret.
 type learned struct {
-	// intent says that a run has begun and is not settled, making that Pulumi has begun to make the instance.
+	// intent means that a run has started and is not settled, making that Pulumi has started to create the instance.
 	intent, making bool
-	// uid is that of the instance, once it is whole.
-	uid types.UID
-	// outputs says that the outputs are there.
+	// uid is the complete instance's.
+	uid     types.UID
 	outputs bool
 }
 
-// learned reads a Machine's state; there is nothing to learn where there is none.
+// learned reads a Machine's state, which may not exist.
 func (w *world) learned(ctx context.Context, name string) learned {
 	machine := &machinev1beta1.Machine{}
 	if w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, machine) != nil {
@@ -171,11 +173,12 @@ func (w *world) learned(ctx context.Context, name string) learned {
 		return learned{}
 	}
 	return learned{
-		intent: seen.intents()[name] != "", making: known.making(), uid: types.UID(known.nodeUID()), outputs: known.hasOutputs(),
+		intent: seen.intents()[name] != "", making: known.making(), uid: types.UID(known.nodeUID()),
+		outputs: known.hasOutputs(),
 	}
 }
 
-// comesToKnow waits until the Secret of a Machine's state has all this and no more.
+// comesToKnow waits until a Machine's state Secret matches exactly.
 func (w *world) comesToKnow(ctx context.Context, name string, wanted learned) {
 	GinkgoHelper()
 	until(ctx, patience, fmt.Sprintf("the state of %s has %+v", name, wanted), func(ctx context.Context) error {
@@ -186,13 +189,13 @@ func (w *world) comesToKnow(ctx context.Context, name string, wanted learned) {
 	})
 }
 
-// writesSecret matches the requests that make or change Secrets.
+// writesSecret matches requests that create or change Secrets.
 func writesSecret(request *http.Request) bool {
 	parts := strings.Split(strings.Trim(request.URL.Path, "/"), "/") // api/v1/namespaces/NAMESPACE/secrets[/NAME]
 	return len(parts) > 4 && parts[3] == lab.Namespace && parts[4] == "secrets" && request.Method != http.MethodGet
 }
 
-// stopsProgram sends a signal to the process that reads the program of the one run there is.
+// stopsProgram sends a signal to the process that reads the program of the only run.
 func (w *world) stopsProgram(signal syscall.Signal) {
 	GinkgoHelper()
 	running, err := w.engines()

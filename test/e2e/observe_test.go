@@ -18,7 +18,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
-// madeTwice returns the names of Nodes that were made more than once. A Node is named like its Machine, and no name comes twice.
+// madeTwice returns the names of Nodes that were created more than once. A Node has its Machine's name, which is
+// unique.
 func (w *world) madeTwice() []string {
 	var twice []string
 	for name, uids := range w.nodes.ByName() {
@@ -29,8 +30,8 @@ func (w *world) madeTwice() []string {
 	return twice
 }
 
-// engines returns the engines and providers of this world: whatever has its working folder in the work folder, and every engine or
-// provider whose parent is the manager.
+// engines returns the manager's engines and providers: processes in its work folder, and engines and providers whose
+// parent it is.
 func (w *world) engines() ([]observe.Process, error) {
 	all, err := observe.Processes()
 	if err != nil {
@@ -45,7 +46,7 @@ func (w *world) engines() ([]observe.Process, error) {
 	}), nil
 }
 
-// atRest returns nil when no run has left a process or a folder. Providers that the manager keeps for the next run are none.
+// atRest returns nil if no run left a process or folder. Warm providers do not count.
 func (w *world) atRest() error {
 	running, err := w.engines()
 	if err != nil {
@@ -67,7 +68,7 @@ func (w *world) atRest() error {
 	return nil
 }
 
-// metrics returns what the manager shows to those who may read its metrics.
+// metrics returns the manager's metrics, as a user with access sees them.
 func (w *world) metrics(ctx context.Context) string {
 	GinkgoHelper()
 	token, err := w.lab.MetricsToken(ctx)
@@ -78,7 +79,7 @@ func (w *world) metrics(ctx context.Context) string {
 	return text
 }
 
-// metric returns the sum of a metric's series, of which there must be one at least.
+// metric returns the sum of a metric's series, and fails if there is none.
 func (w *world) metric(ctx context.Context, name string) float64 {
 	GinkgoHelper()
 	text := w.metrics(ctx)
@@ -86,10 +87,10 @@ func (w *world) metric(ctx context.Context, name string) float64 {
 	return lab.Sum(text, name)
 }
 
-// label is a label of a series as it is written.
+// label formats a label as in a series.
 func label(name, value string) string { return fmt.Sprintf("%s=%q", name, value) }
 
-// series returns the lines of a metric whose labels have all of these.
+// series returns the lines of a metric with all these labels.
 func (w *world) series(ctx context.Context, name string, labels ...string) []string {
 	GinkgoHelper()
 	var found []string
@@ -104,7 +105,7 @@ func (w *world) series(ctx context.Context, name string, labels ...string) []str
 	return found
 }
 
-// shows returns the value of the one series of a metric that has these labels.
+// shows returns the value of the only series with these labels.
 func (w *world) shows(ctx context.Context, name string, labels ...string) float64 {
 	GinkgoHelper()
 	found := w.series(ctx, name, labels...)

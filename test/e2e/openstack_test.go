@@ -20,7 +20,7 @@ const (
 	openstackCredentials = "openstack-cloud-credentials"
 )
 
-// stack is a MachineSet in OpenStack as it is played for tests.
+// stack is a MachineSet in the simulated OpenStack.
 type stack struct {
 	*openstack.Cloud
 	fleet
@@ -34,7 +34,8 @@ func aMachineSetOnOpenStack() {
 		w.create(ctx, s.set)
 	})
 
-	It("is made by the module's example: each Machine gets a server that is as its providerSpec asks for", func(ctx SpecContext) {
+	It("is made by the module's example: each Machine gets a server that is as its providerSpec "+
+		"asks for", func(ctx SpecContext) {
 		for _, machine := range s.reach(ctx, 2, machinev1beta1.PhaseProvisioned) {
 			s.looksAsAskedFor(&machine)
 		}
@@ -73,16 +74,18 @@ func aMachineSetOnOpenStack() {
 			}
 			return nil
 		})
-		Expect(s.Count()).To(Equal(map[string]int{"servers": 0, "ports": 0, "trunks": 0, "volumes": 0, "server groups": 1}))
+		Expect(s.Count()).To(
+			Equal(map[string]int{"servers": 0, "ports": 0, "trunks": 0, "volumes": 0, "server groups": 1}))
 	})
 }
 
-// openStack starts a cloud, and makes what its MachineSet refers to.
+// openStack starts a cloud, and creates the MachineSet's dependencies.
 func (w *world) openStack(ctx context.Context) *stack {
 	GinkgoHelper()
 	cloud := openstack.Start()
 	DeferCleanup(cloud.Close)
-	credentials := newSecret(openstackCredentials, map[string][]byte{"clouds.yaml": []byte(cloud.CloudsYAML()), "cacert": []byte(cloud.CACert())})
+	credentials := newSecret(openstackCredentials,
+		map[string][]byte{"clouds.yaml": []byte(cloud.CloudsYAML()), "cacert": []byte(cloud.CACert())})
 	w.create(ctx, credentials)
 	DeferCleanup(func(ctx SpecContext) { Expect(w.client.Delete(ctx, credentials)).To(Succeed()) })
 	set := exampleSet(openstackExample)
@@ -90,19 +93,22 @@ func (w *world) openStack(ctx context.Context) *stack {
 	return &stack{Cloud: cloud, fleet: fleet{set}}
 }
 
-// looksAsAskedFor compares a server, and what the Machine reports of it, with the providerSpec.
+// looksAsAskedFor compares a server, and the Machine's status, with the providerSpec.
 func (s *stack) looksAsAskedFor(machine *machinev1beta1.Machine) {
 	GinkgoHelper()
 	server := s.Server(machine.Name)
 	Expect(server).NotTo(BeNil())
-	Expect([]string{server.Status, server.Flavor, server.Image, server.UserData}).To(Equal([]string{"ACTIVE", "m1.xlarge", openstack.Cluster + "-rhcos", w.userData}))
+	Expect([]string{server.Status, server.Flavor, server.Image, server.UserData}).To(
+		Equal([]string{"ACTIVE", "m1.xlarge", openstack.Cluster + "-rhcos", w.userData}))
 	Expect(server.Group).To(Equal(openstack.Cluster + "-worker"))
 	Expect(server.Metadata).To(HaveKeyWithValue("machine-iac.io_machine-uid", string(machine.UID)))
 	Expect(server.Ports).To(HaveExactElements(And(
-		HaveField("Name", machine.Name+"-0"), HaveField("Trunk", true), HaveField("SecurityGroups", []string{openstack.Cluster + "-worker"}),
+		HaveField("Name", machine.Name+"-0"), HaveField("Trunk", true),
+		HaveField("SecurityGroups", []string{openstack.Cluster + "-worker"}),
 		HaveField("Others", []string{openstack.APIAddress, openstack.IngressAddress}),
 	)))
 	Expect(machine.Spec.ProviderID).To(HaveValue(Equal("openstack:///" + server.ID)))
 	Expect(internalIPs(machine)).To(Equal(server.Ports[0].Addresses))
-	Expect(machine.Status.Addresses).To(ContainElement(corev1.NodeAddress{Type: corev1.NodeInternalDNS, Address: machine.Name}))
+	Expect(machine.Status.Addresses).To(
+		ContainElement(corev1.NodeAddress{Type: corev1.NodeInternalDNS, Address: machine.Name}))
 }

@@ -25,13 +25,14 @@ import (
 )
 
 const (
-	// rolledOut is longer than the three minutes for which the controllers must have been available.
+	// rolledOut exceeds the three minutes that the controllers must have been available.
 	rolledOut = 5 * time.Minute
-	// soon is how fast the operator restores what it keeps.
+	// soon bounds how fast the operator restores its objects.
 	soon = time.Minute
-	// mark is on what it keeps.
+	// mark labels the operator's objects.
 	mark = "app.kubernetes.io/managed-by=machine-api-operator"
-	// kept are the kinds of what it keeps, but for ServiceAccounts: with one goes the token of a manager, which a kubelet would renew.
+	// kept are the kinds of the operator's objects, except ServiceAccounts: deleting one would revoke the manager's
+	// token, which only a kubelet renews.
 	kept = "deployments,services,poddisruptionbudgets,networkpolicies,roles,rolebindings,clusterroles,clusterrolebindings," +
 		"mutatingwebhookconfigurations,validatingwebhookconfigurations"
 )
@@ -43,10 +44,14 @@ func theInstallation() {
 
 	It("is Available once the controllers are rolled out, with the version that it is of", func(ctx SpecContext) {
 		w.kubectl(ctx, "wait", "--for=condition=Available", "--timeout="+rolledOut.String(), status)
-		conditions := w.kubectl(ctx, "get", status, "-o", `jsonpath={range .status.conditions[*]}{.type}={.status} {end}`)
-		Expect(conditions).To(And(ContainSubstring("Degraded=False"), ContainSubstring("Progressing=False")), conditions)
-		recorded := w.kubectl(ctx, "get", "deployment", "machine-api-controllers", "-o", `jsonpath={.metadata.annotations.machine-iac\.io/version}`)
-		Expect(w.kubectl(ctx, "get", status, "-o", `jsonpath={.status.versions[?(@.name=="operator")].version}`)).To(And(Equal(recorded), Not(BeEmpty())))
+		conditions := w.kubectl(ctx, "get", status,
+			"-o", `jsonpath={range .status.conditions[*]}{.type}={.status} {end}`)
+		Expect(conditions).To(And(ContainSubstring("Degraded=False"), ContainSubstring("Progressing=False")),
+			conditions)
+		recorded := w.kubectl(ctx, "get", "deployment", "machine-api-controllers",
+			"-o", `jsonpath={.metadata.annotations.machine-iac\.io/version}`)
+		Expect(w.kubectl(ctx, "get", status, "-o", `jsonpath={.status.versions[?(@.name=="operator")].version}`)).To(
+			And(Equal(recorded), Not(BeEmpty())))
 	})
 
 	It("comes back within a minute when all of it is deleted, while Machines run on", func(ctx SpecContext) {
@@ -81,9 +86,12 @@ func theInstallation() {
 		w.kubectl(ctx, "patch", "role/machine-api-controllers", "--type=json", "--patch",
 			`[{"op": "add", "path": "/rules/-", "value": {"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]}}]`)
 		until(ctx, soon, "all is as it was", func(ctx context.Context) error {
-			policies := w.kubectl(ctx, "get", "validatingwebhookconfiguration/machine-api", "-o", "jsonpath={.webhooks[*].failurePolicy}")
-			image := w.kubectl(ctx, "get", "deployment/machine-api-controllers", "-o", "jsonpath={.spec.template.spec.containers[*].image}")
-			verbs := w.kubectl(ctx, "get", "role/machine-api-controllers", "-o", `jsonpath={.rules[?(@.resources[0]=="pods")].verbs}`)
+			policies := w.kubectl(ctx, "get", "validatingwebhookconfiguration/machine-api",
+				"-o", "jsonpath={.webhooks[*].failurePolicy}")
+			image := w.kubectl(ctx, "get", "deployment/machine-api-controllers",
+				"-o", "jsonpath={.spec.template.spec.containers[*].image}")
+			verbs := w.kubectl(ctx, "get", "role/machine-api-controllers",
+				"-o", `jsonpath={.rules[?(@.resources[0]=="pods")].verbs}`)
 			if strings.Contains(policies, "Fail") || strings.Contains(image, "another") || verbs != "" {
 				return fmt.Errorf("the webhooks are %s, the image is %s, Pods may be: %s", policies, image, verbs)
 			}
@@ -93,9 +101,11 @@ func theInstallation() {
 
 	It("has the termination handler on a platform that has Spot instances, and on no other", func(ctx SpecContext) {
 		Expect(w.lab.Set(ctx, map[string]string{"platform": "AWS"})).To(Succeed())
-		until(ctx, soon, "the termination handler is there", func(ctx context.Context) error { return w.terminationHandler(ctx, true) })
+		until(ctx, soon, "the termination handler is there",
+			func(ctx context.Context) error { return w.terminationHandler(ctx, true) })
 		Expect(w.lab.Set(ctx, nil)).To(Succeed())
-		until(ctx, soon, "the termination handler is gone", func(ctx context.Context) error { return w.terminationHandler(ctx, false) })
+		until(ctx, soon, "the termination handler is gone",
+			func(ctx context.Context) error { return w.terminationHandler(ctx, false) })
 	})
 
 	It("shows the operator's metrics to those who may read them, and to nobody else", func(ctx SpecContext) {
@@ -116,7 +126,8 @@ func theInstallation() {
 		Expect(w.lab.Set(ctx, map[string]string{"arguments": flag})).To(Succeed())
 		until(ctx, soon, "the Deployment has it", func(ctx context.Context) error {
 			deployed := &appsv1.Deployment{}
-			if err := w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: "machine-api-controllers"}, deployed); err != nil {
+			if err := w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: "machine-api-controllers"},
+				deployed); err != nil {
 				return err
 			}
 			if arguments := deployed.Spec.Template.Spec.Containers[0].Args; !slices.Contains(arguments, flag) {
@@ -128,7 +139,8 @@ func theInstallation() {
 		Expect(w.pod.arguments()).To(ContainElement(flag))
 		Expect(w.lab.Set(ctx, nil)).To(Succeed())
 		until(ctx, soon, "the Deployment has it no more", func(ctx context.Context) error {
-			if left := w.kubectl(ctx, "get", "deployment/machine-api-controllers", "-o", "jsonpath={.spec.template.spec.containers[0].args}"); strings.Contains(left, flag) {
+			if left := w.kubectl(ctx, "get", "deployment/machine-api-controllers",
+				"-o", "jsonpath={.spec.template.spec.containers[0].args}"); strings.Contains(left, flag) {
 				return errors.New(left)
 			}
 			return nil
@@ -137,10 +149,14 @@ func theInstallation() {
 	})
 }
 
-// terminationHandler returns an error unless the termination handler is there, or is not.
+// terminationHandler returns an error unless the termination handler exists if and only if wanted.
 func (w *world) terminationHandler(ctx context.Context, wanted bool) error {
-	for _, object := range []client.Object{&appsv1.DaemonSet{}, &machinev1beta1.MachineHealthCheck{}, &corev1.ServiceAccount{}} {
-		err := w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: "machine-api-termination-handler"}, object)
+	for _, object := range []client.Object{
+		&appsv1.DaemonSet{}, &machinev1beta1.MachineHealthCheck{}, &corev1.ServiceAccount{},
+	} {
+		err := w.client.Get(ctx, client.ObjectKey{
+			Namespace: lab.Namespace, Name: "machine-api-termination-handler",
+		}, object)
 		if client.IgnoreNotFound(err) != nil {
 			return err
 		}
@@ -151,7 +167,7 @@ func (w *world) terminationHandler(ctx context.Context, wanted bool) error {
 	return nil
 }
 
-// keptObjects returns the UIDs of what the operator keeps, by kind and name.
+// keptObjects returns the UIDs of the operator's objects by kind and name.
 func (w *world) keptObjects(ctx context.Context) map[string]types.UID {
 	GinkgoHelper()
 	found := map[string]types.UID{}
@@ -174,7 +190,6 @@ func (w *world) keptObjects(ctx context.Context) map[string]types.UID {
 	return found
 }
 
-// nodesByUID returns the Nodes of the Machines.
 func (w *world) nodesByUID(ctx context.Context) map[types.UID]string {
 	GinkgoHelper()
 	seen, err := w.census(ctx)
@@ -186,7 +201,7 @@ func (w *world) nodesByUID(ctx context.Context) map[types.UID]string {
 	return found
 }
 
-// whileForbidden does something for whose time the manager may be forbidden what it needs.
+// whileForbidden calls do while the manager may lack rights.
 func (w *world) whileForbidden(do func()) {
 	GinkgoHelper()
 	from, at := w.pod.logged(), time.Now()

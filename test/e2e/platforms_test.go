@@ -27,37 +27,38 @@ import (
 
 const libvirtExample = "modules/libvirt/examples/machineset.yaml"
 
-// platform is where another actuator has made instances.
+// platform is an infrastructure with instances of another actuator.
 type platform struct {
-	// prefix begins the names of its Machines, instance is how the engine calls an instance.
+	// prefix is the name prefix of its Machines, instance the engine's address of an instance.
 	prefix, instance string
-	// flags are those that the manager needs for it.
+	// flags are the manager's flags for it.
 	flags []string
-	// planned is how many adoptions are planned with the command before they are carried out.
+	// planned is how many adoptions are previewed with the command first.
 	planned int
-	// make makes an instance of a cluster by the platform's own means, "" for the Machines' own, and returns a Machine that names it.
+	// make creates a cluster's instance by the platform's own API ("" is the Machines' cluster), and returns a Machine
+	// that refers to it.
 	make func(ctx context.Context, name, cluster string) *machinev1beta1.Machine
-	// node returns the name of the Node of a Machine. Where joins is set, the Node is not the instance, and is made beside it.
+	// node returns the name of a Machine's Node. With joins, the Node is not the instance, and the test creates it.
 	node  func(machine *machinev1beta1.Machine) string
 	joins bool
-	// look returns what is there of a Machine's instance, nil where there is none.
+	// look returns a Machine's instance, or nil.
 	look func(ctx context.Context, name string) *seenInstance
-	// writes returns the requests so far that have written something; nil where look shows all.
+	// writes returns all requests that wrote something, or is nil if look is sufficient.
 	writes func() []string
-	// edit changes a field that can be changed in place, and edited returns an error until the instance shows that.
+	// edit changes a field that can be changed in place; edited returns an error until the instance has it.
 	edit   func(ctx context.Context, name string)
 	edited func(ctx context.Context, name string) error
 }
 
-// seenInstance is what is known of an instance.
+// seenInstance is a snapshot of an instance.
 type seenInstance struct {
-	// identity is its identifier, and when it was made. Nothing in place changes that.
+	// identity is its identifier and creation time, which nothing in place changes.
 	identity any
-	// kept is what an adoption may not change, whole what one that is only planned may not change.
+	// kept is what an adoption must not change, whole what a preview must not change.
 	kept, whole any
 }
 
-// kubemarkElsewhere has Nodes as the development cluster's own.
+// kubemarkElsewhere has Nodes like the development cluster's own.
 func kubemarkElsewhere(context.Context) *platform {
 	return &platform{
 		prefix: "foreign", instance: on.instance, planned: adopted,
@@ -77,7 +78,8 @@ func kubemarkElsewhere(context.Context) *platform {
 			}
 			Expect(err).NotTo(HaveOccurred())
 			identity := []any{node.UID, node.CreationTimestamp, node.Spec.ProviderID}
-			return &seenInstance{identity: identity, kept: identity, whole: node.Labels[observe.UIDLabel]} // others write Nodes too
+			// others write Nodes too
+			return &seenInstance{identity: identity, kept: identity, whole: node.Labels[observe.UIDLabel]}
 		},
 		edit: func(ctx context.Context, name string) { w.patchSpec(ctx, name, "zone", "zone-b") },
 		edited: func(ctx context.Context, name string) error {
@@ -89,7 +91,7 @@ func kubemarkElsewhere(context.Context) *platform {
 	}
 }
 
-// simulatedNode is a Node as another actuator of a cluster would make it.
+// simulatedNode returns a Node as another cluster's actuator would create it.
 func simulatedNode(name, cluster string) *corev1.Node {
 	if cluster == "" {
 		cluster = clusterID
@@ -99,22 +101,26 @@ func simulatedNode(name, cluster string) *corev1.Node {
 			Name:        name,
 			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
 			Labels: map[string]string{
-				"machine-iac.io/cluster-id": cluster, corev1.LabelInstanceTypeStable: "hollow", corev1.LabelTopologyRegion: "region-a", corev1.LabelTopologyZone: "zone-a",
+				"machine-iac.io/cluster-id": cluster, corev1.LabelInstanceTypeStable: "hollow",
+				corev1.LabelTopologyRegion: "region-a", corev1.LabelTopologyZone: "zone-a",
 				corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
 			},
 		},
 		Spec: corev1.NodeSpec{ProviderID: "kubemark://made-elsewhere/" + name},
 		Status: corev1.NodeStatus{
 			Capacity: corev1.ResourceList{
-				corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi"), corev1.ResourcePods: resource.MustParse("110"),
+				corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi"),
+				corev1.ResourcePods: resource.MustParse("110"),
 			},
-			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.7"}, {Type: corev1.NodeHostName, Address: name}},
-			NodeInfo:  corev1.NodeSystemInfo{Architecture: "amd64", OperatingSystem: "linux"},
+			Addresses: []corev1.NodeAddress{
+				{Type: corev1.NodeInternalIP, Address: "192.0.2.7"}, {Type: corev1.NodeHostName, Address: name},
+			},
+			NodeInfo: corev1.NodeSystemInfo{Architecture: "amd64", OperatingSystem: "linux"},
 		},
 	}
 }
 
-// openStackElsewhere has servers that were made by requests of the API, as OpenShift's own actuator makes them.
+// openStackElsewhere has servers that were created through the API, as OpenShift's actuator creates them.
 func openStackElsewhere(ctx context.Context) *platform {
 	GinkgoHelper()
 	s := w.openStack(ctx)
@@ -123,12 +129,14 @@ func openStackElsewhere(ctx context.Context) *platform {
 	Expect(another.MakeServerGroup(ctx, openstack.Cluster+"-worker")).To(Succeed())
 	const rotated = "openstack-rotated-credentials"
 	original := &corev1.Secret{}
-	Expect(w.client.Get(ctx, types.NamespacedName{Namespace: lab.Namespace, Name: openstackCredentials}, original)).To(Succeed())
+	Expect(w.client.Get(ctx, types.NamespacedName{Namespace: lab.Namespace, Name: openstackCredentials}, original)).To(
+		Succeed())
 	copied := newSecret(rotated, original.Data)
 	w.create(ctx, copied)
 	DeferCleanup(func(ctx SpecContext) { Expect(w.client.Delete(ctx, copied)).To(Succeed()) })
 	return &platform{
-		prefix: "servers", instance: "openstack_compute_instance_v2.this", planned: few, joins: true, node: nodeNameOf, writes: s.Writes,
+		prefix: "servers", instance: "openstack_compute_instance_v2.this", planned: few, joins: true,
+		node: nodeNameOf, writes: s.Writes,
 		make: func(ctx context.Context, name, cluster string) *machinev1beta1.Machine {
 			if cluster == "" {
 				cluster = openstack.Cluster
@@ -147,7 +155,7 @@ func openStackElsewhere(ctx context.Context) *platform {
 			}
 			return &seenInstance{identity: []any{server.ID, server.Created}, kept: server, whole: server}
 		},
-		// A server stays as it was made: what can be changed is how it is reached.
+		// Servers are immutable; only the access to them can change.
 		edit: func(ctx context.Context, name string) {
 			w.patchSpec(ctx, name, "cloudsSecret", map[string]any{"name": rotated})
 		},
@@ -157,12 +165,12 @@ func openStackElsewhere(ctx context.Context) *platform {
 	}
 }
 
-// vSphereElsewhere has clones of the template with the tag of the cluster, as OpenShift's own actuator makes them.
+// vSphereElsewhere has clones of the template with the cluster's tag, as OpenShift's actuator creates them.
 func vSphereElsewhere(ctx context.Context) *platform {
 	GinkgoHelper()
 	v := w.openVSphere(ctx)
 	w.reachedAs(ctx, v.Environment())
-	w.pod.restart(ctx) // or the first runs would go by what was read before
+	w.pod.restart(ctx) // the first runs must not use cached configuration
 	at := func(ctx context.Context, name string) *vcenter.VM {
 		GinkgoHelper()
 		found, err := v.VM(ctx, vcenter.Folder+"/"+name)
@@ -199,7 +207,7 @@ func vSphereElsewhere(ctx context.Context) *platform {
 	}
 }
 
-// libvirtElsewhere has domains that virsh has made. It needs a libvirt: make e2e-libvirt has one.
+// libvirtElsewhere has domains created by virsh. It needs libvirt, see make e2e-libvirt.
 func libvirtElsewhere(ctx context.Context) *platform {
 	GinkgoHelper()
 	host, err := libvirt.Open(ctx, clusterID)
@@ -212,10 +220,13 @@ func libvirtElsewhere(ctx context.Context) *platform {
 	w.pod.restart(ctx, flags...)
 	DeferCleanup(func(ctx SpecContext) { w.pod.restart(ctx) })
 	set := exampleSet(libvirtExample)
-	changeSpec(&set.Spec.Template.Spec, with("uri", host.URI), with("domainMemory", libvirt.Memory), with("domainVcpu", 1), with("networkInterfaceAddress", ""),
-		with("networkInterfaceName", host.Name), with("volume", map[string]any{"poolName": host.Name, "baseVolumeID": "base"}),
+	changeSpec(&set.Spec.Template.Spec, with("uri", host.URI), with("domainMemory", libvirt.Memory),
+		with("domainVcpu", 1), with("networkInterfaceAddress", ""),
+		with("networkInterfaceName", host.Name),
+		with("volume", map[string]any{"poolName": host.Name, "baseVolumeID": "base"}),
 		with("ignition", map[string]any{"userDataSecret": "ignition-user-data"}))
-	userData := newSecret("ignition-user-data", map[string][]byte{"userData": []byte(`{"ignition":{"version":"3.2.0"}}`)})
+	userData := newSecret("ignition-user-data",
+		map[string][]byte{"userData": []byte(`{"ignition":{"version":"3.2.0"}}`)})
 	w.create(ctx, userData)
 	DeferCleanup(func(ctx SpecContext) { Expect(w.client.Delete(ctx, userData)).To(Succeed()) })
 	virsh := func(ctx context.Context, arguments ...string) string {
@@ -244,9 +255,10 @@ func libvirtElsewhere(ctx context.Context) *platform {
 			if !slices.Contains(domains, name) {
 				return nil
 			}
-			// Its ID changes when it is started again.
+			// Its ID changes when it restarts.
 			whole := virsh(ctx, "dumpxml", name)
-			return &seenInstance{identity: virsh(ctx, "domuuid", name) + " " + virsh(ctx, "domid", name), kept: whole, whole: whole}
+			return &seenInstance{identity: virsh(ctx, "domuuid", name) + " " + virsh(ctx, "domid", name),
+				kept: whole, whole: whole}
 		},
 		edit: func(ctx context.Context, name string) { w.patchSpec(ctx, name, "autostart", true) },
 		edited: func(ctx context.Context, name string) error {

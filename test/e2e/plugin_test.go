@@ -24,14 +24,15 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/apiproxy"
 )
 
-// output is what the plugin printed.
+// output is the plugin's output.
 type output struct{ out, notes string }
 
-// asks types `kubectl machine ...` as a person would who has bin on PATH, a kubeconfig and a home, and nothing else.
+// asks runs `kubectl machine ...` as a user who has only bin on PATH, a kubeconfig and a home.
 func (w *world) asks(ctx context.Context, arguments ...string) output {
 	GinkgoHelper()
 	printed, err := w.tries(ctx, arguments...)
-	Expect(err).NotTo(HaveOccurred(), "kubectl machine %s:\n%s%s", strings.Join(arguments, " "), printed.out, printed.notes)
+	Expect(err).NotTo(HaveOccurred(), "kubectl machine %s:\n%s%s", strings.Join(arguments, " "),
+		printed.out, printed.notes)
 	return printed
 }
 
@@ -47,13 +48,13 @@ func (w *world) tries(ctx context.Context, arguments ...string) (output, error) 
 	return output{out: out.String(), notes: notes.String()}, err
 }
 
-// asksHere is asks about the operator's namespace.
+// asksHere is asks in the operator's namespace.
 func (w *world) asksHere(ctx context.Context, arguments ...string) output {
 	GinkgoHelper()
 	return w.asks(ctx, append(arguments, "--namespace", lab.Namespace)...)
 }
 
-// row matches a line of a table that begins with these columns.
+// row matches a table row that starts with these columns.
 func row(columns ...string) string { return `(?m)^` + strings.Join(columns, `\s+`) + `(\s|$)` }
 
 func aPersonWithKubectlMachine() {
@@ -70,7 +71,8 @@ func aPersonWithKubectlMachine() {
 		Expect(tree.out).To(MatchRegexp(row("MachineSet/"+setName, "2/2 ready")))
 		for _, name := range names {
 			Expect(tree.out).To(MatchRegexp(`─ Machine/` + name + `\s+Running `))
-			Expect(tree.out).To(MatchRegexp(`─ Instance/` + string(w.node(ctx, name).UID) + `\s+Running .*hollow; region-a; zone-a; kubemark@`))
+			Expect(tree.out).To(MatchRegexp(
+				`─ Instance/` + string(w.node(ctx, name).UID) + `\s+Running .*hollow; region-a; zone-a; kubemark@`))
 			Expect(tree.out).To(MatchRegexp(`─ Node/` + name + `\s+Ready `))
 		}
 	})
@@ -104,7 +106,8 @@ func aPersonWithKubectlMachine() {
 		}
 		shown := w.asksHere(ctx, "state", "show", names[0])
 		Expect(shown.notes).To(BeEmpty())
-		Expect(shown.out).To(And(ContainSubstring("Machine "+lab.Namespace+"/"+names[0]), ContainSubstring("\nkubectl_manifest.this "), ContainSubstring("(sensitive)")))
+		Expect(shown.out).To(And(ContainSubstring("Machine "+lab.Namespace+"/"+names[0]),
+			ContainSubstring("\nkubectl_manifest.this "), ContainSubstring("(sensitive)")))
 		Expect(shown.out).NotTo(ContainSubstring(w.userData))
 
 		pulled := w.asksHere(ctx, "state", "pull", names[0])
@@ -124,9 +127,12 @@ func aPersonWithKubectlMachine() {
 		printed := w.asks(ctx, "plan", "--live", "-f", edit)
 		Expect(printed.notes).To(BeEmpty())
 		for _, name := range names {
-			Expect(printed.out).To(MatchRegexp(`\s` + name + `\s+Running\s+change in place\s+labels\["example.com/team"\]`))
+			Expect(printed.out).To(MatchRegexp(
+				`\s` + name + `\s+Running\s+change in place\s+labels\["example.com/team"\]`))
 		}
-		Expect(printed.out).To(HaveSuffix("Live: 2 Machines exist: 0 stay as they are, 2 would change in place, 0 need a new Machine. 0 would be created, 0 deleted.\n"))
+		Expect(printed.out).To(HaveSuffix(
+			"Live: 2 Machines exist: 0 stay as they are, 2 would change in place, 0 need a new Machine. 0 would be " +
+				"created, 0 deleted.\n"))
 
 		uid := w.node(ctx, names[0]).UID
 		w.patchSpec(ctx, names[0], "labels", map[string]any{"example.com/team": "search"})
@@ -154,7 +160,8 @@ func aPersonWithKubectlMachine() {
 	It("needs no rights but those that the manual names", func(ctx SpecContext) {
 		viewer := w.viewer(ctx)
 		for _, arguments := range [][]string{
-			{"tree"}, {"runs"}, {"drift"}, {"logs", names[0]}, {"state", "list"}, {"state", "show", names[0]}, {"state", "pull", names[0]},
+			{"tree"}, {"runs"}, {"drift"}, {"logs", names[0]}, {"state", "list"}, {"state", "show", names[0]},
+			{"state", "pull", names[0]},
 			{"plan", "machineset/" + setName},
 		} {
 			done := w.asksHere(ctx, append(arguments, "--as", viewer)...)
@@ -163,14 +170,14 @@ func aPersonWithKubectlMachine() {
 	})
 }
 
-// plannedMachine is what a plan reports of a Machine.
+// plannedMachine is a Machine in a plan's report.
 type plannedMachine struct {
 	Name   string
 	Result string `json:"result"`
 	Drift  string
 }
 
-// plans returns what a plan reports of the Machines that there are.
+// plans returns the Machines in a plan's report.
 func (w *world) plans(ctx context.Context, arguments ...string) []plannedMachine {
 	GinkgoHelper()
 	printed := w.asks(ctx, append([]string{"plan", "-o", "json"}, arguments...)...)
@@ -185,7 +192,7 @@ func (w *world) plans(ctx context.Context, arguments ...string) []plannedMachine
 	return read.MachineSets[0].Live.Machines
 }
 
-// editOf writes the MachineSet as a person would who edits it, and returns the file.
+// editOf writes the MachineSet with a user's edits to a file, and returns its path.
 func (w *world) editOf(changes ...func(map[string]any)) string {
 	GinkgoHelper()
 	edited := w.machineSet(few)
@@ -198,7 +205,7 @@ func (w *world) editOf(changes ...func(map[string]any)) string {
 	return file
 }
 
-// viewer makes a user with the Role of docs/kubectl-machine.md.
+// viewer creates a user with the Role in docs/kubectl-machine.md.
 func (w *world) viewer(ctx context.Context) string {
 	GinkgoHelper()
 	page, err := os.ReadFile(w.lab.Path("docs", "kubectl-machine.md"))

@@ -20,33 +20,34 @@ import (
 
 const (
 	lease = 15 * time.Second
-	// stopTimeout is how long the manager may take to stop, by its own account: two minutes for engines, one for itself.
+	// stopTimeout bounds the manager's shutdown: two minutes for engines, one for itself.
 	stopTimeout = 3 * time.Minute
-	// A kubelet waits longer; the tests need not.
+	// Shorter than a kubelet's.
 	firstBackoff = time.Second
 	maxBackoff   = 5 * time.Second
 )
 
-// flagsVariable names the environment variable with more flags for every manager, to test another configuration.
+// flagsVariable is the environment variable with additional flags for every manager, to test another configuration.
 const flagsVariable = "E2E_MANAGER_FLAGS"
 
-// A machine that is busy with tests may hold a heartbeat up for a second, so more of the lease is left for it than by default.
+// Tests may delay a heartbeat by a second on a busy machine, so the lease has more slack than by default.
 var managerFlags = append([]string{
-	"--leader-elect-lease-duration=" + lease.String(), "--leader-elect-renew-deadline=8s", "--leader-elect-retry-period=2s",
-	"--max-concurrent-runs=8", "--cluster-id=" + clusterID,
+	"--leader-elect-lease-duration=" + lease.String(), "--leader-elect-renew-deadline=8s",
+	"--leader-elect-retry-period=2s",
+	"--max-concurrent-runs=8", "--cluster-id=" + clusterID, "--adoption=OnRequest",
 },
 	strings.Fields(os.Getenv(flagsVariable))...)
 
-// pod keeps a manager running, as a kubelet does: one that ends is started again.
+// pod keeps a manager running and restarts it when it ends, as a kubelet does.
 type pod struct {
 	lab *lab.Lab
-	// flags are those of every manager beside managerFlags.
+	// flags are added to managerFlags.
 	flags []string
 
 	mu      sync.Mutex
 	manager *lab.Manager
 	wanted  bool
-	// killed says that the next end is a test's doing.
+	// killed means that a test causes the next end.
 	killed bool
 	ends   []string
 	kept   sync.WaitGroup
@@ -55,7 +56,7 @@ type pod struct {
 
 func newPod(l *lab.Lab, flags ...string) *pod { return &pod{lab: l, flags: flags} }
 
-// start starts the manager, with more flags, and returns when it is ready.
+// start starts the manager with more flags, and waits until it is ready.
 func (p *pod) start(ctx context.Context, flags ...string) {
 	GinkgoHelper()
 	manager, err := p.lab.StartManager(ctx, slices.Concat(managerFlags, p.flags, flags)...)
@@ -74,7 +75,7 @@ func (p *pod) restart(ctx context.Context, flags ...string) {
 	p.start(ctx, flags...)
 }
 
-// terminate stops the manager as a kubelet does, and returns how it ended and how long that took.
+// terminate stops the manager as a kubelet does, and returns its exit state and how long it took.
 func (p *pod) terminate() (*os.ProcessState, time.Duration) {
 	GinkgoHelper()
 	asked := time.Now()
@@ -82,7 +83,7 @@ func (p *pod) terminate() (*os.ProcessState, time.Duration) {
 	return p.current().State(), time.Since(asked)
 }
 
-// end stops the manager, one that does not run any more as well.
+// end stops the manager unless it has ended.
 func (p *pod) end() error {
 	p.mu.Lock()
 	manager, stop := p.manager, p.stop
@@ -97,7 +98,7 @@ func (p *pod) end() error {
 	return err
 }
 
-// kill ends the manager at once. It is started again a moment later.
+// kill kills the manager, which is restarted a moment later.
 func (p *pod) kill() {
 	GinkgoHelper()
 	p.mu.Lock()
@@ -108,7 +109,7 @@ func (p *pod) kill() {
 	say("    the manager is killed")
 }
 
-// keep starts the manager again whenever it ends while it is wanted.
+// keep restarts the manager whenever it ends, until it is stopped.
 func (p *pod) keep(ctx context.Context, manager *lab.Manager) {
 	for {
 		<-manager.Ended()
@@ -123,7 +124,7 @@ func (p *pod) keep(ctx context.Context, manager *lab.Manager) {
 	}
 }
 
-// ended notes an end, and returns whether the manager is still wanted.
+// ended records an end, and reports whether to restart the manager.
 func (p *pod) ended(manager *lab.Manager) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,7 +136,7 @@ func (p *pod) ended(manager *lab.Manager) bool {
 	return p.wanted
 }
 
-// again starts the manager until one is ready, nil when it is not wanted any more.
+// again retries until a manager is ready. It returns nil if the pod was stopped.
 func (p *pod) again(ctx context.Context, manager *lab.Manager) *lab.Manager {
 	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
 		select {
@@ -152,7 +153,7 @@ func (p *pod) again(ctx context.Context, manager *lab.Manager) *lab.Manager {
 			say("    the manager runs again")
 			return next
 		}
-		_ = next.Stop(stopTimeout) // it was not wanted any more when it came up
+		_ = next.Stop(stopTimeout) // the pod was stopped meanwhile
 		return nil
 	}
 }
@@ -172,14 +173,14 @@ func (p *pod) current() *lab.Manager {
 	return p.manager
 }
 
-// unexpected returns the ends that no test has caused.
+// unexpected returns the ends that no test caused.
 func (p *pod) unexpected() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.ends)
 }
 
-// forgive forgets them, where a test has caused them in another way.
+// forgive clears them, if a test caused them indirectly.
 func (p *pod) forgive() (ends int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,7 +188,7 @@ func (p *pod) forgive() (ends int) {
 	return ends
 }
 
-// arguments returns those of the manager as it runs now.
+// arguments returns the running manager's arguments.
 func (p *pod) arguments() []string {
 	GinkgoHelper()
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.current().PID()))
@@ -198,10 +199,9 @@ func (p *pod) arguments() []string {
 func (p *pod) log() string     { return filepath.Join(p.lab.Dir(), "logs", "manager.log") }
 func (p *pod) workDir() string { return filepath.Join(p.lab.Dir(), "work") }
 
-// section is a part of a file.
 type section struct{ from, to int64 }
 
-// logged returns how long the manager's log is.
+// logged returns the length of the manager's log.
 func (p *pod) logged() int64 {
 	GinkgoHelper()
 	info, err := os.Stat(p.log())

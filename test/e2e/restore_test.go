@@ -27,18 +27,18 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
-	"github.com/machine-iac/machine-iac-operator/internal/inspect/ownership"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 )
 
-// often are flags of a manager that compares often, and reports at once what it finds.
+// often makes the manager check often, and report findings at once.
 var often = []string{"--drift-interval=10s", "--inventory-interval=10s", "--orphan-grace-period=1s"}
 
-// anEtcdFromAnHourAgo goes through "etcd restored from an hour ago" of docs/backup.md: the cluster forgets what was made, changed and deleted since,
-// and the infrastructure does not.
+// anEtcdFromAnHourAgo follows "etcd restored from an hour ago" in docs/backup.md: the cluster forgets what was created,
+// changed and deleted since, but the infrastructure does not.
 func anEtcdFromAnHourAgo() {
-	const kept, edited, removed = "hour-kept", "hour-edited", "hour-removed"
+	const kept, edited, removed, queued = "hour-kept", "hour-edited", "hour-removed", "hour-queued"
 	const later, wanted, unwanted = "hour-later", "hour-later-wanted", "hour-later-unwanted"
 	var s *stack
 	var hollow *elsewhere
@@ -58,24 +58,30 @@ func anEtcdFromAnHourAgo() {
 		s.runs(ctx, w.machine(edited, credentialsFrom(elsewhereCredentials)))
 		node = hollow.node(ctx, edited).UID
 		snapshot := filepath.Join(w.dir, "etcd-an-hour-ago")
+		w.pod.terminate()
+		w.create(ctx, s.alone(queued)) // in the backup, no object mentions its server yet
 		w.whileDown(ctx, often, func(etcd string) { copied(ctx, etcd, snapshot) })
 
+		s.becomesRunning(ctx, queued)
+		servers[queued] = s.Server(queued).ID
 		for _, name := range []string{later, wanted, unwanted} {
 			servers[name] = s.runningAlone(ctx, name)
 		}
 		w.patchSpec(ctx, edited, "zone", "zone-b")
-		until(ctx, patience, "the instance has the edit", func(ctx context.Context) error { return hollow.isIn(ctx, edited, "zone-b") })
+		until(ctx, patience, "the instance has the edit",
+			func(ctx context.Context) error { return hollow.isIn(ctx, edited, "zone-b") })
 		w.kubectl(ctx, "delete", "machine", removed)
 		Expect(s.Server(removed)).To(BeNil())
 		backup = filepath.Join(w.dir, "backup")
-		Expect(w.asksHere(ctx, "state", "export", "--all", "-o", backup).out).To(ContainSubstring("5 states and 2 modules written"))
+		Expect(w.asksHere(ctx, "state", "export", "--all", "-o", backup).out).To(
+			ContainSubstring("6 states and 2 modules written"))
 		manifest = w.get(ctx, later)
 
 		w.whileDown(ctx, often, func(etcd string) {
 			Expect(os.RemoveAll(etcd)).To(Succeed())
 			copied(ctx, snapshot, etcd)
 		})
-		w.nodes.Forget() // a kubelet registers the Node again that etcd has forgotten
+		w.nodes.Forget() // a kubelet registers the Node again that etcd forgot
 	})
 
 	It("has Machines as they were then", func(ctx SpecContext) {
@@ -86,101 +92,129 @@ func anEtcdFromAnHourAgo() {
 	})
 
 	It("reports what is not as the states say, and makes, changes and removes nothing", func(ctx SpecContext) {
-		until(ctx, patience, "the Machine whose server was destroyed since has failed", func(ctx context.Context) error {
-			return phaseIs(w.get(ctx, removed), machinev1beta1.PhaseFailed)
-		})
+		until(ctx, patience, "the Machine whose server was destroyed since has failed",
+			func(ctx context.Context) error {
+				return phaseIs(w.get(ctx, removed), machinev1beta1.PhaseFailed)
+			})
 		w.expectEvent(ctx, w.get(ctx, removed), "DriftMissing", "openstack_compute_instance_v2.this")
 		for _, name := range []string{kept, edited} {
 			until(ctx, patience, name+" runs, and was checked", func(ctx context.Context) error {
-				return errors.Join(w.driftIs(ctx, name, metav1.ConditionFalse), phaseIs(w.get(ctx, name), machinev1beta1.PhaseRunning))
+				return errors.Join(w.driftIs(ctx, name, metav1.ConditionFalse),
+					phaseIs(w.get(ctx, name), machinev1beta1.PhaseRunning))
 			})
 		}
+		until(ctx, patience, "the Machine whose create was to come then has the server that it got",
+			func(ctx context.Context) error {
+				return phaseIs(w.get(ctx, queued), machinev1beta1.PhaseProvisioned)
+			})
+		Expect(w.get(ctx, queued).Spec.ProviderID).To(HaveValue(Equal("openstack:///" + servers[queued])))
+		s.becomesRunning(ctx, queued)
 		Expect(hollow.isIn(ctx, edited, "zone-b")).To(Succeed(), "what the module does not compare stays as it is")
 		Expect(hollow.node(ctx, edited).UID).To(Equal(node))
-		s.isLeftWith(servers, kept, later, wanted, unwanted)
+		s.isLeftWith(servers, kept, queued, later, wanted, unwanted)
 		w.orphansAre(ctx, time.Now(), "Instance "+later, "Instance "+unwanted, "Instance "+wanted)
 	})
 
 	It("takes the Machine that it forgot back, from a backup", func(ctx SpecContext) {
 		w.create(ctx, &machinev1beta1.Machine{
-			ObjectMeta: metav1.ObjectMeta{Namespace: manifest.Namespace, Name: manifest.Name, Labels: manifest.Labels, Annotations: manifest.Annotations},
-			Spec:       manifest.Spec,
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: manifest.Namespace, Name: manifest.Name, Labels: manifest.Labels,
+				Annotations: manifest.Annotations,
+			},
+			Spec: manifest.Spec,
 		})
 		anew := w.get(ctx, later)
 		Expect(anew.UID).NotTo(Equal(manifest.UID))
-		Expect(w.asksHere(ctx, "state", "import", backup, later).out).To(MatchRegexp(row(later, `\d+`, "-", "Imported")))
+		Expect(w.asksHere(ctx, "state", "import", backup, later).out).To(
+			MatchRegexp(row(later, `\d+`, "-", "Imported")))
 		s.join(ctx, anew)
 		until(ctx, patience, "it runs with the server that it had", func(ctx context.Context) error {
-			return errors.Join(phaseIs(w.get(ctx, later), machinev1beta1.PhaseRunning), w.driftIs(ctx, later, metav1.ConditionFalse))
+			return errors.Join(phaseIs(w.get(ctx, later), machinev1beta1.PhaseRunning),
+				w.driftIs(ctx, later, metav1.ConditionFalse))
 		})
 		Expect(w.get(ctx, later).Spec.ProviderID).To(HaveValue(Equal("openstack:///" + servers[later])))
 		Expect(s.Server(later).Metadata).To(HaveKeyWithValue("machine-iac.io_machine-uid", string(manifest.UID)))
-		s.isLeftWith(servers, kept, later, wanted, unwanted)
+		s.isLeftWith(servers, kept, queued, later, wanted, unwanted)
 		w.orphansAre(ctx, time.Now(), "Instance "+unwanted, "Instance "+wanted)
 	})
 
 	It("adopts a server that it forgot, and destroys another, where there is no backup", func(ctx SpecContext) {
-		Expect(w.asksHere(ctx, "orphans", wanted, "--adopt-as", wanted).out).To(ContainSubstring("machine/" + wanted + " has adopted openstack:///" + servers[wanted]))
+		Expect(w.asksHere(ctx, "orphans", wanted, "--adopt-as", wanted).out).To(
+			ContainSubstring("machine/" + wanted + " has adopted openstack:///" + servers[wanted]))
 		s.join(ctx, w.get(ctx, wanted))
 		until(ctx, patience, "it runs with the server that it had", func(ctx context.Context) error {
-			return errors.Join(phaseIs(w.get(ctx, wanted), machinev1beta1.PhaseRunning), w.driftIs(ctx, wanted, metav1.ConditionFalse))
+			return errors.Join(phaseIs(w.get(ctx, wanted), machinev1beta1.PhaseRunning),
+				w.driftIs(ctx, wanted, metav1.ConditionFalse))
 		})
-		Expect(w.asksHere(ctx, "orphans", "--destroy", unwanted, "--yes").out).To(ContainSubstring(unwanted + " is destroyed"))
-		s.isLeftWith(servers, kept, later, wanted)
+		Expect(w.asksHere(ctx, "orphans", "--destroy", unwanted, "--yes").out).To(
+			ContainSubstring(unwanted + " is destroyed"))
+		s.isLeftWith(servers, kept, queued, later, wanted)
 		w.orphansAre(ctx, time.Now())
 	})
 
-	It("is put right by applying the edit once more, and by deleting the Machine whose server is gone", func(ctx SpecContext) {
+	It("is put right by applying the edit once more, and by deleting the Machine whose server "+
+		"is gone", func(ctx SpecContext) {
 		w.patchSpec(ctx, edited, "zone", "zone-b")
 		until(ctx, patience, "the edited Machine is as it is asked for", func(ctx context.Context) error {
-			return errors.Join(w.driftIs(ctx, edited, metav1.ConditionFalse), w.upToDateIs(w.get(ctx, edited), corev1.ConditionTrue, ""))
+			return errors.Join(w.driftIs(ctx, edited, metav1.ConditionFalse),
+				w.upToDateIs(w.get(ctx, edited), corev1.ConditionTrue, ""))
 		})
 		Expect(hollow.node(ctx, edited).UID).To(Equal(node))
 		Expect(hollow.isIn(ctx, edited, "zone-b")).To(Succeed())
 		w.kubectl(ctx, "delete", "machine", removed)
-		s.isLeftWith(servers, kept, later, wanted)
+		s.isLeftWith(servers, kept, queued, later, wanted)
 	})
 
 	It("releases a Machine, and takes it back", func(ctx SpecContext) {
 		released := filepath.Join(w.dir, "released")
-		Expect(w.asksHere(ctx, "release", kept, "-o", released).out).To(ContainSubstring("machine/" + kept + " released"))
+		Expect(w.asksHere(ctx, "release", kept, "-o", released).out).To(
+			ContainSubstring("machine/" + kept + " released"))
 		Expect(w.asksHere(ctx, "state", "list").out).NotTo(ContainSubstring(kept))
-		s.isLeftWith(servers, kept, later, wanted)
+		s.isLeftWith(servers, kept, queued, later, wanted)
 		w.kubectl(ctx, "annotate", "machine", kept, lifecycle.AdoptionAnnotation+"-")
-		Expect(w.asksHere(ctx, "state", "import", released, kept).out).To(MatchRegexp(row(kept, `\d+`, "-", "Imported")))
-		until(ctx, patience, "it is checked again", func(ctx context.Context) error { return w.driftIs(ctx, kept, metav1.ConditionFalse) })
-		s.isLeftWith(servers, kept, later, wanted)
+		Expect(w.asksHere(ctx, "state", "import", released, kept).out).To(
+			MatchRegexp(row(kept, `\d+`, "-", "Imported")))
+		until(ctx, patience, "it is checked again",
+			func(ctx context.Context) error { return w.driftIs(ctx, kept, metav1.ConditionFalse) })
+		s.isLeftWith(servers, kept, queued, later, wanted)
 	})
 
 	It("takes all servers with it", func(ctx SpecContext) {
-		w.kubectl(ctx, "delete", "machine", kept, edited, later, wanted)
+		w.kubectl(ctx, "delete", "machine", kept, edited, queued, later, wanted)
 		Expect(s.Servers()).To(BeEmpty())
 		Expect(s.Count()).To(HaveKeyWithValue("ports", 0))
 		Expect(hollow.nodes(ctx)).To(BeEmpty())
 	})
 }
 
-// runningAlone makes a Machine of its own, like those of the MachineSet, and returns its server's ID once it is Running.
+// runningAlone creates a standalone Machine like those of the MachineSet, and returns its server's ID once it is
+// Running.
 func (s *stack) runningAlone(ctx context.Context, name string) string {
 	GinkgoHelper()
 	s.runs(ctx, s.alone(name))
 	return s.Server(name).ID
 }
 
-// runs makes a Machine and waits until it is Running.
+// runs creates a Machine and waits until it is Running.
 func (s *stack) runs(ctx context.Context, machine *machinev1beta1.Machine) {
 	GinkgoHelper()
 	w.create(ctx, machine)
+	s.becomesRunning(ctx, machine.Name)
+}
+
+// becomesRunning waits until a Machine has an instance, creates its Node, and waits until it is Running.
+func (s *stack) becomesRunning(ctx context.Context, name string) {
+	GinkgoHelper()
 	until(ctx, patience, "the Machine has an instance", func(ctx context.Context) error {
-		return phaseIs(w.get(ctx, machine.Name), machinev1beta1.PhaseProvisioned)
+		return phaseIs(w.get(ctx, name), machinev1beta1.PhaseProvisioned)
 	})
-	s.join(ctx, w.get(ctx, machine.Name))
+	s.join(ctx, w.get(ctx, name))
 	until(ctx, patience, "the Machine runs", func(ctx context.Context) error {
-		return phaseIs(w.get(ctx, machine.Name), machinev1beta1.PhaseRunning)
+		return phaseIs(w.get(ctx, name), machinev1beta1.PhaseRunning)
 	})
 }
 
-// isLeftWith expects the cloud to have the servers of some Machines, each of which was made once.
+// isLeftWith expects that the cloud has only these Machines' servers, each created once.
 func (s *stack) isLeftWith(ids map[string]string, names ...string) {
 	GinkgoHelper()
 	found := map[string]string{}
@@ -201,19 +235,21 @@ func (s *stack) isLeftWith(ids map[string]string, names ...string) {
 	Expect(made).To(HaveLen(len(ids)), "a server was made twice: %v", made)
 }
 
-// orphansAre waits until kubectl machine orphans has a list of what was found since a time, with instances of these names, sorted, and nothing else.
+// orphansAre waits until kubectl machine orphans lists exactly these instances, sorted by name, in a search since a
+// time.
 func (w *world) orphansAre(ctx context.Context, since time.Time, names ...string) {
 	GinkgoHelper()
 	until(ctx, patience, fmt.Sprintf("the orphans %v are reported", names), func(ctx context.Context) error {
 		kept := &corev1.ConfigMap{}
-		if err := w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: lifecycle.InventoryConfigMap}, kept); err != nil {
+		if err := w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: lifecycle.InventoryConfigMap},
+			kept); err != nil {
 			return err
 		}
 		var report lifecycle.InventoryReport
 		if err := json.Unmarshal([]byte(kept.Data[lifecycle.InventoryKey]), &report); err != nil {
 			return err
 		}
-		var listed ownership.OrphanList
+		var listed inspect.OrphanList
 		if err := json.Unmarshal([]byte(w.asksHere(ctx, "orphans", "-o", "json").out), &listed); err != nil {
 			return err
 		}
@@ -229,13 +265,13 @@ func (w *world) orphansAre(ctx context.Context, since time.Time, names ...string
 	})
 }
 
-// elsewhereCredentials is the Secret with what signs in at another API server.
+// elsewhereCredentials is the Secret with credentials for another API server.
 const elsewhereCredentials = "elsewhere-credentials"
 
-// elsewhere is another API server, whose Nodes are instances that the cluster's etcd does not have.
+// elsewhere is another API server, whose Nodes are instances outside of the cluster's etcd.
 type elsewhere struct{ *controlplane.ControlPlane }
 
-// openElsewhere starts another API server, and makes the Secret that signs in there.
+// openElsewhere starts another API server, and creates the Secret with its credentials.
 func (w *world) openElsewhere(ctx context.Context) *elsewhere {
 	GinkgoHelper()
 	plane, err := controlplane.Start(controlplane.Default)
@@ -258,7 +294,7 @@ func (w *world) openElsewhere(ctx context.Context) *elsewhere {
 	return &elsewhere{plane}
 }
 
-// node returns the instance of a Machine.
+// node returns a Machine's instance.
 func (e *elsewhere) node(ctx context.Context, name string) *corev1.Node {
 	GinkgoHelper()
 	found := &corev1.Node{}
@@ -266,7 +302,6 @@ func (e *elsewhere) node(ctx context.Context, name string) *corev1.Node {
 	return found
 }
 
-// nodes returns all instances.
 func (e *elsewhere) nodes(ctx context.Context) []corev1.Node {
 	GinkgoHelper()
 	var list corev1.NodeList
@@ -274,7 +309,7 @@ func (e *elsewhere) nodes(ctx context.Context) []corev1.Node {
 	return list.Items
 }
 
-// isIn returns an error unless the instance of a Machine is in a zone.
+// isIn returns an error unless a Machine's instance is in a zone.
 func (e *elsewhere) isIn(ctx context.Context, name, zone string) error {
 	GinkgoHelper()
 	if got := e.node(ctx, name).Labels["topology.kubernetes.io/zone"]; got != zone {
@@ -283,7 +318,7 @@ func (e *elsewhere) isIn(ctx context.Context, name, zone string) error {
 	return nil
 }
 
-// driftIs returns an error unless the condition Drifted of a Machine's provider status has a status that is of a check of the last minute.
+// driftIs returns an error unless a Machine's condition Drifted has this status from a check in the last minute.
 func (w *world) driftIs(ctx context.Context, name string, want metav1.ConditionStatus) error {
 	return w.driftSince(ctx, time.Now().Add(-time.Minute), name, want)
 }
@@ -312,7 +347,8 @@ func (w *world) driftSince(ctx context.Context, since time.Time, name string, wa
 	return fmt.Errorf("the conditions of %s are %+v", name, status.Conditions)
 }
 
-// whileDown stops the manager, the operator and the cluster, does something to etcd's data, and starts them again, the manager with flags.
+// whileDown stops the manager, the operator and the cluster, calls do with etcd's data, and restarts them, the manager
+// with flags.
 func (w *world) whileDown(ctx context.Context, flags []string, do func(etcd string)) {
 	GinkgoHelper()
 	w.pod.terminate()
@@ -328,7 +364,7 @@ func (w *world) whileDown(ctx context.Context, flags []string, do func(etcd stri
 	w.pod.start(ctx, flags...)
 }
 
-// copied copies a folder as it is.
+// copied copies a folder and preserves its metadata.
 func copied(ctx context.Context, from, to string) {
 	GinkgoHelper()
 	out, err := exec.CommandContext(ctx, "cp", "-a", from, to).CombinedOutput()

@@ -16,12 +16,13 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/audit"
 )
 
-// usedElsewhere are the permissions that the story does not use, by account, and what does.
+// usedElsewhere are the permissions that the story does not use, by account, and their users.
 var usedElsewhere = map[string][]exempt{
 	"machine-api-controllers": {
 		{`^list (nodes|machinesets|machinehealthchecks|(mutat|validat)ingwebhookconfigurations) ?`, informers},
 		{`^get machinesets $`, "a MachineSet that adopts Machines: controllers/machineset"},
-		{`^update machine(set)?s/finalizers `, "OwnerReferencesPermissionEnforcement, which asks the authorizer itself"},
+		{`^update machine(set)?s/finalizers `,
+			"OwnerReferencesPermissionEnforcement, which asks the authorizer itself"},
 		{`^(get|list|create|update|patch) ipaddress`, "clusters with pools of addresses: actuators/addresses"},
 		{`^list credentialsrequests `, "OpenShift: internal/cluster/rights"},
 		{`^get configmaps trusted-ca-bundle`, "OpenShift: internal/cluster/config"},
@@ -30,22 +31,28 @@ var usedElsewhere = map[string][]exempt{
 	},
 	"machine-api-operator": {
 		{`^\w+ configmaps machine-iac-dashboard`, "clusters with the Prometheus Operator: internal/operator/operands"},
-		{`^get namespaces openshift-config-managed`, "clusters with the Prometheus Operator: internal/operator/operands"},
-		{`^list (.*configurations|(cluster)?role(binding)?s|machineapioperators|deployments|daemonsets|machinehealthchecks|serviceaccounts|services|` +
-			`poddisruptionbudgets|networkpolicies|configmaps) `, informers},
-		{`^(get|list|watch) (apiservers|featuregates|infrastructures|proxies|clusteroperators) `, "OpenShift: cmd/machine-api-operator"},
+		{`^get namespaces openshift-config-managed`,
+			"clusters with the Prometheus Operator: internal/operator/operands"},
+		{
+			`^list (.*configurations|(cluster)?role(binding)?s|machineapioperators|deployments|daemonsets|machinehealthchecks|serviceaccounts|services|` +
+				`poddisruptionbudgets|networkpolicies|configmaps) `, informers},
+		{`^(get|list|watch) (apiservers|featuregates|infrastructures|proxies|clusteroperators) `,
+			"OpenShift: cmd/machine-api-operator"},
 		{`^(create|patch) clusteroperators`, "OpenShift: cmd/machine-api-operator"},
-		{`^\w+ (prometheusrules|servicemonitors) `, "clusters with the Prometheus Operator: internal/operator/operands"},
-		{`^\w+ role(binding)?s prometheus-k8s-machine-api-controllers`, "clusters with the Prometheus Operator: internal/operator/operands"},
-		{`^delete (deployments|services|(cluster)?rolebindings) `, "an object with another value in a field that cannot be changed, which is made anew"},
+		{`^\w+ (prometheusrules|servicemonitors) `,
+			"clusters with the Prometheus Operator: internal/operator/operands"},
+		{`^\w+ role(binding)?s prometheus-k8s-machine-api-controllers`,
+			"clusters with the Prometheus Operator: internal/operator/operands"},
+		{`^delete (deployments|services|(cluster)?rolebindings) `,
+			"an object with another value in a field that cannot be changed, which is made anew"},
 		{`^patch events `, "an event that is sent again within minutes"},
 	},
 }
 
-// informers is why permissions to list are needed that nothing uses: this API server begins a watch with what there is.
+// informers explains unused list permissions: this API server starts a watch with the existing objects.
 const informers = "API servers before 1.34, which informers ask for a list first"
 
-// exempt are permissions that something else than the story uses.
+// exempt are permissions that something outside of the story uses.
 type exempt struct {
 	// permissions is a regular expression for the verb, the resource and the name.
 	permissions string
@@ -67,16 +74,19 @@ func whatThePermissionsAreFor() {
 			var unused []string
 			for _, permission := range comparison.Unused() {
 				called := permission.Verb + " " + permission.Resource + " " + permission.Name
-				if !slices.ContainsFunc(usedElsewhere[account], func(e exempt) bool { return regexp.MustCompile(e.permissions).MatchString(called) }) {
+				if !slices.ContainsFunc(usedElsewhere[account],
+					func(e exempt) bool { return regexp.MustCompile(e.permissions).MatchString(called) }) {
 					unused = append(unused, permission.String())
 				}
 			}
-			Expect(strings.Join(unused, "\n")).To(BeEmpty(), "nothing needs these permissions: remove them, or write down what does")
+			Expect(strings.Join(unused, "\n")).To(BeEmpty(),
+				"nothing needs these permissions: remove them, or write down what does")
 		})
 	}
 }
 
-// comparison holds what an account has done against what it may do. Left out are tests that act in its name, and what was forbidden on purpose.
+// comparison compares an account's requests with its rights. It ignores tests that impersonate the account, and
+// intentionally forbidden requests.
 func (w *world) comparison(account string, granted []audit.Permission) *audit.Comparison {
 	GinkgoHelper()
 	log, err := os.Open(w.cluster.AuditLog())
@@ -84,7 +94,8 @@ func (w *world) comparison(account string, granted []audit.Permission) *audit.Co
 	defer log.Close()
 	comparison := audit.NewComparison(granted)
 	Expect(audit.Read(log, func(c audit.Call) {
-		provoked := slices.ContainsFunc(w.provoked, func(s span) bool { return c.Forbidden && s.from.Before(c.At) && c.At.Before(s.to) })
+		provoked := slices.ContainsFunc(w.provoked,
+			func(s span) bool { return c.Forbidden && s.from.Before(c.At) && c.At.Before(s.to) })
 		if c.User == lab.UserOf(account) && !strings.HasPrefix(c.Agent, "kubectl/") && !provoked {
 			comparison.Add(c)
 		}

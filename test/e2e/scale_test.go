@@ -34,7 +34,8 @@ func aMachineSetThatIsScaled() {
 		selector, err := labels.Parse(scale.Status.Selector)
 		Expect(err).NotTo(HaveOccurred())
 		var chosen machinev1beta1.MachineList
-		Expect(w.client.List(ctx, &chosen, client.InNamespace(lab.Namespace), client.MatchingLabelsSelector{Selector: selector})).To(Succeed())
+		Expect(w.client.List(ctx, &chosen, client.InNamespace(lab.Namespace),
+			client.MatchingLabelsSelector{Selector: selector})).To(Succeed())
 		Expect(chosen.Items).To(HaveLen(few+1), "the selector is %q", scale.Status.Selector)
 	})
 
@@ -43,14 +44,19 @@ func aMachineSetThatIsScaled() {
 		w.create(ctx, autoscaler)
 		DeferCleanup(func(ctx SpecContext) { Expect(w.client.Delete(ctx, autoscaler)).To(Succeed()) })
 		w.settles(ctx, few+2)
-		// Nobody measures Machines here. That it gets as far as to miss shows that it has understood the selector.
+		// No metrics exist for Machines. That the autoscaler misses them proves that it understood the selector.
 		w.autoscales(ctx, autoscaler,
-			autoscalingv2.HorizontalPodAutoscalerCondition{Type: autoscalingv2.AbleToScale, Status: corev1.ConditionTrue, Reason: "SucceededGetScale"},
-			autoscalingv2.HorizontalPodAutoscalerCondition{Type: autoscalingv2.ScalingActive, Status: corev1.ConditionFalse, Reason: "FailedGetResourceMetric"},
+			autoscalingv2.HorizontalPodAutoscalerCondition{
+				Type: autoscalingv2.AbleToScale, Status: corev1.ConditionTrue, Reason: "SucceededGetScale",
+			},
+			autoscalingv2.HorizontalPodAutoscalerCondition{
+				Type: autoscalingv2.ScalingActive, Status: corev1.ConditionFalse, Reason: "FailedGetResourceMetric",
+			},
 		)
 	})
 
-	It("reports to a cluster autoscaler how large its Machines are, none of them existing either", func(ctx SpecContext) {
+	It("reports to a cluster autoscaler how large its Machines are, none of them existing "+
+		"either", func(ctx SpecContext) {
 		w.scale(ctx, 0)
 		w.settles(ctx, 0)
 		w.sized(ctx, "4", "16384")
@@ -64,7 +70,7 @@ func aMachineSetThatIsScaled() {
 	})
 }
 
-// scaleOf returns the scale subresource of the MachineSet.
+// scaleOf returns the MachineSet's scale subresource.
 func (w *world) scaleOf(ctx context.Context) *autoscalingv1.Scale {
 	GinkgoHelper()
 	scale := &autoscalingv1.Scale{}
@@ -73,7 +79,7 @@ func (w *world) scaleOf(ctx context.Context) *autoscalingv1.Scale {
 	return scale
 }
 
-// setAutoscaler keeps the MachineSet between two sizes, and wants to see its CPU half used.
+// setAutoscaler scales the MachineSet between two sizes, to a CPU utilization of 50 %.
 func setAutoscaler(least, most int32) *autoscalingv2.HorizontalPodAutoscaler {
 	return &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: setName},
@@ -82,15 +88,19 @@ func setAutoscaler(least, most int32) *autoscalingv2.HorizontalPodAutoscaler {
 				APIVersion: machinev1beta1.GroupVersion.String(), Kind: "MachineSet", Name: setName,
 			},
 			MinReplicas: &least, MaxReplicas: most,
-			Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
-				Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: ptr.To[int32](50)},
-			}}},
+			Metrics: []autoscalingv2.MetricSpec{
+				{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
+					Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{
+						Type: autoscalingv2.UtilizationMetricType, AverageUtilization: ptr.To[int32](50),
+					},
+				}}},
 		},
 	}
 }
 
 // autoscales waits until a HorizontalPodAutoscaler has these conditions.
-func (w *world) autoscales(ctx context.Context, autoscaler *autoscalingv2.HorizontalPodAutoscaler, wanted ...autoscalingv2.HorizontalPodAutoscalerCondition) {
+func (w *world) autoscales(ctx context.Context, autoscaler *autoscalingv2.HorizontalPodAutoscaler,
+	wanted ...autoscalingv2.HorizontalPodAutoscalerCondition) {
 	GinkgoHelper()
 	until(ctx, patience, "the HorizontalPodAutoscaler has read the scale", func(ctx context.Context) error {
 		if err := w.client.Get(ctx, client.ObjectKeyFromObject(autoscaler), autoscaler); err != nil {
@@ -125,7 +135,8 @@ func (w *world) sized(ctx context.Context, cpus, megabytes string) {
 			HaveKeyWithValue("machine.openshift.io/GPU", "0"),
 			HaveKeyWithValue("capacity.cluster-autoscaler.kubernetes.io/cpu", cpus),
 			HaveKey("capacity.cluster-autoscaler.kubernetes.io/memory"),
-			HaveKeyWithValue("capacity.cluster-autoscaler.kubernetes.io/labels", ContainSubstring("kubernetes.io/arch=amd64")),
+			HaveKeyWithValue("capacity.cluster-autoscaler.kubernetes.io/labels",
+				ContainSubstring("kubernetes.io/arch=amd64")),
 		).Match(set.Annotations)
 		if err == nil && !matches {
 			err = errors.New(fmt.Sprint("its annotations are ", set.Annotations))
@@ -134,7 +145,7 @@ func (w *world) sized(ctx context.Context, cpus, megabytes string) {
 	})
 }
 
-// patchTemplate changes fields of the providerSpec that new Machines of the MachineSet get.
+// patchTemplate changes the providerSpec of new Machines of the MachineSet.
 func (w *world) patchTemplate(ctx context.Context, fields map[string]any) {
 	GinkgoHelper()
 	var patch any = on.patch(fields)

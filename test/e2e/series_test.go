@@ -46,14 +46,17 @@ func theMachineAPIsSeries() {
 		made := w.shows(ctx, "mapi_machineset_created_timestamp_seconds", ofSet, inNamespace, version)
 		Expect(made).To(BeNumerically("~", time.Now().Unix(), 3600))
 		for _, replicas := range []string{"", "_ready", "_available"} {
-			Expect(w.shows(ctx, "mapi_machine_set_status_replicas"+replicas, ofSet, inNamespace)).To(BeEquivalentTo(few), replicas)
+			Expect(w.shows(ctx, "mapi_machine_set_status_replicas"+replicas, ofSet, inNamespace)).To(
+				BeEquivalentTo(few), replicas)
 		}
 		machine := w.get(ctx, w.names(ctx)[0])
 		made = w.shows(ctx, "mapi_machine_created_timestamp_seconds", label("name", machine.Name), inNamespace, version,
-			label("spec_provider_id", *machine.Spec.ProviderID), label("node", machine.Status.NodeRef.Name), label("phase", machinev1beta1.PhaseRunning))
+			label("spec_provider_id", *machine.Spec.ProviderID), label("node", machine.Status.NodeRef.Name),
+			label("phase", machinev1beta1.PhaseRunning))
 		Expect(made).To(BeEquivalentTo(machine.CreationTimestamp.Unix()))
 		Expect(w.series(ctx, "mapi_machine_phase_transition_seconds_count")).To(ContainElements(
-			ContainSubstring(label("phase", machinev1beta1.PhaseProvisioning)), ContainSubstring(label("phase", machinev1beta1.PhaseRunning))))
+			ContainSubstring(label("phase", machinev1beta1.PhaseProvisioning)),
+			ContainSubstring(label("phase", machinev1beta1.PhaseRunning))))
 	})
 
 	It("count what failed, by Machine and reason", func(ctx SpecContext) {
@@ -86,7 +89,8 @@ func theMachineAPIsSeries() {
 			if err != nil {
 				return err
 			}
-			if problems := append(monitoring.Compare(scraped, documented), monitoring.Problems(read, scraped)...); len(problems) > 0 {
+			if problems := append(monitoring.Compare(scraped, documented),
+				monitoring.Problems(read, scraped)...); len(problems) > 0 {
 				return errors.New(strings.Join(problems, "\n"))
 			}
 			return nil
@@ -97,15 +101,17 @@ func theMachineAPIsSeries() {
 		w.copySecret(ctx, ownSecret)
 		w.removed(ctx, name)
 		for _, metric := range []string{
-			"mapi_machine_created_timestamp_seconds", "mapi_instance_create_failed", "mapi_instance_update_failed", "mapi_instance_delete_failed",
+			"mapi_machine_created_timestamp_seconds", "mapi_instance_create_failed", "mapi_instance_update_failed",
+			"mapi_instance_delete_failed",
 		} {
-			Eventually(ctx, w.series).WithArguments(ctx, metric, ofMachine).WithTimeout(whileItExists).Should(BeEmpty(), metric)
+			Eventually(ctx, w.series).WithArguments(ctx, metric,
+				ofMachine).WithTimeout(whileItExists).Should(BeEmpty(), metric)
 		}
 		Expect(w.shows(ctx, "mapi_machine_items")).To(BeEquivalentTo(few))
 	})
 }
 
-// counts waits until a failure has been counted.
+// counts waits until a failure is counted.
 func (w *world) counts(ctx context.Context, metric string, labels ...string) {
 	GinkgoHelper()
 	until(ctx, patience, metric+" has counted", func(ctx context.Context) error {

@@ -22,12 +22,12 @@ import (
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 )
 
-// keysSecret has the keys that checkpoints of Pulumi are encrypted with.
+// keysSecret contains the encryption keys of Pulumi checkpoints.
 const keysSecret = "machine-iac-pulumi-keys"
 
-// asOperator runs kubectl with the rights of the operator.
 func (w *world) asOperator(ctx context.Context, arguments ...string) (string, error) {
-	command := exec.CommandContext(ctx, w.lab.Path("bin", "kubectl"), append([]string{"--kubeconfig", w.lab.OperatorKubeconfig()}, arguments...)...)
+	command := exec.CommandContext(ctx, w.lab.Path("bin", "kubectl"),
+		append([]string{"--kubeconfig", w.lab.OperatorKubeconfig()}, arguments...)...)
 	var out, problems bytes.Buffer
 	command.Stdout, command.Stderr = &out, &problems
 	if err := command.Run(); err != nil {
@@ -36,8 +36,8 @@ func (w *world) asOperator(ctx context.Context, arguments ...string) (string, er
 	return out.String(), nil
 }
 
-// logLines returns the lines of the manager's log with a word in them, whatever its case. What was logged while the API server was
-// away is left out: one that starts refuses everybody until it has read its rules.
+// logLines returns the manager's log lines with a word, in any case, except those from when the API server was away:
+// while it starts, it rejects every request until it has read its RBAC rules.
 func (w *world) logLines(word string) []string {
 	GinkgoHelper()
 	content, err := os.ReadFile(w.pod.log())
@@ -62,8 +62,8 @@ func (w *world) wasAway(at int64) bool {
 	return false
 }
 
-// secretsShown returns where one of the fixtures' secrets can be read that is no Secret: the manager's log, events, Machines and
-// Nodes, and the files of the work folder.
+// secretsShown returns where the fixtures' secrets appear outside of Secrets: in the manager's log, events, Machines,
+// Nodes, and files of the work folder.
 func (w *world) secretsShown(ctx context.Context) ([]string, error) {
 	secrets, err := w.secrets(ctx)
 	if err != nil {
@@ -105,7 +105,7 @@ func (w *world) secretsShown(ctx context.Context) ([]string, error) {
 	return found, err
 }
 
-// secrets returns everything that nobody may see, by what it is.
+// secrets returns all confidential values by description.
 func (w *world) secrets(ctx context.Context) (map[string][]byte, error) {
 	own := &corev1.Secret{}
 	if err := w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: credentials}, own); err != nil {
@@ -119,8 +119,9 @@ func (w *world) secrets(ctx context.Context) (map[string][]byte, error) {
 	for _, user := range operator.AuthInfos {
 		secrets["the operator's token"] = []byte(user.Token)
 	}
-	keys := &corev1.Secret{} // none before the first Machine of a stack
-	if err := w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: keysSecret}, keys); client.IgnoreNotFound(err) != nil {
+	keys := &corev1.Secret{} // missing before the first Machine of a stack
+	if err := w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: keysSecret},
+		keys); client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
 	for name, value := range keys.Data {

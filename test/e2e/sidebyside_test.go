@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// twoEngines tests two MachineSets under one manager, whose Machines run on an engine each.
+// twoEngines tests two MachineSets with different engines under one manager.
 func twoEngines() {
 	const otherSet = "beside"
 	const all = 2 * few
-	// machines returns the names of the Machines of a set.
+	// machines returns the names of a set's Machines.
 	machines := func(ctx context.Context, set string) []string {
 		GinkgoHelper()
 		seen, err := w.census(ctx)
@@ -71,7 +71,8 @@ func twoEngines() {
 			Expect(tree.out).To(MatchRegexp(row("MachineSet/"+set, fmt.Sprintf("%d/%d ready", few, few))))
 		}
 		for _, name := range slices.Concat(mine, others) {
-			Expect(tree.out).To(MatchRegexp(`─ Instance/` + string(w.node(ctx, name).UID) + `\s+Running .*hollow; region-a; zone-a; kubemark@`))
+			Expect(tree.out).To(MatchRegexp(
+				`─ Instance/` + string(w.node(ctx, name).UID) + `\s+Running .*hollow; region-a; zone-a; kubemark@`))
 		}
 	})
 
@@ -82,8 +83,10 @@ func twoEngines() {
 		for name, zone := range map[string]string{mine[0]: "zone-b", others[0]: "zone-c"} {
 			until(ctx, patience, "Node and Machine "+name+" show the change", func(ctx context.Context) error {
 				machine := w.get(ctx, name)
-				if got := w.node(ctx, name).Labels["topology.kubernetes.io/zone"]; got != zone || machine.Labels["machine.openshift.io/zone"] != zone {
-					return errors.New("zone of the Node is " + got + ", of the Machine " + machine.Labels["machine.openshift.io/zone"])
+				if got := w.node(ctx, name).Labels["topology.kubernetes.io/zone"]; got != zone ||
+					machine.Labels["machine.openshift.io/zone"] != zone {
+					return errors.New("zone of the Node is " + got + ", of the Machine " +
+						machine.Labels["machine.openshift.io/zone"])
 				}
 				return nil
 			})
@@ -92,14 +95,16 @@ func twoEngines() {
 		Expect(uids(slices.Concat(mine, others))).To(Equal(before))
 	})
 
-	It("make Machines at once, each of them once though the manager is killed meanwhile, and remove them", func(ctx SpecContext) {
+	It("make Machines at once, each of them once though the manager is killed meanwhile, and "+
+		"remove them", func(ctx SpecContext) {
 		w.kubectl(ctx, "scale", "machineset", setName, otherSet, fmt.Sprintf("--replicas=%d", few+2))
 		w.killAt(ctx, func() bool { return w.nodes.Count() > all })
 		w.settles(ctx, all+4)
 		w.kubectl(ctx, "scale", "machineset", setName, otherSet, fmt.Sprintf("--replicas=%d", few))
 		w.settles(ctx, all)
-		for _, engine := range machineries { // this manager has removed two of each
-			Expect(w.shows(ctx, "machine_iac_engine_starts_total", label("engine", engine.name))).To(BeNumerically(">=", 2), engine.name)
+		for _, engine := range machineries { // this manager has deleted two of each
+			Expect(w.shows(ctx, "machine_iac_engine_starts_total", label("engine", engine.name))).To(
+				BeNumerically(">=", 2), engine.name)
 		}
 	})
 

@@ -27,7 +27,7 @@ func aMachineThatCannotBeMade() {
 		w.unguarded(ctx)
 		DeferCleanup(func(ctx SpecContext) { w.guarded(ctx) })
 	})
-	BeforeEach(func() { name = "misfit-" + randomText()[:6] }) // no Machine's name comes twice
+	BeforeEach(func() { name = "misfit-" + randomText()[:6] }) // names are unique
 	AfterEach(func(ctx SpecContext) {
 		if !CurrentSpecReport().Failed() {
 			w.removed(ctx, name)
@@ -47,27 +47,32 @@ func aMachineThatCannotBeMade() {
 			Expect(w.nodes.UIDs(name)).To(HaveLen(1))
 		},
 		Entry("because of a value of the wrong type", misfit{
-			change: with("cpu", "four"), wantPhase: machinev1beta1.PhaseFailed, wantWords: []string{"cpu", "four", "number"},
-			fix: func(ctx context.Context, name string) { w.patchSpec(ctx, name, "cpu", 4) },
+			change: with("cpu", "four"), wantPhase: machinev1beta1.PhaseFailed,
+			wantWords: []string{"cpu", "four", "number"},
+			fix:       func(ctx context.Context, name string) { w.patchSpec(ctx, name, "cpu", 4) },
 		}),
 		Entry("because of a value that the module refuses", misfit{
-			change: with("memory", "plenty"), wantPhase: machinev1beta1.PhaseFailed, wantWords: []string{"memory is a Kubernetes quantity", "16Gi"},
-			fix: func(ctx context.Context, name string) { w.patchSpec(ctx, name, "memory", "16Gi") },
+			change: with("memory", "plenty"), wantPhase: machinev1beta1.PhaseFailed,
+			wantWords: []string{"memory is a Kubernetes quantity", "16Gi"},
+			fix:       func(ctx context.Context, name string) { w.patchSpec(ctx, name, "memory", "16Gi") },
 		}),
 		Entry("because of an unknown kind", misfit{
-			change: with("kind", "MarbleMachineProviderConfig"), wantPhase: machinev1beta1.PhaseFailed, wantWords: []string{"MarbleMachineProviderConfig"},
+			change: with("kind", "MarbleMachineProviderConfig"), wantPhase: machinev1beta1.PhaseFailed,
+			wantWords: []string{"MarbleMachineProviderConfig"},
 			fix: func(ctx context.Context, name string) {
 				w.patchSpec(ctx, name, "kind", on.kind)
 			},
 		}),
 		Entry("because of a Secret that is not there", misfit{
-			change: credentialsFrom(lateSecret), wantPhase: machinev1beta1.PhaseProvisioning, wantWords: []string{lateSecret, "does not exist"},
+			change: credentialsFrom(lateSecret), wantPhase: machinev1beta1.PhaseProvisioning,
+			wantWords: []string{lateSecret, "does not exist"},
 			fix: func(ctx context.Context, _ string) {
 				w.copySecret(ctx, lateSecret)
 			},
 		}),
 		Entry("because of a Secret that Machines may not use", misfit{
-			change: credentialsFrom(unlabelledSecret), wantPhase: machinev1beta1.PhaseProvisioning, wantWords: []string{unlabelledSecret, "it has no label", "kubectl label secret"},
+			change: credentialsFrom(unlabelledSecret), wantPhase: machinev1beta1.PhaseProvisioning,
+			wantWords: []string{unlabelledSecret, "it has no label", "kubectl label secret"},
 			fix: func(ctx context.Context, _ string) {
 				w.label(ctx, unlabelledSecret, `"credentials"`)
 			},
@@ -82,16 +87,16 @@ func aMachineThatCannotBeMade() {
 	})
 }
 
-// misfit is a Machine that cannot be made.
+// misfit is a Machine that cannot be created.
 type misfit struct {
 	change    func(map[string]any)
 	wantPhase string
-	// wantWords are in what the Machine says.
+	// wantWords appear in the Machine's messages.
 	wantWords []string
 	fix       func(ctx context.Context, name string)
 }
 
-// says waits until a Machine says in its condition, in an event and, where it has failed, in its error fields what is wrong.
+// says waits until a Machine reports the problem in its condition, in an event and, if it failed, in its error fields.
 func (w *world) says(ctx context.Context, name string, tc misfit) {
 	GinkgoHelper()
 	until(ctx, patience, "the Machine says what is wrong", func(ctx context.Context) error {
@@ -112,7 +117,8 @@ func (w *world) says(ctx context.Context, name string, tc misfit) {
 				return fmt.Errorf("errorMessage does not say %q: %v", word, machine.Status.ErrorMessage)
 			}
 		}
-		if failed && (machine.Status.ErrorReason == nil || *machine.Status.ErrorReason != machinev1beta1.InvalidConfigurationMachineError) {
+		if failed && (machine.Status.ErrorReason == nil ||
+			*machine.Status.ErrorReason != machinev1beta1.InvalidConfigurationMachineError) {
 			return fmt.Errorf("errorReason is %v", machine.Status.ErrorReason)
 		}
 		return nil
@@ -139,7 +145,8 @@ func aChangedProviderSpec() {
 		w.patchSpec(ctx, name, "labels", map[string]any{"example.com/team": "storage"})
 		until(ctx, patience, "Node and Machine show the change", func(ctx context.Context) error {
 			node, machine := w.node(ctx, name), w.get(ctx, name)
-			got := []string{node.Labels["topology.kubernetes.io/zone"], node.Labels["example.com/team"], machine.Labels["machine.openshift.io/zone"]}
+			got := []string{node.Labels["topology.kubernetes.io/zone"], node.Labels["example.com/team"],
+				machine.Labels["machine.openshift.io/zone"]}
 			if strings.Join(got, " ") != "zone-b storage zone-b" {
 				return fmt.Errorf("zone and team of the Node and zone of the Machine are %q", got)
 			}
@@ -149,10 +156,12 @@ func aChangedProviderSpec() {
 		Expect(w.node(ctx, name).UID).To(Equal(uid))
 	})
 
-	It("is refused where only a new instance would bring it, and no engine is started for it again", func(ctx SpecContext) {
+	It("is refused where only a new instance would bring it, and no engine is started for it "+
+		"again", func(ctx SpecContext) {
 		w.patchSpec(ctx, name, "cpu", 8)
 		until(ctx, patience, "the Machine refuses the change", func(ctx context.Context) error {
-			return w.upToDateIs(w.get(ctx, name), corev1.ConditionFalse, string(machinev1beta1.UnsupportedChangeMachineError))
+			return w.upToDateIs(w.get(ctx, name), corev1.ConditionFalse,
+				string(machinev1beta1.UnsupportedChangeMachineError))
 		})
 		refused := w.get(ctx, name)
 		Expect(phaseOf(refused)).To(Equal(machinev1beta1.PhaseRunning))
@@ -166,7 +175,8 @@ func aChangedProviderSpec() {
 		}
 		after := w.metric(ctx, "machine_iac_engine_starts_total")
 		Expect(after).To(Equal(before), "engines were started for a change that is refused")
-		Expect(w.upToDateIs(w.get(ctx, name), corev1.ConditionFalse, string(machinev1beta1.UnsupportedChangeMachineError))).To(Succeed())
+		Expect(w.upToDateIs(w.get(ctx, name), corev1.ConditionFalse,
+			string(machinev1beta1.UnsupportedChangeMachineError))).To(Succeed())
 		w.untouched(ctx, name, uid)
 	})
 
@@ -178,6 +188,74 @@ func aChangedProviderSpec() {
 		w.untouched(ctx, name, uid)
 		w.settles(ctx, few+1)
 	})
+
+	It("hides nothing while it is refused: a drift check on request is made, and an instance that was removed is "+
+		"noticed", func(ctx SpecContext) {
+		w.patchSpec(ctx, name, "cpu", 8)
+		until(ctx, patience, "the Machine refuses the change", func(ctx context.Context) error {
+			return w.upToDateIs(w.get(ctx, name), corev1.ConditionFalse,
+				string(machinev1beta1.UnsupportedChangeMachineError))
+		})
+		Expect(w.asksHere(ctx, "drift", name, "--now", "--wait=1m").out).To(MatchRegexp(row(name, "AsApplied")))
+		Expect(w.upToDateIs(w.get(ctx, name), corev1.ConditionFalse,
+			string(machinev1beta1.UnsupportedChangeMachineError))).To(Succeed())
+		w.kubectl(ctx, "delete", "node", name)
+		Expect(w.asksHere(ctx, "drift", name, "--now", "--wait=1m").out).To(MatchRegexp(row(name, "Missing")))
+		until(ctx, patience, "the Machine has failed", func(ctx context.Context) error {
+			if machine := w.get(ctx, name); phaseOf(machine) != machinev1beta1.PhaseFailed {
+				return errors.New(describe([]machinev1beta1.Machine{*machine}))
+			}
+			return nil
+		})
+	})
+}
+
+func otherUserData() {
+	const before, after = "before", "after"
+	var starts float64
+
+	BeforeAll(func(ctx SpecContext) {
+		w.replicas(ctx, few)
+		w.create(ctx, newSecret("rotated", map[string][]byte{"userData": []byte("first")}))
+		w.create(ctx, w.machine(before, userDataFrom("rotated")))
+		w.runs(ctx, before)
+		DeferCleanup(func(ctx SpecContext) { w.removed(ctx, before) })
+		w.settles(ctx, few+1)
+		starts = w.metric(ctx, "machine_iac_engine_starts_total")
+	})
+
+	unconcerned := func(ctx SpecContext) {
+		GinkgoHelper()
+		w.kubectl(ctx, "annotate", "machine", before,
+			"--overwrite", "example.com/poke="+time.Now().Format("150405.000"))
+		Consistently(ctx, func() error {
+			return w.upToDateIs(w.get(ctx, before), corev1.ConditionTrue, "")
+		}).WithTimeout(3 * time.Second).Should(Succeed())
+		Expect(w.metric(ctx, "machine_iac_engine_starts_total")).To(Equal(starts),
+			"engines were started for a Secret that only a create reads")
+	}
+
+	It("concerns no instance that exists", func(ctx SpecContext) {
+		w.kubectl(ctx, "patch", "secret", "rotated", "--type=merge", "--patch", `{"stringData":{"userData":"second"}}`)
+		unconcerned(ctx)
+	})
+
+	It("keeps no Machine from anything where its Secret is deleted, but for a create", func(ctx SpecContext) {
+		w.kubectl(ctx, "delete", "secret", "rotated")
+		unconcerned(ctx)
+		w.patchSpec(ctx, before, "zone", "zone-b")
+		until(ctx, patience, "the Node shows the change", func(ctx context.Context) error {
+			if zone := w.node(ctx, before).Labels["topology.kubernetes.io/zone"]; zone != "zone-b" {
+				return fmt.Errorf("the Node is in %q", zone)
+			}
+			return w.upToDateIs(w.get(ctx, before), corev1.ConditionTrue, "")
+		})
+		w.create(ctx, w.machine(after, userDataFrom("rotated")))
+		DeferCleanup(func(ctx SpecContext) { w.removed(ctx, after) })
+		w.expectEvent(ctx, w.get(ctx, after), "FailedCreate", "rotated")
+		w.create(ctx, newSecret("rotated", map[string][]byte{"userData": []byte("third")}))
+		w.runs(ctx, after)
+	})
 }
 
 func (w *world) upToDateIs(machine *machinev1beta1.Machine, status corev1.ConditionStatus, reason string) error {
@@ -187,7 +265,7 @@ func (w *world) upToDateIs(machine *machinev1beta1.Machine, status corev1.Condit
 	return nil
 }
 
-// untouched expects the Node to be the very one that it was, with the size that it was made with.
+// untouched expects that the Node is the original one, with its original size.
 func (w *world) untouched(ctx context.Context, name string, uid types.UID) {
 	GinkgoHelper()
 	node := w.node(ctx, name)

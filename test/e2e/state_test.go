@@ -17,7 +17,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
-// knownState is what is looked at in a Machine's state, of either engine.
+// knownState is the part of a Machine's state that tests read, for either engine.
 type knownState struct {
 	// Format is "pulumi", or empty for Terraform.
 	Format string
@@ -51,7 +51,7 @@ func (r checkpointResource) isInstance() bool {
 	return r.Type+"."+r.URN[strings.LastIndex(r.URN, ":")+1:] == machineries[1].instance
 }
 
-// engine returns the name of the engine that has written the state.
+// engine returns the engine that wrote the state.
 func (s *knownState) engine() string {
 	if s.Format == "" {
 		return onTerraform
@@ -59,7 +59,7 @@ func (s *knownState) engine() string {
 	return s.Format
 }
 
-// nodeUID returns the UID of the instance, empty without one that is whole.
+// nodeUID returns the UID of the complete instance, or "".
 func (s *knownState) nodeUID() string {
 	for _, resource := range s.Resources {
 		if resource.Type+"."+resource.Name != machineries[0].instance {
@@ -80,7 +80,7 @@ func (s *knownState) nodeUID() string {
 	return ""
 }
 
-// making reports whether Pulumi has written that it has begun to make the instance.
+// making reports whether Pulumi has recorded that it started to create the instance.
 func (s *knownState) making() bool {
 	for _, pending := range s.Checkpoint.Checkpoint.Latest.PendingOperations {
 		if pending.Type == "creating" && pending.Resource.isInstance() {
@@ -90,19 +90,21 @@ func (s *knownState) making() bool {
 	return false
 }
 
-// hasOutputs reports whether the outputs are in Pulumi's checkpoint.
+// hasOutputs reports whether Pulumi's checkpoint contains the outputs.
 func (s *knownState) hasOutputs() bool {
 	return slices.ContainsFunc(s.Checkpoint.Checkpoint.Latest.Resources, func(r checkpointResource) bool {
 		return r.Type == "pulumi:pulumi:Stack" && r.Outputs["instance_id"] != nil
 	})
 }
 
-// stateOf reads a Machine's state as docs/contracts/state.md says, an empty one before there is any.
+// stateOf reads a Machine's state as in docs/contracts/state.md, or returns an empty one if there is none.
 func (c *census) stateOf(machine *machinev1beta1.Machine) (*knownState, error) {
 	known := &knownState{}
-	mine := slices.DeleteFunc(slices.Clone(c.states), func(secret corev1.Secret) bool { return secret.Labels[observe.UIDLabel] != string(machine.UID) })
+	mine := slices.DeleteFunc(slices.Clone(c.states),
+		func(secret corev1.Secret) bool { return secret.Labels[observe.UIDLabel] != string(machine.UID) })
 	if len(mine) != 1 || mine[0].Labels[observe.RoleLabel] != "head" {
-		return nil, fmt.Errorf("%d state Secrets belong to Machine %s, expected the head alone", len(mine), machine.Name)
+		return nil, fmt.Errorf("%d state Secrets belong to Machine %s, expected the head alone", len(mine),
+			machine.Name)
 	}
 	packed, ok := mine[0].Data["tfstate"]
 	if !ok {

@@ -20,7 +20,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/libvirt"
 )
 
-// suiteTimeout is below that of go test, so that what was started is stopped.
+// suiteTimeout is shorter than go test's, so that the suite can stop what it started.
 const suiteTimeout = 55 * time.Minute
 
 func TestStory(t *testing.T) {
@@ -28,7 +28,7 @@ func TestStory(t *testing.T) {
 		t.Fatalf("%s is %q: it is %s or %s", engineVariable, os.Getenv(engineVariable), onTerraform, onPulumi)
 	}
 	RegisterFailHandler(Fail)
-	log.SetLogger(logr.Discard()) // clients warn of what is part of the story
+	log.SetLogger(logr.Discard()) // clients warn of injected faults
 	suite, reporter := GinkgoConfiguration()
 	suite.Timeout = suiteTimeout
 	suite.LabelFilter = on.only(suite.LabelFilter)
@@ -36,16 +36,16 @@ func TestStory(t *testing.T) {
 	RunSpecs(t, "The operator, end to end", suite, reporter)
 }
 
-// story is the outermost container. Its chapters come in order, and the first failure ends it.
+// story is the outermost container. Its chapters are ordered, and the first failure ends it.
 const story = "The operator:"
 
-// w is what all chapters stand on.
+// w is the world of all chapters.
 var w *world
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	dir, err := os.MkdirTemp("", "machine-iac-e2e-")
 	Expect(err).NotTo(HaveOccurred())
-	dir, err = filepath.EvalSymlinks(dir) // as the kernel reports a process's folder
+	dir, err = filepath.EvalSymlinks(dir) // the kernel reports resolved folders
 	Expect(err).NotTo(HaveOccurred())
 	w, err = openWorld(ctx, dir)
 	Expect(err).NotTo(HaveOccurred())
@@ -55,7 +55,7 @@ var _ = AfterSuite(func(ctx SpecContext) {
 	Expect(w.close(ctx)).To(Succeed())
 }, NodeTimeout(5*time.Minute))
 
-// By now everything has stopped.
+// Everything has stopped by now.
 var _ = ReportAfterSuite("the data folder", func(report Report) {
 	switch {
 	case w == nil:
@@ -64,7 +64,8 @@ var _ = ReportAfterSuite("the data folder", func(report Report) {
 		defer cancel()
 		Expect(w.cluster.Purge(ctx)).To(Succeed())
 	default:
-		fmt.Printf("\nThe cluster's data and all logs are kept in %s; bin/devcluster up --dir %[1]s brings it back.\n", w.dir)
+		fmt.Printf("\nThe cluster's data and all logs are kept in %s; bin/devcluster up --dir %[1]s brings it "+
+			"back.\n", w.dir)
 	}
 })
 
@@ -96,6 +97,7 @@ var _ = Describe(story, Ordered, func() {
 	Context("A manager that is stopped", aManagerStopped)
 	Context("A Machine that cannot be made", aMachineThatCannotBeMade)
 	Context("A changed providerSpec", aChangedProviderSpec)
+	Context("Other user data", otherUserData)
 	Context("A person with kubectl machine", forTerraform, aPersonWithKubectlMachine)
 	Context("Machines of another actuator", forTerraform, anotherActuatorsMachines(kubemarkElsewhere))
 	Context("A Machine of a stack that another actuator has made", aMachineOfAStack)
@@ -104,7 +106,7 @@ var _ = Describe(story, Ordered, func() {
 	Context("A spot instance that is terminated", forTerraform, aSpotInstance)
 	Context("A MachineSet that is scaled", aMachineSetThatIsScaled)
 	Context("The Machine API's series", theMachineAPIsSeries)
-	Context("The installation", theInstallation) // restarts the manager, whose series begin anew
+	Context("The installation", theInstallation) // restarts the manager, and thereby resets its series
 	Context("Two engines under one manager", twoEngines)
 	Context("An API server that is away", anAPIServerAway)
 	Context("A MachineSet of the module vsphere", forTerraform, aMachineSetOnVSphere)
@@ -117,6 +119,7 @@ var _ = Describe(story, Ordered, func() {
 	}
 	Context("A manager that serves", aManagerThatServes)
 	Context("A deleted MachineSet", aDeletedMachineSet)
+	Context("A namespace that is deleted", aNamespaceThatIsDeleted)
 	Context("An etcd from an hour ago", forTerraform, anEtcdFromAnHourAgo)
 	Context("What permissions are for", whatThePermissionsAreFor)
 })

@@ -27,15 +27,15 @@ import (
 
 const (
 	spotSet = "spot"
-	// spotVersion is the version of the providerSpecs of the module whose instances are interruptible.
+	// spotVersion is the providerSpec version of the module with interruptible instances.
 	spotVersion = "spot.machine-iac.io/v1"
-	// handlerName is what DaemonSet, namespace and MachineHealthCheck of the termination handler are called.
+	// handlerName is the name of the termination handler's DaemonSet, namespace and MachineHealthCheck.
 	handlerName        = "machine-api-termination-handler"
 	interruptibleLabel = "machine.openshift.io/interruptible-instance"
 	terminating        = corev1.NodeConditionType("Terminating")
 )
 
-// spotModule copies the module kubemark as one whose instances are interruptible, and returns the manager's flag for it.
+// spotModule copies the module kubemark as one with interruptible instances, and returns the manager's flag for it.
 func (w *world) spotModule() string {
 	GinkgoHelper()
 	folder := filepath.Join(w.dir, "spot", "kubemark-spot")
@@ -49,7 +49,8 @@ func (w *world) spotModule() string {
 		Expect(os.WriteFile(file, []byte(after), 0o600)).To(Succeed())
 	}
 	change("module.yaml", func(before string) string {
-		return strings.NewReplacer("name: kubemark\n", "name: kubemark-spot\n", "kubemarkproviderconfig.openshift.io/v1alpha1", spotVersion).Replace(before)
+		return strings.NewReplacer("name: kubemark\n", "name: kubemark-spot\n",
+			"kubemarkproviderconfig.openshift.io/v1alpha1", spotVersion).Replace(before)
 	})
 	change("outputs.tf", func(before string) string {
 		return before + `
@@ -64,7 +65,7 @@ output "interruptible" {
 	return "--module-dir=" + filepath.Dir(folder)
 }
 
-// spotMachines is a MachineSet of one Machine whose instance is interruptible.
+// spotMachines returns a MachineSet with one interruptible Machine.
 func (w *world) spotMachines() *machinev1beta1.MachineSet {
 	GinkgoHelper()
 	set := renamed(w.machineSet(1), spotSet)
@@ -74,7 +75,7 @@ func (w *world) spotMachines() *machinev1beta1.MachineSet {
 
 func aSpotInstance() {
 	var seen *timeline
-	var doomed, other string // the spot Machine, and one that is none
+	var doomed, other string // the spot Machine, and an ordinary one
 	metadata := &spotMetadata{}
 	var server *httptest.Server
 	var handler *handlerProcess
@@ -109,7 +110,8 @@ func aSpotInstance() {
 
 	It("is polled by a handler that may mark its own Node, and no other", func(ctx SpecContext) {
 		kubeconfig := w.kubeletKubeconfig(doomed)
-		_, err := w.lab.Kubectl(ctx, "--kubeconfig", kubeconfig, "patch", "node", other, "--subresource=status", "--patch", "{}")
+		_, err := w.lab.Kubectl(ctx, "--kubeconfig", kubeconfig, "patch", "node", other,
+			"--subresource=status", "--patch", "{}")
 		Expect(err).To(MatchError(ContainSubstring("Forbidden")))
 		handler = w.startHandler(ctx, doomed, kubeconfig, server.URL)
 		Eventually(ctx, metadata.count).WithTimeout(patience).Should(BeNumerically(">=", 2))
@@ -135,7 +137,7 @@ func aSpotInstance() {
 		seen.happens(ctx, drained(doomed), destroyed(doomed), nodeGone(doomed), machineGone(doomed))
 		w.settles(ctx, 2)
 		Expect(w.names(ctx)).To(ContainElement(other), "another Machine was replaced")
-		w.handled(ctx, doomed) // as is the one in its place
+		w.handled(ctx, doomed) // and so is its replacement
 	})
 
 	It("has a handler that goes on until it is stopped", func(SpecContext) {
@@ -147,7 +149,7 @@ func aSpotInstance() {
 	})
 }
 
-// conditionsOf returns the types of a Node's conditions that are True.
+// conditionsOf returns the types of a Node's True conditions.
 func conditionsOf(node *corev1.Node) (types []corev1.NodeConditionType) {
 	for _, c := range node.Status.Conditions {
 		if c.Status == corev1.ConditionTrue {
@@ -157,14 +159,16 @@ func conditionsOf(node *corev1.Node) (types []corev1.NodeConditionType) {
 	return types
 }
 
-// handlerPods returns the Pods of the termination handler that are to stay.
+// handlerPods returns the termination handler's Pods that are not being deleted.
 func (w *world) handlerPods(ctx context.Context) ([]corev1.Pod, error) {
 	var pods corev1.PodList
-	err := w.client.List(ctx, &pods, client.InNamespace(handlerName), client.MatchingLabels{"k8s-app": "termination-handler"})
+	err := w.client.List(ctx, &pods, client.InNamespace(handlerName),
+		client.MatchingLabels{"k8s-app": "termination-handler"})
 	return slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil }), err
 }
 
-// handled waits until the termination handler has one Pod, which runs on a spot Node other than a former one, and returns that Node's name.
+// handled waits until the termination handler has one Pod, on a spot Node other than former, and returns that Node's
+// name.
 func (w *world) handled(ctx context.Context, former string) (name string) {
 	GinkgoHelper()
 	until(ctx, patience, "the termination handler runs on the spot Node", func(ctx context.Context) error {
@@ -210,7 +214,7 @@ type handlerProcess struct {
 	err     error
 }
 
-// startHandler runs what the Pod on a Node says, with a metadata service of AWS.
+// startHandler runs the command of the Pod on a Node, with a simulated AWS metadata service.
 func (w *world) startHandler(ctx context.Context, node, kubeconfig, metadata string) *handlerProcess {
 	GinkgoHelper()
 	pods, err := w.handlerPods(ctx)
@@ -239,10 +243,10 @@ func (w *world) startHandler(ctx context.Context, node, kubeconfig, metadata str
 	return h
 }
 
-// stop ends the handler as a kubelet does, and returns an error unless it ends well.
+// stop stops the handler as a kubelet does, and returns an error unless it exits cleanly.
 func (h *handlerProcess) stop() error {
 	if h == nil {
-		return nil // it was not started
+		return nil // it did not start
 	}
 	if err := h.process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -255,7 +259,7 @@ func (h *handlerProcess) stop() error {
 	}
 }
 
-// spotMetadata is the instance metadata service of a Spot instance on AWS, version 2.
+// spotMetadata is version 2 of the instance metadata service of an AWS Spot instance.
 type spotMetadata struct {
 	mu    sync.Mutex
 	end   time.Time

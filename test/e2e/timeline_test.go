@@ -23,8 +23,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
-// timeline records when something happened first. Its clock are resource versions: one etcd counts all writes, so that
-// of two writes it is certain which came first, however late they are seen.
+// timeline records when something happened first. Its clock is the resource version: one etcd counts all writes, so
+// their order is certain, however late they are observed.
 type timeline struct {
 	stop context.CancelFunc
 
@@ -32,7 +32,7 @@ type timeline struct {
 	moments map[string]uint64
 }
 
-// The moments that are written down. A Node bears its Machine's name.
+// The recorded moments. A Node has its Machine's name.
 func cordoned(node string) string   { return "Node " + node + " is cordoned" }
 func leaves(pod string) string      { return "Pod " + pod + " is being deleted" }
 func podGone(pod string) string     { return "Pod " + pod + " is gone" }
@@ -43,7 +43,7 @@ func destroyed(machine string) string {
 func nodeGone(node string) string       { return "Node " + node + " is gone" }
 func machineGone(machine string) string { return "Machine " + machine + " is gone" }
 
-// timeline records what happens from now on, until the chapter ends.
+// timeline records events from now on, until the chapter ends.
 func (w *world) timeline(ctx context.Context) *timeline {
 	GinkgoHelper()
 	config, err := w.lab.Cluster.AdminConfig()
@@ -61,10 +61,11 @@ func (w *world) timeline(ctx context.Context) *timeline {
 		})
 		Expect(err).NotTo(HaveOccurred())
 	}
-	go func() { _ = watched.Start(watching) }() // it ends with its context
+	go func() { _ = watched.Start(watching) }() // ends with its context
 	syncing, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	Expect(watched.WaitForCacheSync(syncing)).To(BeTrue(), "the API server did not list what is to be watched within a minute")
+	Expect(watched.WaitForCacheSync(syncing)).To(BeTrue(),
+		"the API server did not list what is to be watched within a minute")
 	return c
 }
 
@@ -103,7 +104,7 @@ func (c *timeline) miss(object any) {
 func (c *timeline) note(moment string, object client.Object) {
 	version, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
 	if err != nil {
-		return // the moment will be missed, and said to be
+		return // a missing moment fails the spec
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,7 +126,7 @@ func (c *timeline) when(moment string) (uint64, bool) {
 	return version, known
 }
 
-// happens waits until all these have happened, and expects that they did in this order.
+// happens waits until all moments have happened, and expects this order.
 func (c *timeline) happens(ctx context.Context, moments ...string) {
 	GinkgoHelper()
 	until(ctx, patience, moments[len(moments)-1], func(context.Context) error {
@@ -143,7 +144,7 @@ func (c *timeline) happens(ctx context.Context, moments ...string) {
 	}
 }
 
-// among returns those moments that have come.
+// among returns the moments that have happened.
 func (c *timeline) among(moments ...string) []string {
 	return slices.DeleteFunc(moments, func(moment string) bool { return !c.has(moment) })
 }
@@ -151,5 +152,6 @@ func (c *timeline) among(moments ...string) []string {
 // hasNone expects that none of these happens for a while.
 func (c *timeline) hasNone(ctx context.Context, moments ...string) {
 	GinkgoHelper()
-	Consistently(ctx, func() []string { return c.among(slices.Clone(moments)...) }).WithTimeout(aWhile).WithPolling(poll).Should(BeEmpty())
+	Consistently(ctx, func() []string { return c.among(slices.Clone(moments)...) }).WithTimeout(aWhile).
+		WithPolling(poll).Should(BeEmpty())
 }

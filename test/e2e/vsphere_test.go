@@ -22,9 +22,9 @@ const (
 	vsphereExample     = "modules/vsphere/examples/machineset.yaml"
 	vsphereCredentials = "vsphere-cloud-credentials"
 	instanceState      = "machine.openshift.io/instance-state"
-	// volume is a file of somebody else's.
+	// volume is another owner's file.
 	volume = "[LocalDS_0] volumes/claim-1.vmdk"
-	// claim is how a Node names a volume of Kubernetes.
+	// claim is the name of a Kubernetes volume in a Node's status.
 	claim = "kubernetes.io/csi/csi.vsphere.vmware.com^claim-1"
 )
 
@@ -40,11 +40,12 @@ func aMachineSetOnVSphere() {
 	BeforeAll(func(ctx SpecContext) {
 		v = w.openVSphere(ctx)
 		w.reachedAs(ctx, v.Environment())
-		w.pod.restart(ctx) // or the first runs would go by what was read before
+		w.pod.restart(ctx) // the first runs must not use cached configuration
 		w.create(ctx, v.set)
 	})
 
-	It("is made by the module's example: each Machine gets a virtual machine that is as its providerSpec asks for", func(ctx SpecContext) {
+	It("is made by the module's example: each Machine gets a virtual machine that is as its providerSpec "+
+		"asks for", func(ctx SpecContext) {
 		for _, machine := range v.reach(ctx, 2, machinev1beta1.PhaseProvisioned) {
 			v.looksAsAskedFor(ctx, &machine)
 		}
@@ -60,7 +61,8 @@ func aMachineSetOnVSphere() {
 		}
 	})
 
-	It("is compared with its virtual machines by kubectl machine, which reaches them as runs do", func(ctx SpecContext) {
+	It("is compared with its virtual machines by kubectl machine, which reaches them as "+
+		"runs do", func(ctx SpecContext) {
 		printed := w.plans(ctx, "--refresh", "machineset/"+v.set.Name, "--namespace", lab.Namespace)
 		Expect(printed).To(HaveLen(2))
 		Expect(printed).To(HaveEach(And(HaveField("Result", "Unchanged"), HaveField("Drift", ""))))
@@ -78,13 +80,14 @@ func aMachineSetOnVSphere() {
 		It("reports a guest that was powered off", func(ctx SpecContext) {
 			Expect(machine.Annotations).To(HaveKeyWithValue(instanceState, "poweredOn"))
 			Expect(v.PowerOff(ctx, vmPath(machine))).To(Succeed())
-			until(ctx, time.Minute, "the Machine says that nothing is heard of the guest", func(ctx context.Context) error {
-				machine = w.get(ctx, machine.Name)
-				if got := machine.Annotations[instanceState]; got != "guestToolsNotRunning" {
-					return fmt.Errorf("the instance's state is %q", got)
-				}
-				return nil
-			})
+			until(ctx, time.Minute, "the Machine says that nothing is heard of the guest",
+				func(ctx context.Context) error {
+					machine = w.get(ctx, machine.Name)
+					if got := machine.Annotations[instanceState]; got != "guestToolsNotRunning" {
+						return fmt.Errorf("the instance's state is %q", got)
+					}
+					return nil
+				})
 			Expect(internalIPs(machine)).To(BeEmpty())
 			Expect(phaseOf(machine)).To(Equal(machinev1beta1.PhaseRunning))
 		})
@@ -96,13 +99,15 @@ func aMachineSetOnVSphere() {
 				return phaseIs(machine, machinev1beta1.PhaseFailed)
 			})
 			Expect(machine.Status.ErrorMessage).To(HaveValue(Equal("can't find created instance")))
-			Expect(condition(machine, machinev1beta1.InstanceExistsCondition).Reason).To(Equal(machinev1beta1.InstanceMissingReason))
+			Expect(condition(machine, machinev1beta1.InstanceExistsCondition).Reason).To(
+				Equal(machinev1beta1.InstanceMissingReason))
 			w.expectEvent(ctx, machine, "DriftMissing", "vsphere_virtual_machine.this")
 			Expect(v.VM(ctx, vmPath(machine))).To(BeNil(), "it was made again")
 		})
 	})
 
-	It("takes its virtual machines and their disks with it, and leaves alone what others have attached", func(ctx SpecContext) {
+	It("takes its virtual machines and their disks with it, and leaves alone what others have "+
+		"attached", func(ctx SpecContext) {
 		machines := v.machines(ctx)
 		var files []string
 		var held *machinev1beta1.Machine
@@ -110,7 +115,7 @@ func aMachineSetOnVSphere() {
 			vm, err := v.VM(ctx, vmPath(&machine))
 			Expect(err).NotTo(HaveOccurred())
 			if vm == nil {
-				continue // the one that was deleted
+				continue // the deleted one
 			}
 			for _, disk := range vm.Disks {
 				files = append(files, disk.File)
@@ -150,7 +155,7 @@ func aMachineSetOnVSphere() {
 	})
 }
 
-// holds says of the Node of a Machine which volumes are attached to it, as the attach-detach controller does.
+// holds sets the volumes attached to a Machine's Node, as the attach-detach controller does.
 func (v *vsphere) holds(ctx context.Context, machine *machinev1beta1.Machine, volumes ...corev1.UniqueVolumeName) {
 	GinkgoHelper()
 	before := w.node(ctx, nodeNameOf(machine))
@@ -162,7 +167,7 @@ func (v *vsphere) holds(ctx context.Context, machine *machinev1beta1.Machine, vo
 	Expect(w.client.Status().Patch(ctx, after, client.MergeFrom(before))).To(Succeed())
 }
 
-// openVSphere starts a vCenter, and makes what its MachineSet refers to.
+// openVSphere starts a vCenter, and creates the MachineSet's dependencies.
 func (w *world) openVSphere(ctx context.Context) *vsphere {
 	GinkgoHelper()
 	opened, err := vcenter.Start(ctx, w.lab.Path("bin", "vcsim"), w.dir)
@@ -175,7 +180,8 @@ func (w *world) openVSphere(ctx context.Context) *vsphere {
 	DeferCleanup(func(ctx SpecContext) { Expect(w.client.Delete(ctx, credentials)).To(Succeed()) })
 	set := exampleSet(vsphereExample)
 	*set.Spec.Replicas = 2
-	changeSpec(&set.Spec.Template.Spec, with("template", vcenter.Template), with("tagIDs", []string{opened.Tag}), inWorkspace("server", vcenter.Name),
+	changeSpec(&set.Spec.Template.Spec, with("template", vcenter.Template), with("tagIDs", []string{opened.Tag}),
+		inWorkspace("server", vcenter.Name),
 		inWorkspace("folder", vcenter.Folder), with("dataDisks", []any{map[string]any{"name": "images", "sizeGiB": 3}}))
 	return &vsphere{VCenter: opened, fleet: fleet{set}}
 }
@@ -188,7 +194,7 @@ func inWorkspace(field, value string) func(map[string]any) {
 	}
 }
 
-// looksAsAskedFor compares a virtual machine, and what the Machine reports of it, with the providerSpec.
+// looksAsAskedFor compares a virtual machine, and the Machine's status, with the providerSpec.
 func (v *vsphere) looksAsAskedFor(ctx context.Context, machine *machinev1beta1.Machine) {
 	GinkgoHelper()
 	vm, err := v.VM(ctx, vmPath(machine))
@@ -209,7 +215,8 @@ func (v *vsphere) looksAsAskedFor(ctx context.Context, machine *machinev1beta1.M
 	))
 
 	Expect(machine.Spec.ProviderID).To(HaveValue(Equal("vsphere://" + vm.UUID)))
-	Expect(machine.Status.Addresses).To(ContainElement(corev1.NodeAddress{Type: corev1.NodeInternalDNS, Address: machine.Name}))
+	Expect(machine.Status.Addresses).To(
+		ContainElement(corev1.NodeAddress{Type: corev1.NodeInternalDNS, Address: machine.Name}))
 	until(ctx, patience, "the Machine has the address that its guest reports", func(ctx context.Context) error {
 		ips := internalIPs(w.get(ctx, machine.Name))
 		matches, err := ConsistOf(HavePrefix("10.")).Match(ips)

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// workloads is the namespace of what runs on the Nodes.
+// workloads is the namespace of Pods on the Nodes.
 const workloads = "default"
 
 func called(app string) map[string]string { return map[string]string{"app": app} }
@@ -28,30 +28,32 @@ func podSpec() corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.com/any"}}}
 }
 
-// guest is a Pod that nobody brings back, on a Node of the test's choice.
+// guest is a Pod without a controller, on a given Node.
 func guest(name, node string) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: workloads, Name: name, Labels: called(name)}, Spec: podSpec()}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: workloads, Name: name, Labels: called(name)},
+		Spec: podSpec()}
 	pod.Spec.NodeName = node
 	return pod
 }
 
-// budget forbids that fewer Pods than minAvailable of an app are left.
+// budget keeps at least minAvailable Pods of an app.
 func budget(app string, minAvailable int32) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: workloads, Name: app},
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MinAvailable: ptr.To(intstr.FromInt32(minAvailable)), Selector: &metav1.LabelSelector{MatchLabels: called(app)},
+			MinAvailable: ptr.To(intstr.FromInt32(minAvailable)),
+			Selector:     &metav1.LabelSelector{MatchLabels: called(app)},
 		},
 	}
 }
 
-// spread is a Deployment whose Pods go to Nodes of their own as long as there are such.
+// spread is a Deployment whose Pods spread over separate Nodes if possible.
 func spread(app string, replicas int32) *appsv1.Deployment {
 	selector := &metav1.LabelSelector{MatchLabels: called(app)}
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: called(app)}, Spec: podSpec()}
 	template.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
 		MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: selector,
-		NodeTaintsPolicy: ptr.To(corev1.NodeInclusionPolicyHonor), // a cordoned Node is no place that must not stay empty
+		NodeTaintsPolicy: ptr.To(corev1.NodeInclusionPolicyHonor), // do not count a cordoned Node as an empty domain
 	}}
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: workloads, Name: app},
@@ -59,7 +61,7 @@ func spread(app string, replicas int32) *appsv1.Deployment {
 	}
 }
 
-// visited creates objects and waits until the Pods of these apps are ready and their budgets know it.
+// visited creates objects and waits until these apps' Pods are ready and counted by their budgets.
 func (w *world) visited(ctx context.Context, counts map[string]int, objects ...client.Object) {
 	GinkgoHelper()
 	w.create(ctx, objects...)
@@ -83,18 +85,19 @@ func (w *world) visited(ctx context.Context, counts map[string]int, objects ...c
 	})
 }
 
-// pods returns the ready Pods of an app that are to stay.
+// pods returns an app's ready Pods that are not being deleted.
 func (w *world) pods(ctx context.Context, app string) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	err := w.client.List(ctx, &list, client.InNamespace(workloads), client.MatchingLabels(called(app)))
 	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
-		return pod.DeletionTimestamp != nil || !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-		})
+		return pod.DeletionTimestamp != nil ||
+			!slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+				return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+			})
 	}), err
 }
 
-// leave removes Pods and whatever keeps or brings them.
+// leave removes apps: Pods, their budgets and their controllers.
 func (w *world) leave(ctx context.Context, apps ...string) {
 	GinkgoHelper()
 	selector := "--selector=app in (" + strings.Join(apps, ",") + ")"

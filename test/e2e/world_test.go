@@ -24,38 +24,37 @@ import (
 
 const (
 	root = "../.."
-	// patience is for what takes seconds on an idle machine.
+	// patience bounds what takes seconds on an idle machine.
 	patience = 2 * time.Minute
 	poll     = 250 * time.Millisecond
 )
 
 var begun = time.Now()
 
-// say prints a line of progress at once.
+// say prints progress at once.
 func say(format string, values ...any) {
 	fmt.Fprintf(os.Stdout, "%6.1fs  %s\n", time.Since(begun).Seconds(), fmt.Sprintf(format, values...))
 }
 
-// world is a development cluster with the operator installed, and everything that watches it.
+// world is a development cluster with the operator installed, and its observers.
 type world struct {
 	dir     string
 	cluster *cluster.Cluster
 	lab     *lab.Lab
-	// client and clients are the administrator's; nothing is cached.
+	// client and clients are the administrator's, without a cache.
 	client  client.Client
 	clients kubernetes.Interface
 	pod     *pod
 	nodes   *observe.NodeLog
 	proxy   *apiproxy.Proxy
-	// userData is what no log may show.
+	// userData must not appear in any log.
 	userData string
-	// away are the parts of the manager's log that were written while the API server was away.
+	// away are the sections of the manager's log from when the API server was away.
 	away []section
-	// provoked are the times in which requests were forbidden on purpose.
+	// provoked are the times of intentionally forbidden requests.
 	provoked []span
 }
 
-// span is from one time to another.
 type span struct{ from, to time.Time }
 
 func openWorld(ctx context.Context, dir string) (*world, error) {
@@ -73,7 +72,7 @@ func openWorld(ctx context.Context, dir string) (*world, error) {
 	if err != nil {
 		return w, err
 	}
-	config.QPS = -1 // the API server may be asked often here
+	config.QPS = -1 // tests poll the API server often
 	scheme, err := controlplane.Scheme()
 	if err != nil {
 		return w, err
@@ -102,7 +101,7 @@ func openWorld(ctx context.Context, dir string) (*world, error) {
 	return w, w.makeSecrets(ctx)
 }
 
-// close stops everything; the data folder stays.
+// close stops everything. The data folder stays.
 func (w *world) close(ctx context.Context) error {
 	if w == nil {
 		return nil
@@ -126,7 +125,7 @@ func (w *world) close(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// until waits until check returns nil. What it returns before that is shown as progress, and in the failure.
+// until waits until check returns nil. Until then, its errors are printed as progress, and in the failure.
 func until(ctx context.Context, limit time.Duration, what string, check func(context.Context) error) {
 	GinkgoHelper()
 	if err := waitFor(ctx, limit, check); err != nil {
@@ -165,7 +164,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// kubectl runs kubectl as the administrator and fails the test when it fails.
+// kubectl runs kubectl as the administrator and fails the test on errors.
 func (w *world) kubectl(ctx context.Context, arguments ...string) string {
 	GinkgoHelper()
 	out, err := w.lab.Kubectl(ctx, arguments...)
@@ -175,13 +174,18 @@ func (w *world) kubectl(ctx context.Context, arguments ...string) string {
 	return out
 }
 
-// dump prints what there is when something has failed.
+// dump prints the state of everything after a failure.
 func (w *world) dump(ctx context.Context) {
 	for _, arguments := range [][]string{
 		{"get", "machinesets,machines", "-o", "wide"},
-		{"get", "machines", "-o", `jsonpath={range .items[*]}{.metadata.name}: {.status.errorMessage}{range .status.conditions[*]} {.type}={.status} {.reason} {.message};{end}{"\n"}{end}`},
+		{
+			"get", "machines",
+			"-o",
+			`jsonpath={range .items[*]}{.metadata.name}: {.status.errorMessage}{range .status.conditions[*]} {.type}={.status} {.reason} {.message};{end}{"\n"}{end}`,
+		},
 		{"get", "nodes", "-L", "machine-iac.io/machine-uid"},
-		{"get", "secrets", "-l", "machine-iac.io/state", "-o", `jsonpath={range .items[*]}{.metadata.name} {.metadata.annotations}{"\n"}{end}`},
+		{"get", "secrets", "-l", "machine-iac.io/state",
+			"-o", `jsonpath={range .items[*]}{.metadata.name} {.metadata.annotations}{"\n"}{end}`},
 		{"get", "events", "--sort-by=.metadata.creationTimestamp"},
 		{"get", "leases"},
 		{"get", "machineapioperators", "-o", "jsonpath={.items[*].status.conditions}"},

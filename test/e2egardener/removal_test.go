@@ -13,7 +13,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/hack/landscape"
 )
 
-// guest is a Pod on a Node, and a budget that lets it go nowhere.
+// guest is a Pod on a Node, and a budget that forbids its eviction.
 const guest = `
 apiVersion: v1
 kind: Pod
@@ -31,13 +31,14 @@ spec:
   selector: {matchLabels: {app: guest}}
 `
 
-// stray is an instance of the cluster that belongs to no Machine and no state.
+// stray is a cluster's instance without a Machine or state; INSTALLATION is the installation that created it.
 const stray = `
 apiVersion: v1
 kind: Node
 metadata:
   name: stray
-  labels: {machine-iac.io/cluster-id: ` + landscape.Namespace + `, machine-iac.io/machine-uid: 6d0a0e5c-0000-4000-8000-000000000000}
+  labels: {machine-iac.io/cluster-id: ` + landscape.Namespace +
+	`, machine-iac.io/machine-uid: 6d0a0e5c-0000-4000-8000-000000000000, machine-iac.io/installation: INSTALLATION}
   annotations: {kwok.x-k8s.io/node: fake}
 spec: {providerID: "kubemark://6d0a0e5c-0000-4000-8000-000000000000"}
 status: {capacity: {cpu: "4", memory: 16Gi, pods: "110"}, allocatable: {cpu: "4", memory: 16Gi, pods: "110"}}
@@ -47,7 +48,8 @@ func removals() {
 	It("gets an instance only once, though the driver is killed in the middle of creates", func(ctx SpecContext) {
 		change(ctx, `{"spec":{"replicas":6}}`)
 		Eventually(ctx, func(ctx SpecContext) string {
-			return kubectl(ctx, "get", ours, "-o", `jsonpath={range .items[*]}{.status.providerStatus.run.operation}{end}`)
+			return kubectl(ctx, "get", ours,
+				"-o", `jsonpath={range .items[*]}{.status.providerStatus.run.operation}{end}`)
 		}, patience, 20*time.Millisecond).Should(ContainSubstring("Create"))
 		Expect(w.driver.Kill()).To(Succeed())
 		startMCM()
@@ -81,8 +83,10 @@ func removals() {
 		Eventually(ctx, running("large", 6)).Should(Succeed())
 	}, SpecTimeout(patience))
 
-	It("loses an instance that belongs to no Machine and no state, once the manager's inventory has found it twice", func(ctx SpecContext) {
-		target(ctx, stray, "create", "-f", "-")
+	It("loses an instance that belongs to no Machine and no state, once the manager's inventory has found it "+
+		"twice", func(ctx SpecContext) {
+		own := kubectl(ctx, "get", "secret", "machine-iac-installation", "--template={{.data.uid | base64decode}}")
+		target(ctx, strings.ReplaceAll(stray, "INSTALLATION", own), "create", "-f", "-")
 		Eventually(ctx, nodes, 2*patience).ShouldNot(ContainElement("node/stray"))
 		all := func(ctx SpecContext) []string { return strings.Fields(kubectl(ctx, "get", ours, "-o", "name")) }
 		Eventually(ctx, all).Should(HaveLen(6))
@@ -112,7 +116,8 @@ func removals() {
 }
 
 func deletedClasses() {
-	It("keeps its Machines while their class is being deleted, which goes with the last of them", func(ctx SpecContext) {
+	It("keeps its Machines while their class is being deleted, which goes with the last "+
+		"of them", func(ctx SpecContext) {
 		kubectl(ctx, "delete", "machineclass", "large", "--wait=false")
 		Consistently(ctx, running("large", 2), aWhile).Should(Succeed())
 		change(ctx, toClass("small"))
@@ -122,7 +127,8 @@ func deletedClasses() {
 		}).Should(BeEmpty())
 	}, SpecTimeout(2*patience))
 
-	It("keeps the instances of a class that was removed by force, until there is one of that name again", func(ctx SpecContext) {
+	It("keeps the instances of a class that was removed by force, until there is one of that name "+
+		"again", func(ctx SpecContext) {
 		kubectl(ctx, "delete", "machineclass", "small", "--wait=false")
 		kubectl(ctx, "patch", "machineclass", "small", "--type=merge", "--patch", `{"metadata":{"finalizers":null}}`)
 		name := anyMachine(ctx)
@@ -134,7 +140,7 @@ func deletedClasses() {
 	}, SpecTimeout(2*patience))
 }
 
-// anyMachine returns the name of one of the Machines.
+// anyMachine returns the name of a Machine.
 func anyMachine(ctx context.Context) string {
 	GinkgoHelper()
 	list, err := machines(ctx, pool)

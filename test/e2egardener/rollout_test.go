@@ -7,11 +7,11 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// extent is what was seen of Machines during a rollout.
+// extent summarizes the Machines during a rollout.
 type extent struct {
-	// most is how many there were at most, without those that were being deleted, and fewest how many ran at least.
+	// most is the maximum number of Machines that were not being deleted, fewest the minimum number of running ones.
 	most, fewest int
-	// mixed says that there were Machines of two classes at a time.
+	// mixed reports whether Machines of two classes existed at the same time.
 	mixed bool
 }
 
@@ -61,14 +61,15 @@ func rollouts() {
 		rolls(ctx, "medium", 3)
 	}, SpecTimeout(2*patience))
 
-	// To a class that it has had before, MCM does not wait: it takes a MachineSet without Machines for one to be scaled.
-	It("is not rolled over while it is paused, and then all at once where it is to be recreated", func(ctx SpecContext) {
+	// If the class is not new, MCM does not wait: it considers a MachineSet without Machines as scaled.
+	It("is not rolled over while it is paused, and then all at once where it is to be "+
+		"recreated", func(ctx SpecContext) {
 		change(ctx, `{"spec":{"paused":true,"template":{"spec":{"class":{"name":"large"}}}}}`)
 		Consistently(ctx, running("medium", 3), aWhile).Should(Succeed())
 		change(ctx, `{"spec":{"paused":false,"strategy":{"type":"Recreate","rollingUpdate":null}}}`)
 		seen := rolls(ctx, "large", 3)
 		Expect(seen.mixed).To(BeFalse(), "a Machine was made before all others were gone")
-		// MCM's safety controllers cannot do with the other strategy.
+		// MCM's safety controllers do not support the other strategy.
 		change(ctx, `{"spec":{"strategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":1,"maxUnavailable":0}}}}`)
 	}, SpecTimeout(2*patience))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/hack/landscape"
 )
 
-// deadlocked is a condition that MCM takes for a reason to replace a Machine, and that nobody but the tests sets.
+// deadlocked is a condition for which MCM replaces a Machine, and which only the tests set.
 const deadlocked = `{"status":{"conditions":[{"type":"KernelDeadlock","status":"True","reason":"Reported","message":"a test says so"}]}}`
 
 func safety() {
@@ -41,14 +41,16 @@ func safety() {
 			list, err := machines(ctx, pool)
 			return len(list), err
 		}).Should(Equal(7))
-		Consistently(ctx, func(ctx SpecContext) []string { return strings.Fields(kubectl(ctx, "get", ours, "-o", "name")) }, aWhile).Should(HaveLen(6))
+		Consistently(ctx, func(ctx SpecContext) []string {
+			return strings.Fields(kubectl(ctx, "get", ours, "-o", "name"))
+		}, aWhile).Should(HaveLen(6))
 		Expect(w.land.Target.Start(ctx, cluster.APIServer)).To(Succeed())
 		Eventually(ctx, frozen).Should(Equal("0"))
 		Eventually(ctx, running("large", 7), 2*patience).Should(Succeed())
 		Expect(nodes(ctx)).To(ContainElements(before), "a Machine was replaced")
 	}, SpecTimeout(3*patience))
 
-	// Machines that nobody removes are too many for a MachineDeployment of one.
+	// Unremoved Machines are too many for a MachineDeployment of one.
 	It("is frozen while there are far too many Machines, and makes none meanwhile", func(ctx SpecContext) {
 		Expect(w.driver.Stop()).To(Succeed())
 		change(ctx, `{"spec":{"replicas":1}}`)
@@ -66,12 +68,12 @@ func safety() {
 	}, SpecTimeout(2*patience))
 }
 
-// freezes returns the label of the MachineDeployment that says that it is frozen.
+// freezes returns the MachineDeployment's freeze label.
 func freezes(ctx SpecContext) string {
 	return kubectl(ctx, "get", "machinedeployment", pool, "-o", "jsonpath={.metadata.labels.freeze}")
 }
 
-// frozen returns MCM's metric that says that Machines are left alone.
+// frozen returns MCM's freeze metric.
 func frozen(ctx SpecContext) (string, error) {
 	return w.driver.Metric(ctx, "mcm_machine_controller_frozen")
 }

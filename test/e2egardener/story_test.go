@@ -15,7 +15,7 @@ import (
 
 const (
 	pool = "pool"
-	// aWhile is long enough for something to happen that must not.
+	// aWhile is long enough to observe something that must not happen.
 	aWhile = 5 * time.Second
 )
 
@@ -54,7 +54,9 @@ var _ = Describe("A MachineDeployment", Ordered, ContinueOnFailure, func() {
 	It("has the nodeTemplate of its class completed, for scaling from zero", func(ctx SpecContext) {
 		Eventually(ctx, func(ctx SpecContext) string {
 			return kubectl(ctx, "get", "machineclass", "big", "-o", "jsonpath={.nodeTemplate}")
-		}).Should(MatchJSON(`{"capacity":{"cpu":"6","gpu":"0","memory":"16Gi"},"architecture":"amd64","instanceType":"kubemark.6","region":"region-a","zone":"zone-a"}`))
+		}).Should(
+			MatchJSON(
+				`{"capacity":{"cpu":"6","gpu":"0","memory":"16Gi"},"architecture":"amd64","instanceType":"kubemark.6","region":"region-a","zone":"zone-a"}`))
 	}, SpecTimeout(patience))
 
 	rollouts()
@@ -70,13 +72,12 @@ func bare(class string) string {
 	return head + "secretRef:" + rest
 }
 
-// change patches the MachineDeployment.
 func change(ctx context.Context, patch string) {
 	GinkgoHelper()
 	kubectl(ctx, "patch", "machinedeployment", pool, "--type=merge", "--patch", patch)
 }
 
-// toClass is the patch for another class.
+// toClass returns the patch for another class.
 func toClass(name string) string {
 	return `{"spec":{"template":{"spec":{"class":{"name":"` + name + `"}}}}}`
 }

@@ -23,7 +23,7 @@ const (
 	root = "../.."
 	// theirs and ours are both kinds of Machines.
 	theirs, ours = "machines.machine.sapcloud.io", "machines.machine.openshift.io"
-	// patience is for what takes some seconds to a minute on an idle machine.
+	// patience bounds what takes up to a minute on an idle machine.
 	patience    = 5 * time.Minute
 	poll        = 500 * time.Millisecond
 	stopTimeout = 3 * time.Minute
@@ -32,7 +32,7 @@ const (
 func TestGardener(t *testing.T) {
 	RegisterFailHandler(Fail)
 	suite, reporter := GinkgoConfiguration()
-	suite.Timeout = 55 * time.Minute // below that of go test, so that what was started is stopped
+	suite.Timeout = 55 * time.Minute // shorter than go test's, so that the suite can stop what it started
 	reporter.NoColor = true
 	SetDefaultEventuallyTimeout(patience)
 	SetDefaultEventuallyPollingInterval(poll)
@@ -40,7 +40,6 @@ func TestGardener(t *testing.T) {
 	RunSpecs(t, "Gardener, end to end", suite, reporter)
 }
 
-// w is what all specs stand on.
 var w world
 
 type world struct {
@@ -59,7 +58,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	w.land, err = landscape.Open(ctx, root, w.dir, GinkgoWriter)
 	Expect(err).NotTo(HaveOccurred())
-	w.manager, err = w.land.Lab.StartManager(ctx, landscape.Controllers, "--inventory-interval=20s", "--orphan-grace-period=30s")
+	w.manager, err = w.land.Lab.StartManager(ctx, landscape.Controllers, "--inventory-interval=20s",
+		"--orphan-grace-period=30s", "--orphan-policy=Delete")
 	Expect(err).NotTo(HaveOccurred())
 }, NodeTimeout(10*time.Minute))
 
@@ -73,7 +73,7 @@ var _ = AfterSuite(func(ctx SpecContext) {
 	}
 }, NodeTimeout(5*time.Minute))
 
-// By now everything has stopped.
+// Everything has stopped by now.
 var _ = ReportAfterSuite("the data folder", func(report Report) {
 	switch {
 	case w.land == nil:
@@ -96,7 +96,7 @@ var _ = JustAfterEach(func(ctx SpecContext) {
 	}
 })
 
-// startMCM starts MCM and the driver, where they do not run.
+// startMCM starts MCM and the driver unless they run.
 func startMCM(flags ...string) {
 	GinkgoHelper()
 	var err error
@@ -106,7 +106,8 @@ func startMCM(flags ...string) {
 	}
 	if w.driver == nil || !w.driver.Running() {
 		w.driver, err = w.land.Start(landscape.Driver, append([]string{
-			"--machine-creation-timeout=5m", "--machine-health-timeout=10s", "--machine-drain-timeout=5m", "--machine-safety-orphan-vms-period=10s",
+			"--machine-creation-timeout=5m", "--machine-health-timeout=10s", "--machine-drain-timeout=5m",
+			"--machine-safety-orphan-vms-period=10s",
 			"--machine-safety-apiserver-statuscheck-period=5s", "--machine-safety-apiserver-statuscheck-timeout=5s",
 		}, flags...)...)
 		Expect(err).NotTo(HaveOccurred())
@@ -135,7 +136,7 @@ func apply(ctx context.Context, manifest string) {
 	Expect(w.land.Lab.Apply(ctx, manifest)).To(Succeed())
 }
 
-// ordered is what tests read of MCM's Machines.
+// ordered is the part of MCM's Machines that tests read.
 type ordered struct {
 	Metadata struct {
 		Name              string
@@ -152,7 +153,7 @@ type ordered struct {
 	}
 }
 
-// machines returns MCM's Machines with a label name=NAME.
+// machines returns MCM's Machines with the label name=NAME.
 func machines(ctx context.Context, name string) ([]ordered, error) {
 	out, err := w.land.Lab.Kubectl(ctx, "get", theirs, "-l", "name="+name, "-o", "json")
 	if err != nil {
@@ -168,7 +169,7 @@ func nodes(ctx SpecContext) ([]string, error) {
 	return strings.Fields(out), err
 }
 
-// running reports whether so many Machines of the pool run, all of a class, and no others are there.
+// running returns a check that the pool has exactly count Machines, all Running and of one class.
 func running(class string, count int) func(SpecContext) error {
 	return func(ctx SpecContext) error {
 		list, err := machines(ctx, pool)
@@ -182,7 +183,8 @@ func running(class string, count int) func(SpecContext) error {
 func allRun(list []ordered, class string, count int) error {
 	for _, m := range list {
 		if m.Status.CurrentStatus.Phase != "Running" || m.Spec.Class.Name != class {
-			return fmt.Errorf("%s of class %s is %q: %s", m.Metadata.Name, m.Spec.Class.Name, m.Status.CurrentStatus.Phase, m.Status.LastOperation.Description)
+			return fmt.Errorf("%s of class %s is %q: %s", m.Metadata.Name, m.Spec.Class.Name,
+				m.Status.CurrentStatus.Phase, m.Status.LastOperation.Description)
 		}
 	}
 	if len(list) != count {
@@ -191,13 +193,15 @@ func allRun(list []ordered, class string, count int) error {
 	return nil
 }
 
-// nothingLeft reports what is left of Machines.
+// nothingLeft returns an error if anything is left of Machines.
 func nothingLeft(ctx SpecContext) error {
 	for what, arguments := range map[string][]string{
 		"MCM's Machines": {"get", theirs, "-o", "name"},
 		"Machines":       {"get", ours, "-o", "name"},
 		"states":         {"get", "secrets", "-l", "tfstate=true", "-o", "name"},
-		"user data":      {"get", "secrets", "-l", "app.kubernetes.io/managed-by=machine-controller-manager,machine-iac.io/usable-by-machines=user-data", "-o", "name"},
+		"user data": {"get", "secrets",
+			"-l", "app.kubernetes.io/managed-by=machine-controller-manager,machine-iac.io/usable-by-machines=user-data",
+			"-o", "name"},
 	} {
 		out, err := w.land.Lab.Kubectl(ctx, arguments...)
 		if err != nil || out != "" {

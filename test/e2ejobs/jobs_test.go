@@ -21,11 +21,12 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/apiproxy"
 )
 
-// Each Machine is made, changed and destroyed by a Job, and nothing of the Jobs stays.
+// A Job creates, changes and destroys each Machine, and no Job or Secret of a run stays.
 func TestRunsInJobs(t *testing.T) {
 	w := open(t)
-	// Nobody starts a manager again here that has lost its lease on a busy machine, so that the lease is long.
-	manager := w.startManager("--leader-elect-lease-duration=2m", "--leader-elect-renew-deadline=90s", "--leader-elect-retry-period=3s")
+	// No kubelet restarts a manager that loses its lease on a busy machine, so the lease is long.
+	manager := w.startManager("--leader-elect-lease-duration=2m", "--leader-elect-renew-deadline=90s",
+		"--leader-elect-retry-period=3s")
 
 	w.step("Machines are made", func() {
 		w.create("fleet", 3, credentials)
@@ -57,7 +58,7 @@ func TestRunsInJobs(t *testing.T) {
 	})
 }
 
-// A run that ends before its engine could save what it has made leaves an instance that the next run adopts: no Machine has two.
+// If a run ends before its engine saves the new instance, the next run adopts the instance: no Machine has two.
 func TestARunIsCutOff(t *testing.T) {
 	w := open(t)
 	manager := w.startManager()
@@ -85,7 +86,7 @@ func TestARunIsCutOff(t *testing.T) {
 			held := w.proxy.Hold(apiproxy.BeforeResponse, apiproxy.NodesMade)
 			defer held.Lift()
 			w.create(name, 1, w.proxyCredentials())
-			w.reached(held) // the Node is made, and the engine does not know it
+			w.reached(held) // the Node exists, but the engine does not know it
 			job := w.onlyJob()
 			tc.cut(job)
 			w.until("its Pod has ended", w.ended(job))
@@ -99,11 +100,12 @@ func TestARunIsCutOff(t *testing.T) {
 	}
 }
 
-// ended returns a check that the Pod of a Job is gone, or its process has ended.
+// ended returns a check that a Job's Pod or its process is gone.
 func (w *world) ended(job *batchv1.Job) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var pods corev1.PodList
-		if err := w.client.List(ctx, &pods, client.InNamespace(lab.Namespace), client.MatchingLabels{"machine-iac.io/run": job.Labels["machine-iac.io/run"]}); err != nil {
+		if err := w.client.List(ctx, &pods, client.InNamespace(lab.Namespace),
+			client.MatchingLabels{"machine-iac.io/run": job.Labels["machine-iac.io/run"]}); err != nil {
 			return err
 		}
 		for _, pod := range pods.Items {
@@ -115,7 +117,7 @@ func (w *world) ended(job *batchv1.Job) func(context.Context) error {
 	}
 }
 
-// madeOnce checks that so many Machines have had one instance each.
+// madeOnce checks that count Machines had one instance each.
 func (w *world) madeOnce(count int) {
 	w.Helper()
 	made := w.nodes.ByMachine()
@@ -129,7 +131,7 @@ func (w *world) madeOnce(count int) {
 	}
 }
 
-// onlyJob returns the one Job that there is.
+// onlyJob returns the only Job.
 func (w *world) onlyJob() *batchv1.Job {
 	w.Helper()
 	var found batchv1.JobList
@@ -140,7 +142,7 @@ func (w *world) onlyJob() *batchv1.Job {
 	return &found.Items[0]
 }
 
-// seen are the Jobs and Secrets of runs that there were.
+// seen are all Jobs and Secrets of runs that ever existed.
 type seen struct {
 	mu      sync.Mutex
 	made    map[types.UID]batchv1.Job
@@ -158,14 +160,14 @@ func (s *seen) add(jobs []batchv1.Job, secrets []corev1.Secret) {
 	}
 }
 
-// jobs returns how many there were.
+// jobs returns the number of Jobs.
 func (s *seen) jobs() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.made)
 }
 
-// check finds what a Job or its Secret must not have.
+// check fails the test for forbidden content of a Job or its Secret.
 func (s *seen) check(t *testing.T) {
 	t.Helper()
 	s.mu.Lock()
@@ -180,7 +182,8 @@ func (s *seen) check(t *testing.T) {
 		if !slices.Equal(keys, wanted) {
 			t.Errorf("Secret %s has %v, want %v", secret.Name, keys, wanted)
 		}
-		if !slices.ContainsFunc(secret.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "Job" && o.Name == secret.Name }) {
+		if !slices.ContainsFunc(secret.OwnerReferences,
+			func(o metav1.OwnerReference) bool { return o.Kind == "Job" && o.Name == secret.Name }) {
 			t.Errorf("Secret %s belongs to no Job", secret.Name)
 		}
 	}

@@ -30,13 +30,13 @@ import (
 const (
 	kueueNamespace = "kueue-system"
 	kueueService   = "kueue-webhook-service"
-	// kueueCertificate is the Secret in which Kueue keeps the certificate of its webhooks. In its Pod it is a volume.
+	// kueueCertificate is the Secret with the certificate of Kueue's webhooks. Kueue's Pod mounts it as a volume.
 	kueueCertificate = "kueue-webhook-server-cert"
-	// queue is the LocalQueue of the example, and the ClusterQueue behind it.
+	// queue is the example's LocalQueue and its ClusterQueue.
 	queue = "runs"
 )
 
-// kueueTree is Kueue as it is installed by its own manifests, but for its Pod, and for the API that only a Pod could serve.
+// kueueTree installs Kueue by its own manifests, without its Pod and the API that only a Pod could serve.
 const kueueTree = `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources: [%q]
@@ -65,7 +65,8 @@ integrations: {frameworks: [batch/job]}
 featureGates: {VisibilityOnDemand: false}
 `
 
-// startKueue installs Kueue with the queue of the example, and starts its controller as a process that has the rights of its service account.
+// startKueue installs Kueue with the example's queue, and starts its controller as a process with its service account's
+// rights.
 func (w *world) startKueue() {
 	w.Helper()
 	dir := filepath.Join(w.dir, "kueue")
@@ -86,8 +87,10 @@ func (w *world) startKueue() {
 	settings, kubeconfig := filepath.Join(dir, "configuration.yaml"), filepath.Join(dir, "kubeconfig")
 	w.write(settings, fmt.Appendf(nil, kueueConfiguration, health, port, certificates))
 	w.must(w.lab.Cluster.ServiceAccountKubeconfig(w.Context(), kueueNamespace, "kueue-controller-manager", kubeconfig))
-	ended := w.background("kueue", exec.Command(w.lab.Path("bin", "kueue"), "--config="+settings, "--kubeconfig="+kubeconfig, "--zap-log-level=2"))
-	w.until("Kueue has made the certificate of its webhooks", func(ctx context.Context) error { return w.mount(ctx, certificates) })
+	ended := w.background("kueue",
+		exec.Command(w.lab.Path("bin", "kueue"), "--config="+settings, "--kubeconfig="+kubeconfig, "--zap-log-level=2"))
+	w.until("Kueue has made the certificate of its webhooks",
+		func(ctx context.Context) error { return w.mount(ctx, certificates) })
 	w.until("Kueue is ready", func(ctx context.Context) error { return ready(ctx, health, ended) })
 	w.until("there is a queue", func(ctx context.Context) error {
 		_, err := w.lab.Kubectl(ctx, "apply", "-f", w.lab.Path("install", "jobs", "queue-example.yaml"))
@@ -95,7 +98,7 @@ func (w *world) startKueue() {
 	})
 }
 
-// background starts a program that is killed when the test ends. The channel is closed when it has ended.
+// background starts a program that is killed when the test ends. The channel is closed when it ends.
 func (w *world) background(name string, command *exec.Cmd) <-chan struct{} {
 	w.Helper()
 	logs, err := os.Create(filepath.Join(w.dir, "logs", name+".log"))
@@ -110,16 +113,18 @@ func (w *world) background(name string, command *exec.Cmd) <-chan struct{} {
 		close(ended)
 	}()
 	w.Cleanup(func() {
-		_ = command.Process.Kill() // it may have ended, which a test that waits for it has said
+		_ = command.Process.Kill() // it may have ended, which tests that wait for it report
 		<-ended
 	})
 	return ended
 }
 
-// mount writes Kueue's certificate where its Pod would have it. The certificate comes last, as Kueue waits for its file.
+// mount writes Kueue's certificate to the path of the Pod's volume. The certificate comes last, as Kueue waits for its
+// file.
 func (w *world) mount(ctx context.Context, dir string) error {
 	var secret corev1.Secret
-	if err := w.client.Get(ctx, client.ObjectKey{Namespace: kueueNamespace, Name: kueueCertificate}, &secret); err != nil {
+	if err := w.client.Get(ctx, client.ObjectKey{Namespace: kueueNamespace, Name: kueueCertificate}, &secret); err !=
+		nil {
 		return err
 	}
 	if len(secret.Data[corev1.TLSCertKey]) == 0 {
@@ -167,21 +172,22 @@ func (w *world) freeAddress() string {
 	return listener.Addr().String()
 }
 
-// stopQueue has the ClusterQueue admit nothing: Hold lets go on what was admitted, HoldAndDrain evicts it, None ends it.
+// stopQueue sets the ClusterQueue's stop policy: Hold keeps admitted runs, HoldAndDrain evicts them, None resumes.
 func (w *world) stopQueue(policy string) {
 	w.Helper()
-	_, err := w.lab.Kubectl(w.Context(), "patch", "clusterqueue", queue, "--type=merge", "-p", fmt.Sprintf(`{"spec":{"stopPolicy":%q}}`, policy))
+	_, err := w.lab.Kubectl(w.Context(), "patch", "clusterqueue", queue, "--type=merge",
+		"-p", fmt.Sprintf(`{"spec":{"stopPolicy":%q}}`, policy))
 	w.must(err)
 }
 
-// admitted are the Jobs that were admitted and have not ended, by a watch from the first Job on.
+// admitted tracks admitted Jobs that have not ended, with a watch from the first Job on.
 type admitted struct {
 	mu   sync.Mutex
 	now  map[types.UID]string
 	most []string
 }
 
-// watchAdmitted counts Jobs that are not suspended, until the test ends.
+// watchAdmitted tracks Jobs that are not suspended, until the test ends.
 func (w *world) watchAdmitted() *admitted {
 	w.Helper()
 	config, err := w.lab.Cluster.AdminConfig()
@@ -217,7 +223,7 @@ func (a *admitted) note(what watch.EventType, job *batchv1.Job) {
 	}
 }
 
-// atMost returns those Jobs of which most were admitted at a time.
+// atMost returns the largest set of Jobs that were admitted at the same time.
 func (a *admitted) atMost() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

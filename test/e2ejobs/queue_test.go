@@ -22,16 +22,17 @@ import (
 )
 
 const (
-	waitsInQueue = `is in the queue "` + queue + `"`
+	waitsInQueue = `is in queue "` + queue + `"`
 	runTimeout   = time.Minute
 )
 
-// Kueue admits as many runs at a time as its quota has room for, and each Machine says that it waits, and for what.
+// Kueue admits runs up to its quota, and each waiting Machine reports why.
 func TestRunsAreQueued(t *testing.T) {
 	w := open(t)
 	w.startKueue()
 	admitted := w.watchAdmitted()
-	w.startManager("--run-queue="+queue, "--run-cpu=250m", "--run-memory=768Mi", "--max-concurrent-runs=8", "--run-timeout="+runTimeout.String(),
+	w.startManager("--run-queue="+queue, "--run-cpu=250m", "--run-memory=768Mi", "--max-concurrent-runs=8",
+		"--run-timeout="+runTimeout.String(),
 		"--leader-elect-lease-duration=2m", "--leader-elect-renew-deadline=90s", "--leader-elect-retry-period=3s")
 
 	w.step("six Machines are made by two runs at a time", func() {
@@ -50,7 +51,8 @@ func TestRunsAreQueued(t *testing.T) {
 		w.until("kubectl machine runs shows it", func(ctx context.Context) error {
 			out, err := exec.CommandContext(ctx, w.lab.Path("bin", "kubectl-machine"), "runs", "--active", "-o", "wide",
 				"--kubeconfig", w.lab.Cluster.AdminKubeconfig(), "-n", lab.Namespace).CombinedOutput()
-			if err == nil && (!strings.Contains(string(out), "Waiting") || !strings.Contains(string(out), waitsInQueue)) {
+			if err == nil && (!strings.Contains(string(out), "Waiting") ||
+				!strings.Contains(string(out), waitsInQueue)) {
 				err = errors.New("it does not")
 			}
 			if err != nil {
@@ -86,7 +88,8 @@ func TestRunsAreQueued(t *testing.T) {
 	})
 }
 
-// A manager that dies while a run waits in the queue or executes, and a run that is evicted, leave no second instance and no orphan.
+// Neither a manager that dies while a run waits in the queue or executes, nor an evicted run, causes a second instance
+// or an orphan.
 func TestAQueuedRunIsCutOff(t *testing.T) {
 	w := open(t)
 	w.startKueue()
@@ -115,7 +118,7 @@ func TestAQueuedRunIsCutOff(t *testing.T) {
 		held := w.proxy.Hold(apiproxy.BeforeResponse, apiproxy.NodesMade)
 		defer held.Lift()
 		w.create("executing", 1, w.proxyCredentials())
-		w.reached(held) // the Node is made, and the engine does not know it
+		w.reached(held) // the Node exists, but the engine does not know it
 		job := w.onlyJob()
 		again()
 		w.until("its Pod has ended", w.ended(job))
@@ -137,7 +140,7 @@ func TestAQueuedRunIsCutOff(t *testing.T) {
 	})
 }
 
-// madeAndDestroyed waits until the one Machine of a MachineSet runs, and destroys it.
+// madeAndDestroyed waits until the only Machine of a MachineSet is Running, and deletes it.
 func (w *world) madeAndDestroyed(set string) {
 	w.Helper()
 	w.until("the Machine is Running", w.settled(1))
@@ -149,7 +152,7 @@ func (w *world) madeAndDestroyed(set string) {
 	w.nodes.Forget()
 }
 
-// noInstance checks that no instance is left of any Machine.
+// noInstance checks that no Machine left an instance.
 func (w *world) noInstance() {
 	w.Helper()
 	var found corev1.NodeList
@@ -159,11 +162,13 @@ func (w *world) noInstance() {
 	}
 }
 
-// waiting returns a check that a Machine of a set has a condition by which it waits in the queue, with a part of Kueue's words.
+// waiting returns a check that a set's Machine has a condition that it waits in the queue, with a part of Kueue's
+// message.
 func (w *world) waiting(set, words string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var machines machinev1beta1.MachineList
-		if err := w.client.List(ctx, &machines, client.InNamespace(lab.Namespace), client.MatchingLabels{"machine.openshift.io/cluster-api-machineset": set}); err != nil {
+		if err := w.client.List(ctx, &machines, client.InNamespace(lab.Namespace),
+			client.MatchingLabels{"machine.openshift.io/cluster-api-machineset": set}); err != nil {
 			return err
 		}
 		var found []string
@@ -179,7 +184,6 @@ func (w *world) waiting(set, words string) func(context.Context) error {
 	}
 }
 
-// gone returns a check that a Job is gone.
 func (w *world) gone(job *batchv1.Job) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := w.client.Get(ctx, client.ObjectKeyFromObject(job), &batchv1.Job{})
@@ -190,7 +194,7 @@ func (w *world) gone(job *batchv1.Job) func(context.Context) error {
 	}
 }
 
-// noWorkload checks that Kueue has nothing of any run.
+// noWorkload checks that Kueue has no workload of a run.
 func (w *world) noWorkload(ctx context.Context) error {
 	left, err := w.lab.Kubectl(ctx, "get", "workloads.kueue.x-k8s.io", "-o", "name")
 	if err == nil && left != "" {

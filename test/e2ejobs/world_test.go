@@ -40,11 +40,11 @@ import (
 const (
 	root        = "../.."
 	credentials = "kubemark-credentials"
-	// nodeLabel is on the node of the agent, where Pods of the namespace run.
+	// nodeLabel is the label of the agent's Node, where the namespace's Pods run.
 	nodeLabel    = "machine-iac.io/node-agent"
 	nodeSelector = "scheduler.alpha.kubernetes.io/node-selector"
 	component    = "app.kubernetes.io/component"
-	// settleSeconds is how long the infrastructure of the copied module takes to settle.
+	// settleSeconds is the settlement period of the copied module.
 	settleSeconds = 5
 	patience      = 4 * time.Minute
 	stopTimeout   = 4 * time.Minute
@@ -65,14 +65,14 @@ type world struct {
 
 func open(t *testing.T) *world {
 	t.Helper()
-	log.SetLogger(logr.Discard()) // clients warn of what is part of the test
+	log.SetLogger(logr.Discard()) // clients warn of injected faults
 	dir, err := os.MkdirTemp("", "machine-iac-jobs-")
 	w := &world{T: t, dir: dir, seen: seen{made: map[types.UID]batchv1.Job{}, secrets: map[types.UID]corev1.Secret{}}}
 	w.must(err)
 	w.lab, err = lab.Open(t.Context(), lab.Options{Root: root, Dir: dir, Progress: os.Stdout})
 	w.must(err)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the test's own has ended by now
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the test's context has ended
 		defer cancel()
 		w.check(w.lab.Close(ctx))
 		if t.Failed() {
@@ -106,7 +106,7 @@ func open(t *testing.T) *world {
 	return w
 }
 
-// step is a part of the test, which goes on when it has failed.
+// step runs a part of the test. A failure does not stop the test.
 func (w *world) step(name string, do func()) {
 	whole := w.T
 	whole.Run(name, func(t *testing.T) {
@@ -116,7 +116,7 @@ func (w *world) step(name string, do func()) {
 	})
 }
 
-// program returns a path in bin, or of a build that the environment names.
+// program returns a path in bin, or in a build that the environment names.
 func (w *world) program() string {
 	if built := os.Getenv("MACHINE_CONTROLLERS"); built != "" {
 		return built
@@ -126,12 +126,12 @@ func (w *world) program() string {
 	return path
 }
 
-// startAgent builds the node and starts it. What its Pods run is found in a folder of its own.
+// startAgent builds and starts the node agent. Its Pods find their programs in a separate folder.
 func (w *world) startAgent() {
 	w.Helper()
 	agent, images := filepath.Join(w.dir, "nodeagent"), filepath.Join(w.dir, "images")
 	build := exec.Command("go", "build", "-o", agent, ".")
-	build.Dir = filepath.Join(root, "hack", "nodeagent")
+	build.Dir = filepath.Join(root, "test", "nodeagent")
 	if out, err := build.CombinedOutput(); err != nil {
 		w.Fatalf("building the node agent: %v\n%s", err, out)
 	}
@@ -139,7 +139,8 @@ func (w *world) startAgent() {
 	w.must(os.Symlink(w.program(), filepath.Join(images, "machine-controllers")))
 	logs, err := os.Create(filepath.Join(w.dir, "logs", "nodeagent.log"))
 	w.must(err)
-	command := exec.Command(agent, "--kubeconfig", w.lab.Cluster.AdminKubeconfig(), "--dir", filepath.Join(w.dir, "pods"))
+	command := exec.Command(agent, "--kubeconfig", w.lab.Cluster.AdminKubeconfig(),
+		"--dir", filepath.Join(w.dir, "pods"))
 	w.must(os.MkdirAll(filepath.Join(w.dir, "pods"), 0o700))
 	command.Env, command.Stdout, command.Stderr = []string{"PATH=" + images}, logs, logs
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -148,7 +149,8 @@ func (w *world) startAgent() {
 		w.check(command.Process.Kill())
 		_ = command.Wait() // it was killed
 	})
-	_, err = w.lab.Kubectl(w.Context(), "annotate", "--overwrite", "namespace", lab.Namespace, nodeSelector+"="+nodeLabel+"=true")
+	_, err = w.lab.Kubectl(w.Context(), "annotate", "--overwrite", "namespace", lab.Namespace,
+		nodeSelector+"="+nodeLabel+"=true")
 	w.must(err)
 	w.until("the node of the agent is there", func(ctx context.Context) error {
 		name, err := w.lab.Kubectl(ctx, "get", "nodes", "-l", nodeLabel, "-o", "name")
@@ -162,9 +164,13 @@ func (w *world) startAgent() {
 func (w *world) startManager(flags ...string) *lab.Manager {
 	w.Helper()
 	started, err := w.lab.StartInstance(w.Context(), lab.Instance{Binary: w.program()}, append([]string{
-		"--runs-in=jobs", "--runs-bind-address=127.0.0.1:0", "--runs-address=127.0.0.1", "--run-image=processes", "--run-cpu=100m", "--run-memory=256Mi",
-		"--leader-elect-lease-duration=20s", "--leader-elect-renew-deadline=8s", "--leader-elect-retry-period=2s", "--cluster-id=demo",
-		"--interrupt-grace=10s", "--max-concurrent-runs=4", "--module-dir=" + w.copied, "--inventory-interval=0", // its Job would be none that a test expects
+		"--runs-in=jobs", "--runs-bind-address=127.0.0.1:0", "--runs-address=127.0.0.1", "--run-image=processes",
+		"--run-cpu=100m", "--run-memory=256Mi",
+		"--leader-elect-lease-duration=20s", "--leader-elect-renew-deadline=8s",
+		"--leader-elect-retry-period=2s", "--cluster-id=demo",
+		// the tests do not expect its Job
+		"--shutdown-grace=5s", "--interrupt-grace=10s", "--max-concurrent-runs=4", "--module-dir=" + w.copied,
+		"--inventory-interval=0",
 	}, flags...)...)
 	w.must(err)
 	w.leads = started
@@ -172,7 +178,7 @@ func (w *world) startManager(flags ...string) *lab.Manager {
 	return started
 }
 
-// watch notes each Job and each Secret of one that there is.
+// watch records each Job and its Secret.
 func (w *world) watch() {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())
@@ -182,7 +188,8 @@ func (w *world) watch() {
 			var found batchv1.JobList
 			var secrets corev1.SecretList
 			_ = w.client.List(ctx, &found, client.InNamespace(lab.Namespace))
-			_ = w.client.List(ctx, &secrets, client.InNamespace(lab.Namespace), client.MatchingLabels{component: "machine-run"})
+			_ = w.client.List(ctx, &secrets, client.InNamespace(lab.Namespace),
+				client.MatchingLabels{component: "machine-run"})
 			w.seen.add(found.Items, secrets.Items)
 			select {
 			case <-ctx.Done():
@@ -196,7 +203,7 @@ func (w *world) watch() {
 	})
 }
 
-// create makes a MachineSet of the example's Machines.
+// create creates a MachineSet from the example.
 func (w *world) create(name string, replicas int32, credentials string) {
 	w.Helper()
 	content, err := os.ReadFile(w.lab.Path("modules/kubemark/examples/machineset.yaml"))
@@ -229,26 +236,31 @@ func (w *world) patch(set string, change map[string]any) {
 	raw, err := json.Marshal(map[string]any{"spec": map[string]any{"providerSpec": map[string]any{"value": change}}})
 	w.must(err)
 	var machines machinev1beta1.MachineList
-	w.must(w.client.List(w.Context(), &machines, client.InNamespace(lab.Namespace), client.MatchingLabels{"machine.openshift.io/cluster-api-machineset": set}))
+	w.must(w.client.List(w.Context(), &machines, client.InNamespace(lab.Namespace),
+		client.MatchingLabels{"machine.openshift.io/cluster-api-machineset": set}))
 	for i := range machines.Items {
 		w.must(w.client.Patch(w.Context(), &machines.Items[i], client.RawPatch(types.MergePatchType, raw)))
 	}
 }
 
-// proxyCredentials makes a Secret that leads through the proxy, and returns its name.
+// proxyCredentials creates credentials that use the proxy, and returns the Secret's name.
 func (w *world) proxyCredentials() string {
 	w.Helper()
 	own := &corev1.Secret{}
 	w.must(w.client.Get(w.Context(), client.ObjectKey{Namespace: lab.Namespace, Name: credentials}, own))
 	through := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "through-the-proxy", Labels: map[string]string{references.Label: "true"}},
-		Data:       map[string][]byte{"server": []byte(w.proxy.Address()), "ca.crt": w.proxy.Authority(), "token": own.Data["token"]},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: lab.Namespace, Name: "through-the-proxy", Labels: map[string]string{references.Label: "true"},
+		},
+		Data: map[string][]byte{
+			"server": []byte(w.proxy.Address()), "ca.crt": w.proxy.Authority(), "token": own.Data["token"],
+		},
 	}
 	w.must(client.IgnoreAlreadyExists(w.client.Create(w.Context(), through)))
 	return through.Name
 }
 
-// settled returns a check that there are so many Machines, all Running with a Node, and that no run goes on.
+// settled returns a check that count Machines exist, all Running with a Node, and that no run is in progress.
 func (w *world) settled(count int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var machines machinev1beta1.MachineList
@@ -261,7 +273,8 @@ func (w *world) settled(count int) func(context.Context) error {
 		}
 		var open []string
 		for _, machine := range machines.Items {
-			if machine.Status.Phase == nil || *machine.Status.Phase != machinev1beta1.PhaseRunning || machine.Status.NodeRef == nil {
+			if machine.Status.Phase == nil || *machine.Status.Phase != machinev1beta1.PhaseRunning ||
+				machine.Status.NodeRef == nil {
 				open = append(open, machine.Name)
 			}
 		}
@@ -277,7 +290,7 @@ func (w *world) settled(count int) func(context.Context) error {
 	}
 }
 
-// labelled returns a check that so many Nodes have a label.
+// labelled returns a check that count Nodes have a label.
 func (w *world) labelled(label, value string, count int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		var found corev1.NodeList
@@ -289,7 +302,7 @@ func (w *world) labelled(label, value string, count int) func(context.Context) e
 	}
 }
 
-// nothingLeft checks that there is nothing of any run.
+// nothingLeft checks that no objects of runs are left.
 func (w *world) nothingLeft(ctx context.Context) error {
 	left, err := w.lab.Kubectl(ctx, "get", "jobs,pods,secrets", "-l", component+"=machine-run", "-o", "name")
 	if err == nil && left != "" {
@@ -298,7 +311,7 @@ func (w *world) nothingLeft(ctx context.Context) error {
 	return err
 }
 
-// inManager returns the files of engines in the work folder of a manager.
+// inManager returns the engines' files in a manager's work folder.
 func (w *world) inManager(manager *lab.Manager) []string {
 	w.Helper()
 	var found []string
@@ -311,7 +324,6 @@ func (w *world) inManager(manager *lab.Manager) []string {
 	return found
 }
 
-// reached waits until a request is held.
 func (w *world) reached(held *apiproxy.Hold) {
 	w.Helper()
 	select {
@@ -321,18 +333,18 @@ func (w *world) reached(held *apiproxy.Hold) {
 	}
 }
 
-// podOf returns the Pod of a Job.
 func (w *world) podOf(job *batchv1.Job) *corev1.Pod {
 	w.Helper()
 	var pods corev1.PodList
-	w.must(w.client.List(w.Context(), &pods, client.InNamespace(lab.Namespace), client.MatchingLabels{"machine-iac.io/run": job.Labels["machine-iac.io/run"]}))
+	w.must(w.client.List(w.Context(), &pods, client.InNamespace(lab.Namespace),
+		client.MatchingLabels{"machine-iac.io/run": job.Labels["machine-iac.io/run"]}))
 	if len(pods.Items) != 1 {
 		w.Fatalf("Job %s has %d Pods", job.Name, len(pods.Items))
 	}
 	return &pods.Items[0]
 }
 
-// signal signals the first process of a Job's Pod: one with the agent as its parent, which nothing else says.
+// signal signals the first process of a Job's Pod, identified only by its parent, the agent.
 func (w *world) signal(job *batchv1.Job, signal syscall.Signal) {
 	w.Helper()
 	uid := string(w.podOf(job).UID)
@@ -357,7 +369,6 @@ func (w *world) signal(job *batchv1.Job, signal syscall.Signal) {
 	w.Fatalf("the process of Job %s is not found", job.Name)
 }
 
-// until waits until a check returns nil.
 func (w *world) until(what string, check func(context.Context) error) {
 	w.Helper()
 	begun := time.Now()
@@ -372,7 +383,7 @@ func (w *world) until(what string, check func(context.Context) error) {
 			w.Fatalf("waiting until %s: %v", what, err)
 		case <-time.After(500 * time.Millisecond):
 		}
-		if now := check(ctx); now == nil || ctx.Err() == nil { // what a check returns that was cut off says nothing
+		if now := check(ctx); now == nil || ctx.Err() == nil { // ignore a check that the deadline cut off
 			err = now
 		}
 	}

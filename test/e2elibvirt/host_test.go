@@ -16,15 +16,16 @@ import (
 )
 
 const (
-	// hostName is what an installer calls the pool and the network, baseName the volume that it lays down.
+	// hostName is the installer's name for the pool and the network, baseName the base volume.
 	hostName = "demo-x7k2p"
 	baseName = hostName + "-base"
 )
 
-// host is the libvirt that Machines live on, seen from outside of the operator.
+// host is the Machines' libvirt, independent of the operator.
 type host struct{ *libvirt.Host }
 
-// openHost lays down what an installer does. There is no skipping: a test that was asked for and did not run would pass for one.
+// openHost creates what an installer creates. It never skips: a requested test that did not run must not count as
+// passed.
 func openHost(ctx context.Context) *host {
 	GinkgoHelper()
 	opened, err := libvirt.Open(ctx, hostName)
@@ -50,7 +51,7 @@ func (h *host) domains(ctx context.Context) []string {
 	return names
 }
 
-// volumes returns the files in the pool beside the base volume.
+// volumes returns the pool's files except the base volume.
 func (h *host) volumes() []string {
 	GinkgoHelper()
 	entries, err := os.ReadDir(h.Pool)
@@ -65,7 +66,6 @@ func (h *host) volumes() []string {
 	return names
 }
 
-// domain is a domain as libvirt reports it.
 type domain struct {
 	Type        string `xml:"type,attr"`
 	UUID        string `xml:"uuid"`

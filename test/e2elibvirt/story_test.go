@@ -27,7 +27,7 @@ import (
 const (
 	example  = "modules/libvirt/examples/machineset.yaml"
 	setLabel = "machine.openshift.io/cluster-api-machineset"
-	// marker is in the user data, and may be in no log.
+	// marker is in the user data, and must not appear in any log.
 	marker   = "b0b1e5-of-the-user-data"
 	userData = `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/` + marker + `"}]}}`
 )
@@ -88,8 +88,10 @@ var _ = Describe("The module libvirt", Ordered, func() {
 
 	It("is Running when the Node joins", func(ctx SpecContext) {
 		Expect(w.client.Create(ctx, &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: machine.Name, Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}},
-			Spec:       corev1.NodeSpec{ProviderID: *machine.Spec.ProviderID},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: machine.Name, Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
+			},
+			Spec: corev1.NodeSpec{ProviderID: *machine.Spec.ProviderID},
 		})).To(Succeed())
 		Eventually(ctx, func(g Gomega) {
 			g.Expect(onlyMachine(ctx, g, set).Status.Phase).To(HaveValue(Equal(machinev1beta1.PhaseRunning)))
@@ -118,18 +120,22 @@ var _ = Describe("The module libvirt", Ordered, func() {
 	})
 
 	It("finds a domain again whose create was lost", func(ctx SpecContext) {
-		// QEMU does not start without this file, but libvirt knows the domain by then, and the engine's state does not.
+		// QEMU does not start without this file, but by then libvirt knows the domain, which the engine's state does
+		// not contain.
 		late := filepath.Join(w.host.Dir, "late.ign")
 		lost := &machinev1beta1.Machine{
-			ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "lost", Labels: maps.Clone(set.Spec.Template.Labels)},
-			Spec:       *set.Spec.Template.Spec.DeepCopy(),
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: lab.Namespace, Name: "lost", Labels: maps.Clone(set.Spec.Template.Labels),
+			},
+			Spec: *set.Spec.Template.Spec.DeepCopy(),
 		}
 		delete(lost.Labels, setLabel)
 		change(&lost.Spec, func(fields map[string]any) { fields["ignKey"], fields["ignition"] = late, nil })
 		Expect(w.client.Create(ctx, lost)).To(Succeed())
 		Eventually(ctx, func(g Gomega) {
 			g.Expect(w.client.Get(ctx, client.ObjectKeyFromObject(lost), lost)).To(Succeed())
-			g.Expect(conditionOf(lost, machinev1beta1.MachineCreation)).To(HaveField("Message", ContainSubstring("error creating libvirt domain")))
+			g.Expect(conditionOf(lost, machinev1beta1.MachineCreation)).To(
+				HaveField("Message", ContainSubstring("error creating libvirt domain")))
 		}).Should(Succeed())
 		Expect(w.host.state(ctx, lost.Name)).To(Equal("shut off"))
 		uuid := w.host.domain(ctx, lost.Name).UUID
@@ -163,7 +169,7 @@ var _ = Describe("The module libvirt", Ordered, func() {
 	})
 })
 
-// machineSet is the module's example for one small Machine on the host of the tests.
+// machineSet returns the module's example with one small Machine on the tests' host.
 func machineSet() *machinev1beta1.MachineSet {
 	GinkgoHelper()
 	content, err := os.ReadFile(w.lab.Path(example))
@@ -175,12 +181,11 @@ func machineSet() *machinev1beta1.MachineSet {
 	change(&set.Spec.Template.Spec, func(fields map[string]any) {
 		fields["uri"], fields["domainMemory"], fields["domainVcpu"] = w.host.URI, 64, 1
 		fields["volume"].(map[string]any)["volumeSize"] = "128Mi"
-		fields["networkInterfaceAddress"] = "" // no lease is waited for
+		fields["networkInterfaceAddress"] = "" // do not wait for a DHCP lease
 	})
 	return set
 }
 
-// change changes the fields of a providerSpec.
 func change(spec *machinev1beta1.MachineSpec, how func(map[string]any)) {
 	GinkgoHelper()
 	fields := map[string]any{}
@@ -193,7 +198,8 @@ func change(spec *machinev1beta1.MachineSpec, how func(map[string]any)) {
 
 func machinesOf(ctx context.Context, g Gomega, set *machinev1beta1.MachineSet) []machinev1beta1.Machine {
 	list := &machinev1beta1.MachineList{}
-	g.Expect(w.client.List(ctx, list, client.InNamespace(lab.Namespace), client.MatchingLabels{setLabel: set.Name})).To(Succeed())
+	g.Expect(w.client.List(ctx, list, client.InNamespace(lab.Namespace), client.MatchingLabels{setLabel: set.Name})).To(
+		Succeed())
 	return list.Items
 }
 
@@ -203,7 +209,7 @@ func onlyMachine(ctx context.Context, g Gomega, set *machinev1beta1.MachineSet) 
 	return &machines[0]
 }
 
-// drift returns what the last drift check has found; an empty condition before the first.
+// drift returns the result of the last drift check, or an empty condition.
 func drift(machine *machinev1beta1.Machine) metav1.Condition {
 	GinkgoHelper()
 	return conditionOf(machine, "Drifted")

@@ -23,10 +23,10 @@ import (
 
 const (
 	root = "../.."
-	// patience is for what takes seconds on an idle machine.
+	// patience bounds what takes seconds on an idle machine.
 	patience = 2 * time.Minute
 	poll     = 250 * time.Millisecond
-	// driftInterval is how soon a domain that is powered off is noticed.
+	// driftInterval is how soon a powered-off domain is detected.
 	driftInterval = 5 * time.Second
 	stopTimeout   = 3 * time.Minute
 )
@@ -35,7 +35,7 @@ func TestLibvirt(t *testing.T) {
 	RegisterFailHandler(Fail)
 	log.SetLogger(logr.Discard())
 	suite, reporter := GinkgoConfiguration()
-	suite.Timeout = 15 * time.Minute // below that of go test, so that what was started is stopped
+	suite.Timeout = 15 * time.Minute // shorter than go test's, so that the suite can stop what it started
 	reporter.NoColor = true
 	SetDefaultEventuallyTimeout(patience)
 	SetDefaultEventuallyPollingInterval(poll)
@@ -43,7 +43,6 @@ func TestLibvirt(t *testing.T) {
 	RunSpecs(t, "The module libvirt, end to end", suite, reporter)
 }
 
-// w is what all specs stand on.
 var w world
 
 type world struct {
@@ -60,7 +59,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	w.host = openHost(ctx)
 	w.dir, err = os.MkdirTemp("", "machine-iac-e2e-libvirt-")
 	Expect(err).NotTo(HaveOccurred())
-	w.dir, err = filepath.EvalSymlinks(w.dir) // as the kernel reports a process's folder
+	w.dir, err = filepath.EvalSymlinks(w.dir) // the kernel reports resolved folders
 	Expect(err).NotTo(HaveOccurred())
 	w.cluster, err = cluster.New(cluster.Options{Dir: w.dir, Bin: filepath.Join(root, "bin")})
 	Expect(err).NotTo(HaveOccurred())
@@ -86,7 +85,7 @@ var _ = AfterSuite(func(ctx SpecContext) {
 	}
 }, NodeTimeout(5*time.Minute))
 
-// By now everything has stopped.
+// Everything has stopped by now.
 var _ = ReportAfterSuite("the data folder", func(report Report) {
 	switch {
 	case w.cluster == nil:
@@ -95,7 +94,8 @@ var _ = ReportAfterSuite("the data folder", func(report Report) {
 		defer cancel()
 		Expect(w.cluster.Purge(ctx)).To(Succeed())
 	default:
-		fmt.Printf("\nThe cluster's data and all logs are kept in %s; bin/devcluster up --dir %[1]s brings it back.\n", w.dir)
+		fmt.Printf("\nThe cluster's data and all logs are kept in %s; bin/devcluster up --dir %[1]s brings it "+
+			"back.\n", w.dir)
 	}
 })
 

@@ -27,11 +27,10 @@ const (
 	volumev3 = "volumev3"
 
 	requestTimeout = 2 * time.Minute
-	// serversInFull shows a server with its tags and its server groups.
+	// serversInFull is the version that returns a server's tags and server groups.
 	serversInFull = "compute 2.71"
 )
 
-// cloudsFile is a clouds.yaml.
 type cloudsFile struct {
 	Clouds map[string]struct {
 		Auth struct {
@@ -43,26 +42,29 @@ type cloudsFile struct {
 	} `json:"clouds"`
 }
 
-// cloud is an OpenStack that runs, as one of its users sees it.
+// cloud is a running OpenStack from a user's perspective.
 type cloud struct {
-	// file is the clouds.yaml, password that of the user.
+	// file is the clouds.yaml, password the user's.
 	file, password string
 	token          string
 	endpoints      map[string]string
 	http           http.Client
 }
 
-// signIn reads the clouds.yaml of hack/openstack.sh. There is no skipping: a test that was requested and did not run would pass for one.
+// signIn reads the clouds.yaml of hack/openstack.sh. It never skips: a requested test that did not run must not count
+// as passed.
 func signIn(ctx context.Context, name string) *cloud {
 	GinkgoHelper()
 	path := os.Getenv("OS_CLIENT_CONFIG_FILE")
-	Expect(path).NotTo(BeEmpty(), "OS_CLIENT_CONFIG_FILE names no clouds.yaml: run the tests by hack/openstack.sh, as make e2e-openstack does")
+	Expect(path).NotTo(BeEmpty(), "OS_CLIENT_CONFIG_FILE names no clouds.yaml: run the tests by hack/openstack.sh, "+
+		"as make e2e-openstack does")
 	content, err := os.ReadFile(path)
 	Expect(err).NotTo(HaveOccurred())
 	file := cloudsFile{}
 	Expect(yaml.Unmarshal(content, &file)).To(Succeed())
 	auth := file.Clouds[name].Auth
-	c := &cloud{file: string(content), password: auth.Password, endpoints: map[string]string{}, http: http.Client{Timeout: requestTimeout}}
+	c := &cloud{file: string(content), password: auth.Password, endpoints: map[string]string{},
+		http: http.Client{Timeout: requestTimeout}}
 	domain := map[string]any{"name": "Default"}
 	c.endpoints["identity"] = auth.AuthURL
 	var signedIn struct {
@@ -85,7 +87,7 @@ func signIn(ctx context.Context, name string) *cloud {
 	return c
 }
 
-// refusal is a response that says why a request was not carried out.
+// refusal is an error response.
 type refusal struct {
 	status  int
 	message string
@@ -93,7 +95,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.message }
 
-// send makes a request of a service and returns the body of the response.
+// send sends a request to a service and returns the response's body.
 func (c *cloud) send(ctx context.Context, method, service, path string, content any) ([]byte, error) {
 	raw, plain := content.([]byte)
 	kind := "application/octet-stream"
@@ -109,7 +111,7 @@ func (c *cloud) send(ctx context.Context, method, service, path string, content 
 		return nil, err
 	}
 	request.Header.Set("X-Auth-Token", c.token)
-	if content != nil { // Nova refuses a type without content
+	if content != nil { // Nova rejects a type without content
 		request.Header.Set("Content-Type", kind)
 	}
 	if service == compute {
@@ -125,7 +127,8 @@ func (c *cloud) send(ctx context.Context, method, service, path string, content 
 		return nil, fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	if response.StatusCode >= http.StatusBadRequest {
-		return nil, &refusal{response.StatusCode, fmt.Sprintf("%s %s of %s: %s: %s", method, path, service, response.Status, body)}
+		return nil, &refusal{response.StatusCode,
+			fmt.Sprintf("%s %s of %s: %s: %s", method, path, service, response.Status, body)}
 	}
 	if token := response.Header.Get("X-Subject-Token"); token != "" {
 		c.token = token
@@ -133,7 +136,7 @@ func (c *cloud) send(ctx context.Context, method, service, path string, content 
 	return body, nil
 }
 
-// do makes a request that must succeed. What is in the response is put into result, which may be nil.
+// do sends a request that must succeed, and decodes the response into result unless nil.
 func (c *cloud) do(ctx context.Context, method, service, path string, content, result any) {
 	GinkgoHelper()
 	body, err := c.send(ctx, method, service, path, content)
@@ -143,7 +146,7 @@ func (c *cloud) do(ctx context.Context, method, service, path string, content, r
 	}
 }
 
-// make makes an object and returns its ID. The response has it under the name that the request has it.
+// make creates an object and returns its ID. Request and response use the same key for it.
 func (c *cloud) make(ctx context.Context, service, path, kind string, fields map[string]any) string {
 	GinkgoHelper()
 	made := map[string]struct{ ID string }{}
@@ -151,7 +154,7 @@ func (c *cloud) make(ctx context.Context, service, path, kind string, fields map
 	return made[kind].ID
 }
 
-// server is a server as Nova shows it.
+// server is Nova's server.
 type server struct {
 	ID       string            `json:"id"`
 	Name     string            `json:"name"`
@@ -164,7 +167,7 @@ type server struct {
 	Flavor   struct {
 		Name string `json:"original_name"`
 	} `json:"flavor"`
-	// Image is an object, or "" of a server that boots from a volume.
+	// Image is an object, or "" for a server that boots from a volume.
 	Image    any `json:"image"`
 	Attached []struct {
 		ID string `json:"id"`
@@ -180,7 +183,7 @@ func (c *cloud) servers(ctx context.Context) []server {
 	return list.Servers
 }
 
-// server returns the only server of a name, nil where there is none.
+// server returns the only server with a name, or nil.
 func (c *cloud) server(ctx context.Context, name string) *server {
 	GinkgoHelper()
 	var found []server
@@ -193,7 +196,7 @@ func (c *cloud) server(ctx context.Context, name string) *server {
 	if len(found) == 0 {
 		return nil
 	}
-	body, err := c.send(ctx, http.MethodGet, compute, "/servers/"+found[0].ID, nil) // a list has no server groups
+	body, err := c.send(ctx, http.MethodGet, compute, "/servers/"+found[0].ID, nil) // lists omit server groups
 	if refused := (*refusal)(nil); errors.As(err, &refused) && refused.status == http.StatusNotFound {
 		return nil // it was deleted meanwhile
 	}
@@ -205,7 +208,7 @@ func (c *cloud) server(ctx context.Context, name string) *server {
 	return &alone.Server
 }
 
-// port is a port as Neutron shows it.
+// port is Neutron's port.
 type port struct {
 	ID             string         `json:"id"`
 	Name           string         `json:"name"`
@@ -244,7 +247,7 @@ func (c *cloud) portsOf(ctx context.Context, s *server) []port {
 	return c.ports(ctx, url.Values{"device_id": {s.ID}})
 }
 
-// names returns the names of the objects of a list.
+// names returns the names of a list's objects.
 func (c *cloud) names(ctx context.Context, service, path, kinds string) []string {
 	GinkgoHelper()
 	body := map[string]json.RawMessage{}

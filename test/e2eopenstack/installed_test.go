@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	// clusterID begins the names of what the installer makes.
+	// clusterID is the name prefix of the installer's objects.
 	clusterID = "demo-x7k2p"
 	tag       = "openshiftClusterID=" + clusterID
 
 	apiAddress, ingressAddress = "10.0.0.5", "10.0.0.7"
 )
 
-// installed is what OpenShift's installer makes in a cloud before there is a Machine.
+// installed is what OpenShift's installer creates in a cloud.
 type installed struct {
 	network, subnet, subnet6, securityGroup, image string
-	// floating is an address outside.
+	// floating is an external address.
 	floating string
 }
 
-// install makes it: a network with subnets of both families and a router to the outside, the ports that reserve the addresses of the API
-// and of ingress, a security group and an image.
+// install creates a network with subnets of both families and a router to the external network, ports that reserve the
+// addresses of the API and ingress, a security group and an image.
 func install(ctx context.Context, c *cloud) *installed {
 	GinkgoHelper()
 	i := &installed{}
@@ -39,8 +39,11 @@ func install(ctx context.Context, c *cloud) *installed {
 		"name": clusterID + "-nodes-v6", "network_id": i.network, "ip_version": 6, "cidr": "fd2e:6f44:5dd8::/64",
 		"ipv6_ra_mode": "dhcpv6-stateful", "ipv6_address_mode": "dhcpv6-stateful",
 	})
-	i.securityGroup = c.make(ctx, network, "/v2.0/security-groups", "security_group", map[string]any{"name": clusterID + "-worker"})
-	for _, path := range []string{"networks/" + i.network, "subnets/" + i.subnet, "security-groups/" + i.securityGroup} {
+	i.securityGroup = c.make(ctx, network, "/v2.0/security-groups", "security_group",
+		map[string]any{"name": clusterID + "-worker"})
+	for _, path := range []string{
+		"networks/" + i.network, "subnets/" + i.subnet, "security-groups/" + i.securityGroup,
+	} {
 		c.do(ctx, http.MethodPut, network, "/v2.0/"+path+"/tags", map[string]any{"tags": []string{tag}}, nil)
 	}
 	for name, address := range map[string]string{"api": apiAddress, "ingress": ingressAddress} {
@@ -54,7 +57,7 @@ func install(ctx context.Context, c *cloud) *installed {
 	return i
 }
 
-// reachOutside makes a router, and a floating address that nobody has.
+// reachOutside creates a router, and an unused floating IP.
 func (i *installed) reachOutside(ctx context.Context, c *cloud) {
 	GinkgoHelper()
 	var outside struct {
@@ -63,23 +66,27 @@ func (i *installed) reachOutside(ctx context.Context, c *cloud) {
 	c.do(ctx, http.MethodGet, network, "/v2.0/networks?router%3Aexternal=true", nil, &outside)
 	Expect(outside.Networks).To(HaveLen(1))
 	router := c.make(ctx, network, "/v2.0/routers", "router", map[string]any{
-		"name": clusterID + "-external-router", "external_gateway_info": map[string]any{"network_id": outside.Networks[0].ID},
+		"name":                  clusterID + "-external-router",
+		"external_gateway_info": map[string]any{"network_id": outside.Networks[0].ID},
 	})
-	c.do(ctx, http.MethodPut, network, "/v2.0/routers/"+router+"/add_router_interface", map[string]any{"subnet_id": i.subnet}, nil)
+	c.do(ctx, http.MethodPut, network, "/v2.0/routers/"+router+"/add_router_interface",
+		map[string]any{"subnet_id": i.subnet}, nil)
 	var made struct {
 		FloatingIP struct {
 			Address string `json:"floating_ip_address"`
 		} `json:"floatingip"`
 	}
-	c.do(ctx, http.MethodPost, network, "/v2.0/floatingips", map[string]any{"floatingip": map[string]any{"floating_network_id": outside.Networks[0].ID}}, &made)
+	c.do(ctx, http.MethodPost, network, "/v2.0/floatingips",
+		map[string]any{"floatingip": map[string]any{"floating_network_id": outside.Networks[0].ID}}, &made)
 	i.floating = made.FloatingIP.Address
 }
 
-// makeImage makes an image of no operating system: no guest boots it.
+// makeImage creates an image without an operating system: no guest boots it.
 func (i *installed) makeImage(ctx context.Context, c *cloud) {
 	GinkgoHelper()
 	var made struct{ ID string }
-	c.do(ctx, http.MethodPost, image, "/v2/images", map[string]any{"name": clusterID + "-rhcos", "disk_format": "raw", "container_format": "bare"}, &made)
+	c.do(ctx, http.MethodPost, image, "/v2/images",
+		map[string]any{"name": clusterID + "-rhcos", "disk_format": "raw", "container_format": "bare"}, &made)
 	i.image = made.ID
 	c.do(ctx, http.MethodPut, image, "/v2/images/"+made.ID+"/file", make([]byte, 1<<20), nil)
 }

@@ -36,12 +36,12 @@ const (
 	credentials = "openstack-cloud-credentials"
 	instance    = "openstack_compute_instance_v2.this"
 	upToDate    = "InstanceUpToDate"
-	// marker is in the user data, and may be in no log.
+	// marker is in the user data, and must not appear in any log.
 	marker   = "b0b1e5-of-the-user-data"
 	userData = `{"ignition":{"version":"3.2.0"},"storage":{"files":[{"path":"/etc/` + marker + `"}]}}`
 )
 
-// exampleSet is the module's example.
+// exampleSet returns the module's example.
 func exampleSet(replicas int32) *machinev1beta1.MachineSet {
 	GinkgoHelper()
 	content, err := os.ReadFile(w.lab.Path(example))
@@ -52,12 +52,13 @@ func exampleSet(replicas int32) *machinev1beta1.MachineSet {
 	return set
 }
 
-// alone is a Machine as the example has them, but of no MachineSet.
+// alone returns a standalone Machine like the example's.
 func alone(name string, fields map[string]any) *machinev1beta1.Machine {
 	GinkgoHelper()
 	template := exampleSet(0).Spec.Template
 	machine := &machinev1beta1.Machine{
-		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name, Labels: maps.Clone(template.Labels)}, Spec: template.Spec,
+		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name, Labels: maps.Clone(template.Labels)},
+		Spec:       template.Spec,
 	}
 	delete(machine.Labels, setLabel)
 	spec := map[string]any{}
@@ -70,7 +71,9 @@ func alone(name string, fields map[string]any) *machinev1beta1.Machine {
 }
 
 func newSecret(name string, data map[string]string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name, Labels: map[string]string{references.Label: "true"}}, StringData: data}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: lab.Namespace, Name: name, Labels: map[string]string{references.Label: "true"},
+	}, StringData: data}
 }
 
 func (w *world) machine(ctx context.Context, g Gomega, name string) *machinev1beta1.Machine {
@@ -79,15 +82,17 @@ func (w *world) machine(ctx context.Context, g Gomega, name string) *machinev1be
 	return machine
 }
 
-// machinesOf returns the Machines of a MachineSet by their names.
+// machinesOf returns a MachineSet's Machines by name.
 func (w *world) machinesOf(ctx context.Context, g Gomega, set *machinev1beta1.MachineSet) []machinev1beta1.Machine {
 	list := &machinev1beta1.MachineList{}
-	g.Expect(w.client.List(ctx, list, client.InNamespace(lab.Namespace), client.MatchingLabels{setLabel: set.Name})).To(Succeed())
+	g.Expect(w.client.List(ctx, list, client.InNamespace(lab.Namespace), client.MatchingLabels{setLabel: set.Name})).To(
+		Succeed())
 	return list.Items
 }
 
-// reach waits until the MachineSet has so many Machines in a phase.
-func (w *world) reach(ctx context.Context, set *machinev1beta1.MachineSet, count int, phase string) []machinev1beta1.Machine {
+// reach waits until the MachineSet has count Machines in a phase.
+func (w *world) reach(ctx context.Context, set *machinev1beta1.MachineSet, count int,
+	phase string) []machinev1beta1.Machine {
 	GinkgoHelper()
 	var machines []machinev1beta1.Machine
 	Eventually(ctx, func(g Gomega) {
@@ -98,7 +103,7 @@ func (w *world) reach(ctx context.Context, set *machinev1beta1.MachineSet, count
 	return machines
 }
 
-// brings creates a Machine and waits until it has its server.
+// brings creates a Machine and waits for its server.
 func (w *world) brings(ctx context.Context, machine *machinev1beta1.Machine) *machinev1beta1.Machine {
 	GinkgoHelper()
 	Expect(w.client.Create(ctx, machine)).To(Succeed())
@@ -115,10 +120,11 @@ func (w *world) provisioned(ctx context.Context, name string) *machinev1beta1.Ma
 	return machine
 }
 
-// removed deletes a Machine and waits until it and its server are gone.
 func (w *world) removed(ctx context.Context, name string) {
 	GinkgoHelper()
-	Expect(w.client.Delete(ctx, &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name}})).To(Succeed())
+	Expect(w.client.Delete(ctx, &machinev1beta1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name},
+	})).To(Succeed())
 	Eventually(ctx, func(g Gomega) {
 		left := &machinev1beta1.Machine{}
 		err := w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, left)
@@ -127,7 +133,7 @@ func (w *world) removed(ctx context.Context, name string) {
 	Expect(w.cloud.server(ctx, name)).To(BeNil())
 }
 
-// joins makes the Node that a kubelet in the server would make.
+// joins creates the Node that the server's kubelet would create.
 func (w *world) joins(ctx context.Context, machine *machinev1beta1.Machine) {
 	GinkgoHelper()
 	Expect(w.client.Create(ctx, &corev1.Node{
@@ -145,7 +151,7 @@ func (w *world) patch(ctx context.Context, name string, fields map[string]any) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// checked requests a drift check, and returns what it has found.
+// checked requests a drift check, and returns its result.
 func (w *world) checked(ctx context.Context, name string) metav1.Condition {
 	GinkgoHelper()
 	request := strconv.FormatInt(time.Now().UnixNano(), 10)
@@ -172,14 +178,15 @@ func providerStatus(machine *machinev1beta1.Machine) v1alpha1.TerraformMachinePr
 }
 
 func condition(machine *machinev1beta1.Machine, kind machinev1beta1.ConditionType) machinev1beta1.Condition {
-	position := slices.IndexFunc(machine.Status.Conditions, func(each machinev1beta1.Condition) bool { return each.Type == kind })
+	position := slices.IndexFunc(machine.Status.Conditions,
+		func(each machinev1beta1.Condition) bool { return each.Type == kind })
 	if position < 0 {
 		return machinev1beta1.Condition{}
 	}
 	return machine.Status.Conditions[position]
 }
 
-// explain returns what a Machine says of itself, when it is not as expected.
+// explain returns a description of the Machine's status for failures.
 func explain(machine *machinev1beta1.Machine) func() string {
 	return func() string {
 		text := ""
@@ -203,21 +210,25 @@ func internalIPs(machine *machinev1beta1.Machine) []string {
 	return addresses
 }
 
-// serverElsewhere makes a server as OpenShift's own actuator makes it, by requests of the API, and returns its ID.
+// serverElsewhere creates a server through the API, as OpenShift's actuator does, and returns its ID.
 func (w *world) serverElsewhere(ctx context.Context, name string) string {
 	GinkgoHelper()
 	c, i := w.cloud, w.installed
-	made := c.make(ctx, network, "/v2.0/ports", "port", map[string]any{"name": name + "-0", "network_id": i.network, "security_groups": []string{i.securityGroup}})
+	made := c.make(ctx, network, "/v2.0/ports", "port",
+		map[string]any{"name": name + "-0", "network_id": i.network, "security_groups": []string{i.securityGroup}})
 	c.make(ctx, network, "/v2.0/trunks", "trunk", map[string]any{"name": name + "-0", "port_id": made})
 	var flavors struct {
 		Flavors []struct{ ID, Name string }
 	}
 	c.do(ctx, http.MethodGet, compute, "/flavors", nil, &flavors)
-	position := slices.IndexFunc(flavors.Flavors, func(each struct{ ID, Name string }) bool { return each.Name == "m1.xlarge" })
+	position := slices.IndexFunc(flavors.Flavors,
+		func(each struct{ ID, Name string }) bool { return each.Name == "m1.xlarge" })
 	Expect(position).To(BeNumerically(">=", 0))
 	id := c.make(ctx, compute, "/servers", "server", map[string]any{
-		"name": name, "flavorRef": flavors.Flavors[position].ID, "imageRef": i.image, "networks": []any{map[string]any{"port": made}},
-		"metadata": map[string]string{"Name": clusterID + "-worker", "openshiftClusterID": clusterID}, "tags": []string{tag},
+		"name": name, "flavorRef": flavors.Flavors[position].ID, "imageRef": i.image,
+		"networks": []any{map[string]any{"port": made}},
+		"metadata": map[string]string{"Name": clusterID + "-worker", "openshiftClusterID": clusterID},
+		"tags":     []string{tag},
 	})
 	Eventually(ctx, func() string { return c.server(ctx, name).Status }).Should(Equal("ACTIVE"))
 	return id

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	. "github.com/onsi/gomega/gstruct"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,13 +34,16 @@ var _ = Describe("A MachineSet", Ordered, func() {
 		Expect(made).NotTo(BeNil())
 		Expect([]string{made.Status, made.Flavor.Name, made.Zone}).To(Equal([]string{"ACTIVE", "m1.xlarge", "nova"}))
 		Expect(made.Image).To(HaveKeyWithValue("id", w.installed.image))
-		Expect(made.Metadata).To(Equal(map[string]string{
-			"Name": clusterID + "-worker", "openshiftClusterID": clusterID, "machine-iac.io_machine-uid": string(machine.UID),
+		Expect(made.Metadata).To(MatchAllKeys(Keys{
+			"Name": Equal(clusterID + "-worker"), "openshiftClusterID": Equal(clusterID),
+			"machine-iac.io_machine-uid":  Equal(string(machine.UID)),
+			"machine-iac.io_installation": Not(BeEmpty()),
 		}))
 		own := []string{tag, "cluster-api-provider-openstack", lab.Namespace + "-" + clusterID}
 		Expect(made.Tags).To(ConsistOf(own))
 		Expect(made.Groups).To(HaveLen(1))
-		Expect(w.cloud.names(ctx, compute, "/os-server-groups", "server_groups")).To(Equal([]string{clusterID + "-worker"}))
+		Expect(w.cloud.names(ctx, compute, "/os-server-groups", "server_groups")).To(
+			Equal([]string{clusterID + "-worker"}))
 
 		ports := w.cloud.portsOf(ctx, made)
 		Expect(ports).To(HaveLen(1))
@@ -57,7 +61,8 @@ var _ = Describe("A MachineSet", Ordered, func() {
 		Expect(machine.Spec.ProviderID).To(HaveValue(Equal("openstack:///" + made.ID)))
 		Expect(machine.Annotations).To(HaveKeyWithValue("machine.openshift.io/instance-state", "ACTIVE"))
 		Expect(machine.Labels).To(And(
-			HaveKeyWithValue("machine.openshift.io/region", "RegionOne"), HaveKeyWithValue("machine.openshift.io/zone", "nova"),
+			HaveKeyWithValue("machine.openshift.io/region", "RegionOne"),
+			HaveKeyWithValue("machine.openshift.io/zone", "nova"),
 			HaveKeyWithValue("machine.openshift.io/instance-type", "m1.xlarge"),
 		))
 		address := w.cloud.portsOf(ctx, made)[0].addresses()
@@ -81,7 +86,8 @@ var _ = Describe("A MachineSet", Ordered, func() {
 		Eventually(ctx, func() string { return w.cloud.server(ctx, machine.Name).Status }).Should(Equal("SHUTOFF"))
 		Expect(w.checked(ctx, machine.Name)).To(HaveField("Status", metav1.ConditionFalse))
 		Eventually(ctx, func(g Gomega) {
-			g.Expect(w.machine(ctx, g, machine.Name).Annotations).To(HaveKeyWithValue("machine.openshift.io/instance-state", "SHUTOFF"))
+			g.Expect(w.machine(ctx, g, machine.Name).Annotations).To(
+				HaveKeyWithValue("machine.openshift.io/instance-state", "SHUTOFF"))
 		}).Should(Succeed())
 		w.cloud.do(ctx, http.MethodPost, compute, "/servers/"+made.ID+"/action", map[string]any{"os-start": nil}, nil)
 		Eventually(ctx, func() string { return w.cloud.server(ctx, machine.Name).Status }).Should(Equal("ACTIVE"))
@@ -89,21 +95,26 @@ var _ = Describe("A MachineSet", Ordered, func() {
 
 	It("takes an edit in place, and refuses one that needs another server", func(ctx SpecContext) {
 		before := w.cloud.server(ctx, machine.Name)
-		Expect(w.client.Create(ctx, newSecret("openstack-rotated", map[string]string{"clouds.yaml": w.cloud.file}))).To(Succeed())
+		Expect(w.client.Create(ctx, newSecret("openstack-rotated", map[string]string{"clouds.yaml": w.cloud.file}))).To(
+			Succeed())
 		w.patch(ctx, machine.Name, map[string]any{"cloudsSecret": map[string]any{"name": "openstack-rotated"}})
 		inPlace := func(status corev1.ConditionStatus, reason, message string) {
 			GinkgoHelper()
 			Eventually(ctx, func(g Gomega) {
 				found := w.machine(ctx, g, machine.Name)
 				g.Expect(condition(found, upToDate)).To(And(
-					HaveField("Status", status), HaveField("Reason", reason), HaveField("Message", ContainSubstring(message)),
+					HaveField("Status", status), HaveField("Reason", reason),
+					HaveField("Message", ContainSubstring(message)),
 				), explain(found))
 			}).Should(Succeed())
 		}
 		inPlace(corev1.ConditionTrue, "", "")
 		w.patch(ctx, machine.Name, map[string]any{"flavor": "m1.small"})
-		inPlace(corev1.ConditionFalse, string(machinev1beta1.UnsupportedChangeMachineError), "A server that exists stays as it is")
-		w.patch(ctx, machine.Name, map[string]any{"flavor": "m1.xlarge", "cloudsSecret": map[string]any{"name": credentials}})
+		inPlace(corev1.ConditionFalse, string(machinev1beta1.UnsupportedChangeMachineError),
+			"A server that exists stays as it is")
+		w.patch(ctx, machine.Name, map[string]any{
+			"flavor": "m1.xlarge", "cloudsSecret": map[string]any{"name": credentials},
+		})
 		inPlace(corev1.ConditionTrue, "", "")
 		Expect(w.cloud.server(ctx, machine.Name)).To(Equal(before))
 	})
@@ -128,43 +139,53 @@ var _ = Describe("A MachineSet", Ordered, func() {
 	It("has a Machine fail whose server was deleted by others", func(ctx SpecContext) {
 		w.cloud.do(ctx, http.MethodDelete, compute, "/servers/"+w.cloud.server(ctx, machine.Name).ID, nil, nil)
 		Eventually(ctx, func() *server { return w.cloud.server(ctx, machine.Name) }).Should(BeNil())
-		Expect(w.checked(ctx, machine.Name)).To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", ContainSubstring(instance))))
+		Expect(w.checked(ctx, machine.Name)).To(
+			And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", ContainSubstring(instance))))
 		Eventually(ctx, func(g Gomega) {
 			g.Expect(w.machine(ctx, g, machine.Name).Status.Phase).To(HaveValue(Equal(machinev1beta1.PhaseFailed)))
 		}).Should(Succeed())
 		Expect(w.cloud.server(ctx, machine.Name)).To(BeNil(), "it was made again")
 	})
 
-	It("takes servers, ports and trunks with it when it shrinks to zero, and leaves the server group", func(ctx SpecContext) {
+	It("takes servers, ports and trunks with it when it shrinks to zero, and leaves the server "+
+		"group", func(ctx SpecContext) {
 		_, err := w.lab.Kubectl(ctx, "scale", "machineset", set.Name, "--replicas=0")
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(ctx, func(g Gomega) { g.Expect(w.machinesOf(ctx, g, set)).To(BeEmpty()) }).Should(Succeed())
 		Expect(w.cloud.servers(ctx)).To(BeEmpty())
 		Expect(w.cloud.trunks(ctx)).To(BeEmpty())
 		Expect(w.cloud.ports(ctx, url.Values{"tags": {tag}})).To(BeEmpty())
-		Expect(w.cloud.names(ctx, compute, "/os-server-groups", "server_groups")).To(Equal([]string{clusterID + "-worker"}))
+		Expect(w.cloud.names(ctx, compute, "/os-server-groups", "server_groups")).To(
+			Equal([]string{clusterID + "-worker"}))
 	})
 })
 
 var _ = Describe("A Machine", func() {
-	It("of a dual-stack network with a floating address has one port, and drifts when others delete that", func(ctx SpecContext) {
+	It("of a dual-stack network with a floating address has one port, and drifts when others "+
+		"delete that", func(ctx SpecContext) {
 		const name = "dual"
 		machine := w.brings(ctx, alone(name, map[string]any{
-			"networks": []any{map[string]any{"filter": map[string]any{"name": clusterID + "-openshift"}, "subnets": []any{
-				map[string]any{"filter": map[string]any{"name": clusterID + "-nodes-v6"}}, map[string]any{"uuid": w.installed.subnet},
-			}}},
-			"floatingIP": w.installed.floating, "trunk": false, // the port of a trunk cannot be deleted
+			"networks": []any{map[string]any{
+				"filter": map[string]any{"name": clusterID + "-openshift"}, "subnets": []any{
+					map[string]any{"filter": map[string]any{"name": clusterID + "-nodes-v6"}},
+					map[string]any{"uuid": w.installed.subnet},
+				}}},
+			"floatingIP": w.installed.floating, "trunk": false, // a trunk's port cannot be deleted
 		}))
 		ports := w.cloud.portsOf(ctx, w.cloud.server(ctx, name))
 		Expect(ports).To(HaveLen(1))
-		Expect(ports[0].FixedIPs).To(ConsistOf(HaveField("SubnetID", w.installed.subnet), HaveField("SubnetID", w.installed.subnet6)))
-		Expect(internalIPs(machine)).To(And(ConsistOf(ports[0].addresses()), HaveExactElements(HavePrefix("10.0."), HavePrefix("fd2e:6f44:5dd8:"))))
-		Expect(machine.Status.Addresses).To(ContainElement(corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: w.installed.floating}))
+		Expect(ports[0].FixedIPs).To(ConsistOf(HaveField("SubnetID", w.installed.subnet),
+			HaveField("SubnetID", w.installed.subnet6)))
+		Expect(internalIPs(machine)).To(
+			And(ConsistOf(ports[0].addresses()), HaveExactElements(HavePrefix("10.0."), HavePrefix("fd2e:6f44:5dd8:"))))
+		Expect(machine.Status.Addresses).To(
+			ContainElement(corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: w.installed.floating}))
 		Expect(w.checked(ctx, name)).To(HaveField("Status", metav1.ConditionFalse))
 
 		w.cloud.do(ctx, http.MethodDelete, network, "/v2.0/ports/"+ports[0].ID, nil, nil)
 		Expect(w.checked(ctx, name)).To(And(
-			HaveField("Status", metav1.ConditionTrue), HaveField("Message", ContainSubstring("openstack_networking_port_v2.interface")),
+			HaveField("Status", metav1.ConditionTrue),
+			HaveField("Message", ContainSubstring("openstack_networking_port_v2.interface")),
 		))
 		w.removed(ctx, name)
 		Expect(w.cloud.ports(ctx, url.Values{"name": {name + "-0"}})).To(BeEmpty())
@@ -190,9 +211,11 @@ var _ = Describe("A Machine", func() {
 
 	It("whose manager is killed while its server is made has that very server", func(ctx SpecContext) {
 		const name = "crashed"
-		Expect(w.client.Create(ctx, alone(name, map[string]any{"rootVolume": map[string]any{"diskSize": 10}}))).To(Succeed())
+		Expect(w.client.Create(ctx, alone(name, map[string]any{"rootVolume": map[string]any{"diskSize": 10}}))).To(
+			Succeed())
 		var made *server
-		Eventually(ctx, func() *server { made = w.cloud.server(ctx, name); return made }).WithPolling(50 * time.Millisecond).ShouldNot(BeNil())
+		Eventually(ctx, func() *server { made = w.cloud.server(ctx, name); return made }).WithPolling(
+			50 * time.Millisecond).ShouldNot(BeNil())
 		Expect(w.manager.Kill()).To(Succeed())
 		found := &machinev1beta1.Machine{}
 		Expect(w.client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: name}, found)).To(Succeed())
@@ -210,25 +233,27 @@ var _ = Describe("A Machine", func() {
 		Expect(w.cloud.volumes(ctx)).To(BeEmpty())
 	})
 
-	It("adopts a server that others have made, changes nothing of it, and deletes it in the end", func(ctx SpecContext) {
-		const name = "elsewhere"
-		providerID := "openstack:///" + w.serverElsewhere(ctx, name)
-		before, portsBefore := w.cloud.server(ctx, name), w.cloud.ports(ctx, url.Values{"name": {name + "-0"}})
-		machine := alone(name, nil)
-		machine.Spec.ProviderID = &providerID
-		machine.Annotations = map[string]string{lifecycle.AdoptionAnnotation: string(lifecycle.AdoptionAdopt)}
-		w.brings(ctx, machine)
-		Eventually(ctx, func(g Gomega) {
-			g.Expect(condition(w.machine(ctx, g, name), upToDate).Status).To(Equal(corev1.ConditionTrue))
-		}).Should(Succeed())
-		Expect(w.checked(ctx, name)).To(HaveField("Status", metav1.ConditionFalse))
-		Expect(w.cloud.server(ctx, name)).To(Equal(before))
-		Expect(w.cloud.ports(ctx, url.Values{"name": {name + "-0"}})).To(Equal(portsBefore))
-		w.removed(ctx, name)
-		Expect(w.cloud.ports(ctx, url.Values{"name": {name + "-0"}})).To(BeEmpty())
-	})
+	It("adopts a server that others have made, changes nothing of it, and deletes it in the end",
+		func(ctx SpecContext) {
+			const name = "elsewhere"
+			providerID := "openstack:///" + w.serverElsewhere(ctx, name)
+			before, portsBefore := w.cloud.server(ctx, name), w.cloud.ports(ctx, url.Values{"name": {name + "-0"}})
+			machine := alone(name, nil)
+			machine.Spec.ProviderID = &providerID
+			machine.Annotations = map[string]string{lifecycle.AdoptionAnnotation: string(lifecycle.AdoptionAdopt)}
+			w.brings(ctx, machine)
+			Eventually(ctx, func(g Gomega) {
+				g.Expect(condition(w.machine(ctx, g, name), upToDate).Status).To(Equal(corev1.ConditionTrue))
+			}).Should(Succeed())
+			Expect(w.checked(ctx, name)).To(HaveField("Status", metav1.ConditionFalse))
+			Expect(w.cloud.server(ctx, name)).To(Equal(before))
+			Expect(w.cloud.ports(ctx, url.Values{"name": {name + "-0"}})).To(Equal(portsBefore))
+			w.removed(ctx, name)
+			Expect(w.cloud.ports(ctx, url.Values{"name": {name + "-0"}})).To(BeEmpty())
+		})
 
-	DescribeTable("fails for good that asks for what the cloud does not have:", func(ctx SpecContext, name string, fields map[string]any, message string) {
+	DescribeTable("fails for good that asks for what the cloud does not "+
+		"have:", func(ctx SpecContext, name string, fields map[string]any, message string) {
 		Expect(w.client.Create(ctx, alone(name, fields))).To(Succeed())
 		Eventually(ctx, func(g Gomega) {
 			found := w.machine(ctx, g, name)
@@ -240,6 +265,7 @@ var _ = Describe("A Machine", func() {
 	},
 		Entry("a flavor", "no-flavor", map[string]any{"flavor": "m1.nowhere"}, "m1.nowhere"),
 		Entry("an image", "no-image", map[string]any{"image": "nowhere"}, "nowhere"),
-		Entry("a zone", "no-zone", map[string]any{"availabilityZone": "nowhere"}, "The requested availability zone is not available"),
+		Entry("a zone", "no-zone", map[string]any{"availabilityZone": "nowhere"},
+			"The requested availability zone is not available"),
 	)
 })

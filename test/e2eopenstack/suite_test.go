@@ -25,7 +25,7 @@ import (
 
 const (
 	root = "../.."
-	// patience is for what takes some seconds to a minute on an idle machine.
+	// patience bounds what takes up to a minute on an idle machine.
 	patience    = 6 * time.Minute
 	poll        = 250 * time.Millisecond
 	stopTimeout = 3 * time.Minute
@@ -35,7 +35,7 @@ func TestOpenStack(t *testing.T) {
 	RegisterFailHandler(Fail)
 	log.SetLogger(logr.Discard())
 	suite, reporter := GinkgoConfiguration()
-	suite.Timeout = 40 * time.Minute // below that of go test, so that what was started is stopped
+	suite.Timeout = 40 * time.Minute // shorter than go test's, so that the suite can stop what it started
 	reporter.NoColor = true
 	SetDefaultEventuallyTimeout(patience)
 	SetDefaultEventuallyPollingInterval(poll)
@@ -43,7 +43,6 @@ func TestOpenStack(t *testing.T) {
 	RunSpecs(t, "The module openstack, end to end", suite, reporter)
 }
 
-// w is what all specs stand on.
 var w world
 
 type world struct {
@@ -62,7 +61,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error
 	w.dir, err = os.MkdirTemp("", "machine-iac-e2e-openstack-")
 	Expect(err).NotTo(HaveOccurred())
-	w.dir, err = filepath.EvalSymlinks(w.dir) // as the kernel reports a process's folder
+	w.dir, err = filepath.EvalSymlinks(w.dir) // the kernel reports resolved folders
 	Expect(err).NotTo(HaveOccurred())
 	w.cluster, err = cluster.New(cluster.Options{Dir: w.dir, Bin: filepath.Join(root, "bin")})
 	Expect(err).NotTo(HaveOccurred())
@@ -75,12 +74,13 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	w.client, err = client.New(config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 	for _, secret := range []*corev1.Secret{
-		newSecret(credentials, map[string]string{"clouds.yaml": w.cloud.file}), newSecret("worker-user-data", map[string]string{"userData": userData}),
+		newSecret(credentials, map[string]string{"clouds.yaml": w.cloud.file}),
+		newSecret("worker-user-data", map[string]string{"userData": userData}),
 	} {
 		Expect(w.client.Create(ctx, secret)).To(Succeed())
 	}
-	// A manager that was killed leaves its lease behind.
-	w.manager, err = w.lab.StartManager(ctx, "--cluster-id="+clusterID,
+	// A killed manager leaves its lease behind. No webhook grants requests for adoption here.
+	w.manager, err = w.lab.StartManager(ctx, "--cluster-id="+clusterID, "--adoption=Adopt",
 		"--leader-elect-lease-duration=30s", "--leader-elect-renew-deadline=20s", "--leader-elect-retry-period=4s")
 	Expect(err).NotTo(HaveOccurred())
 }, NodeTimeout(10*time.Minute))
@@ -98,7 +98,7 @@ var _ = AfterSuite(func(ctx SpecContext) {
 	}
 }, NodeTimeout(5*time.Minute))
 
-// By now everything has stopped.
+// Everything has stopped by now.
 var _ = ReportAfterSuite("the data folder", func(report Report) {
 	switch {
 	case w.cluster == nil:
@@ -107,7 +107,8 @@ var _ = ReportAfterSuite("the data folder", func(report Report) {
 		defer cancel()
 		Expect(w.cluster.Purge(ctx)).To(Succeed())
 	default:
-		fmt.Printf("\nThe cluster's data and all logs are kept in %s; bin/devcluster up --dir %[1]s brings it back.\n", w.dir)
+		fmt.Printf("\nThe cluster's data and all logs are kept in %s; bin/devcluster up --dir %[1]s brings it "+
+			"back.\n", w.dir)
 		fmt.Printf("The logs of OpenStack are in %s.\n", os.Getenv("OPENSTACK_LOGS"))
 	}
 })

@@ -1,4 +1,4 @@
-// Package golden compares texts with files under testdata.
+// Package golden compares texts with files in testdata.
 package golden
 
 import (
@@ -11,7 +11,6 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files in testdata anew")
 
-// Check compares a text with a file.
 func Check(t *testing.T, file, got string) {
 	t.Helper()
 	if *update {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,29 +17,31 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 )
 
-// The variables by which a hostile program knows what to try, and where to send what came of it.
+// Environment variables that tell a hostile program what to try, and where to report.
 const (
 	attacksVariable = "HOSTILE_ATTACKS"
 	reportVariable  = "HOSTILE_REPORT"
 )
 
-// The names of hostile programs, each a link to this test.
+// The names of hostile programs, which are links to the test binary.
 const (
 	providerFile = "terraform-provider-hostile_v1.0.0"
 	pluginFile   = "pulumi-resource-hostile"
 )
 
-// attack is one thing that a hostile program tries.
+// attack is one attempt of a hostile program.
 type attack struct {
-	// Name says what would be lost.
+	// Name says what would be exposed.
 	Name string
-	// How is read, list, follow, write, link, signal or trace; On is a path or a process.
+	// How is read, list, follow, write, link, sockets, signal or trace; On is a path or a process.
 	How, On string
 }
 
-// report is what came of a program's attacks: "" for one that succeeded.
+// report contains the result of each attack: "" for success.
 type report struct {
 	Program, Folder string
 	Outcomes        map[string]string
@@ -48,10 +51,28 @@ func TestMain(m *testing.M) {
 	if name := filepath.Base(os.Args[0]); name == providerFile || name == pluginFile {
 		os.Exit(beHostile(name))
 	}
+	if path := os.Getenv(knockVariable); path != "" {
+		if served(path, nil) != nil {
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(m.Run())
 }
 
-// beHostile tries what it is asked to, and sends what came of it. It serves nothing, so that the engine fails.
+// knockVariable makes the test binary connect to a plugin's socket, and fail unless the plugin serves it.
+const knockVariable = "HOSTILE_KNOCK"
+
+// knocks reports whether a socket serves a process of a run.
+func knocks(t *testing.T, confined *sandbox.Sandbox, run, path string) bool {
+	t.Helper()
+	command := exec.Command(os.Args[0])
+	command.Env = []string{knockVariable + "=" + path}
+	confined.Wrap(command, sandbox.Policy{Write: []string{run}})
+	return command.Run() == nil
+}
+
+// beHostile tries its attacks, and reports the results. It serves nothing, so the engine fails.
 func beHostile(name string) int {
 	var attacks []attack
 	if err := json.Unmarshal([]byte(os.Getenv(attacksVariable)), &attacks); err != nil {
@@ -83,7 +104,7 @@ func beHostile(name string) int {
 func (a attack) try() error {
 	switch a.How {
 	case "read":
-		file, err := os.Open(a.On) // the beginning of a memory cannot be read, so that it is opened only
+		file, err := os.Open(a.On) // only open it: the start of a process's memory is unreadable
 		if err != nil {
 			return err
 		}
@@ -96,6 +117,8 @@ func (a attack) try() error {
 		return err
 	case "write":
 		return os.WriteFile(filepath.Join(a.On, "left-behind"), []byte("x"), 0o600)
+	case "sockets":
+		return trySockets(a.On)
 	case "link":
 		link := filepath.Join(os.TempDir(), "link"+strconv.Itoa(os.Getpid()))
 		if err := os.Symlink(a.On, link); err != nil {
@@ -109,17 +132,19 @@ func (a attack) try() error {
 		return err
 	}
 	if a.How == "signal" {
-		return syscall.Kill(process, syscall.SIGCONT) // harmless, and needs the right to kill
+		return syscall.Kill(process, syscall.SIGCONT) // harmless, but requires the right to kill
 	}
-	// Like tracing, but it stops nothing. Nothing is mapped at the address, which is found out once it is allowed.
-	_, err = unix.ProcessVMReadv(process, []unix.Iovec{{Base: new(byte), Len: 1}}, []unix.RemoteIovec{{Base: 1, Len: 1}}, 0)
+	// Requires the same right as tracing, but stops nothing. Nothing is mapped at the address, which the kernel checks
+	// after the right.
+	_, err = unix.ProcessVMReadv(process, []unix.Iovec{{Base: new(byte), Len: 1}},
+		[]unix.RemoteIovec{{Base: 1, Len: 1}}, 0)
 	if errors.Is(err, unix.EFAULT) {
 		return nil
 	}
 	return err
 }
 
-// collector takes the reports of hostile programs.
+// collector receives the reports of hostile programs.
 type collector struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -141,7 +166,7 @@ func newCollector(t *testing.T) *collector {
 	return c
 }
 
-// environment is what a hostile program needs.
+// environment returns a hostile program's environment.
 func (c *collector) environment(t *testing.T, attacks []attack) map[string]string {
 	t.Helper()
 	raw, err := json.Marshal(attacks)
@@ -151,7 +176,7 @@ func (c *collector) environment(t *testing.T, attacks []attack) map[string]strin
 	return map[string]string{attacksVariable: string(raw), reportVariable: c.URL}
 }
 
-// check compares what came of the attacks with what must: all are denied, or all succeed.
+// check expects that all attacks are denied, or that all succeed.
 func (c *collector) check(t *testing.T, attacks []attack, denied bool) {
 	t.Helper()
 	c.mu.Lock()
@@ -162,15 +187,17 @@ func (c *collector) check(t *testing.T, attacks []attack, denied bool) {
 	for _, sent := range c.reports {
 		for _, one := range attacks {
 			outcome, tried := sent.Outcomes[one.Name]
-			stopped := strings.Contains(outcome, "permission denied") || strings.Contains(outcome, "operation not permitted")
+			stopped := strings.Contains(outcome, "permission denied") ||
+				strings.Contains(outcome, "operation not permitted")
 			if !tried || denied != stopped || !denied && outcome != "" {
-				t.Errorf("%s in %s: %s (%s %s): %q; to be denied: %t", sent.Program, filepath.Base(sent.Folder), one.Name, one.How, one.On, outcome, denied)
+				t.Errorf("%s in %s: %s (%s %s): %q; to be denied: %t", sent.Program, filepath.Base(sent.Folder),
+					one.Name, one.How, one.On, outcome, denied)
 			}
 		}
 	}
 }
 
-// asProgram puts this test into a folder under the name of a hostile program.
+// asProgram links the test binary into a folder as a hostile program.
 func asProgram(t *testing.T, dir, name string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o700); err != nil {

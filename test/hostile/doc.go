@@ -1,3 +1,4 @@
-// Package hostile has the tests of what an engine can do to the manager that runs it: providers, modules and stacks that read what is not
-// theirs, run by the real engines as the manager runs them. Each is tried without a sandbox too, where it must succeed, or it would show nothing.
+// Package hostile tests what an engine can do to its manager: providers, modules and stacks that try to read foreign
+// data, run by the real engines as the manager runs them. Each attack also runs without a sandbox, where it must
+// succeed to prove that the test works.
 package hostile

@@ -11,9 +11,11 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
+	"github.com/machine-iac/machine-iac-operator/test/long"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
-// newPulumi returns an engine as the manager makes it, with the hostile plugin among its plugins.
+// newPulumi returns an engine as the manager creates it, with the hostile plugin among its plugins.
 func newPulumi(t *testing.T, confined *sandbox.Sandbox) (engine *pulumi.Engine, work string) {
 	t.Helper()
 	binary, err := pulumi.Find(t.Context(), tool(t, "pulumi"))
@@ -22,8 +24,10 @@ func newPulumi(t *testing.T, confined *sandbox.Sandbox) (engine *pulumi.Engine, 
 	}
 	plugins := t.TempDir()
 	asProgram(t, filepath.Join(plugins, "resource-hostile-v1.0.0"), pluginFile)
-	work = workFolder(t)
-	engine, err = pulumi.New(pulumi.Options{Binary: binary, WorkDir: work, Plugins: plugins, Slots: 2, WaitDelay: 10 * time.Second, Sandbox: confined})
+	work = shortdir.New(t)
+	engine, err = pulumi.New(pulumi.Options{
+		Binary: binary, WorkDir: work, Plugins: plugins, Slots: 2, WaitDelay: 10 * time.Second, Sandbox: confined,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,15 +41,19 @@ func newPulumi(t *testing.T, confined *sandbox.Sandbox) (engine *pulumi.Engine, 
 	return engine, work
 }
 
-func runProgram(t *testing.T, engine *pulumi.Engine, id, program string, environment map[string]string) *pulumi.Workspace {
+func runProgram(t *testing.T, engine *pulumi.Engine, id, program string,
+	environment map[string]string) *pulumi.Workspace {
 	t.Helper()
 	key, err := pulumi.NewKey(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	opened, err := engine.Open(t.Context(), pulumi.RunSpec{
-		ID: id, Project: "hostile", Program: fstest.MapFS{"Pulumi.yaml": {Data: []byte("name: hostile\nruntime: yaml\n" + program)}},
-		Variables: []byte("{}"), Key: key, Environment: environment, Save: func(context.Context, []byte) error { return nil },
+		ID: id, Project: "hostile", Program: fstest.MapFS{
+			"Pulumi.yaml": {Data: []byte("name: hostile\nruntime: yaml\n" + program)},
+		},
+		Variables: []byte("{}"), Key: key, Environment: environment,
+		Save: func(context.Context, []byte) error { return nil },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -59,13 +67,16 @@ func runProgram(t *testing.T, engine *pulumi.Engine, id, program string, environ
 }
 
 func TestPluginsReachNothingButTheirRun(t *testing.T) {
+	long.Test(t)
 	eachWay(t, func(t *testing.T, confined *sandbox.Sandbox) {
 		engine, work := newPulumi(t, confined)
 		runProgram(t, engine, "other", "", nil)
 		collected := newCollector(t)
 		attacks := attacksOn(t, confined, filepath.Join(work, "runs", "other"))
 		attacks = append(attacks,
-			attack{"another run's checkpoint", "read", filepath.Join(work, "runs", "other", "backend", ".pulumi", "stacks", "hostile", pulumi.StackName+".json")},
+			attack{"another run's checkpoint", "read",
+				filepath.Join(work, "runs", "other", "backend", ".pulumi", "stacks", "hostile",
+					pulumi.StackName+".json")},
 			attack{"another run's temporary files", "list", filepath.Join(work, "t", "0")})
 		program := "resources:\n  this:\n    type: hostile:index:Thing\n    options:\n      version: 1.0.0\n"
 		hostile := runProgram(t, engine, "hostile", program, collected.environment(t, attacks))
@@ -77,6 +88,7 @@ func TestPluginsReachNothingButTheirRun(t *testing.T) {
 }
 
 func TestProgramsReadNothingButTheirRun(t *testing.T) {
+	long.Test(t)
 	eachWay(t, func(t *testing.T, confined *sandbox.Sandbox) {
 		engine, _ := newPulumi(t, confined)
 		program := fmt.Sprintf("variables:\n  stolen:\n    fn::readFile: %s\noutputs:\n  stolen: ${stolen}\n", token(t))
@@ -85,7 +97,8 @@ func TestProgramsReadNothingButTheirRun(t *testing.T) {
 	})
 	t.Run("a link in their folder", func(t *testing.T) {
 		engine, work := newPulumi(t, newSandbox(t))
-		opened := runProgram(t, engine, "link", "variables:\n  stolen:\n    fn::readFile: ./link\noutputs:\n  stolen: ${stolen}\n", nil)
+		opened := runProgram(t, engine, "link",
+			"variables:\n  stolen:\n    fn::readFile: ./link\noutputs:\n  stolen: ${stolen}\n", nil)
 		if err := os.Symlink(token(t), filepath.Join(work, "runs", "link", "program", "link")); err != nil {
 			t.Fatal(err)
 		}

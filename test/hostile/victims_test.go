@@ -29,7 +29,7 @@ func newSandbox(t *testing.T) *sandbox.Sandbox {
 	return confined
 }
 
-// token makes a file like that of a service account.
+// token creates a file like a service account's token.
 func token(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "token")
@@ -39,7 +39,7 @@ func token(t *testing.T) string {
 	return file
 }
 
-// attacksOn are what a hostile program tries: other is the folder of another run.
+// attacksOn returns the attacks of a hostile program; other is another run's folder.
 func attacksOn(t *testing.T, confined *sandbox.Sandbox, other string) []attack {
 	t.Helper()
 	secret, manager, neighbour := token(t), strconv.Itoa(os.Getpid()), strconv.Itoa(anotherEngine(t, confined))
@@ -59,12 +59,13 @@ func attacksOn(t *testing.T, confined *sandbox.Sandbox, other string) []attack {
 		{"another run, by tracing", "trace", neighbour},
 	}
 	if confined == nil || confined.ABI() >= 6 {
-		attacks = append(attacks, attack{"the manager's life", "signal", manager}, attack{"another run's life", "signal", neighbour})
+		attacks = append(attacks, attack{"the manager's life", "signal", manager},
+			attack{"another run's life", "signal", neighbour})
 	}
 	return attacks
 }
 
-// anotherEngine starts a process with a passphrase in its environment, as that of another run has it.
+// anotherEngine starts a process with a passphrase in its environment, like another run's.
 func anotherEngine(t *testing.T, confined *sandbox.Sandbox) int {
 	t.Helper()
 	other := exec.Command("sleep", "600")
@@ -77,29 +78,15 @@ func anotherEngine(t *testing.T, confined *sandbox.Sandbox) int {
 		_ = other.Process.Kill()
 		_ = other.Wait() // it was killed
 	})
-	for range 1000 { // until it is what it is to be
-		if name, err := os.ReadFile("/proc/" + strconv.Itoa(other.Process.Pid) + "/comm"); err == nil && string(name) == "sleep\n" {
+	for range 1000 { // until it has executed the program
+		if name, err := os.ReadFile("/proc/" + strconv.Itoa(other.Process.Pid) + "/comm"); err == nil &&
+			string(name) == "sleep\n" {
 			return other.Process.Pid
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Fatal("the other process does not start")
 	return 0
-}
-
-// workFolder returns a short path, since plugins put sockets into it.
-func workFolder(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "h")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
 }
 
 func tool(t *testing.T, name string) string {

@@ -30,17 +30,18 @@ import (
 const (
 	namespace = "openshift-machine-api"
 	tokens    = "/var/run/secrets/kubernetes.io/serviceaccount"
-	// patience is how long a step may take on a machine that is busy.
+	// patience bounds a step on a busy machine.
 	patience = 3 * time.Minute
 )
 
-// world is a cluster with the manager of the image.
+// world is a cluster with the image's manager.
 type world struct {
 	*controlplane.ControlPlane
 	webhookPort string
 }
 
-// TestMachines has the manager make and delete a Machine with each engine, in a Pod as the Deployment has it, with the rights that it has.
+// TestMachines makes the manager create and delete a Machine with each engine, in a Pod and with rights as in the
+// Deployment.
 func TestMachines(t *testing.T) {
 	needRoot(t)
 	folder := read(t).unpack(t)
@@ -61,15 +62,17 @@ func TestMachines(t *testing.T) {
 	}
 }
 
-// install applies the tree of the controllers, with webhooks that are called on this machine, and the credentials of Machines.
+// install applies the controllers' tree, with webhooks redirected to this machine, and the Machines' credentials.
 func (w *world) install(t *testing.T) {
 	t.Helper()
-	built := exec.CommandContext(t.Context(), filepath.Join(assets(), "kubectl"), "kustomize", filepath.Join(root, "install", "controllers"))
+	built := exec.CommandContext(t.Context(), filepath.Join(assets(), "kubectl"), "kustomize",
+		filepath.Join(root, "install", "controllers"))
 	tree, err := built.Output()
 	if err != nil {
 		t.Fatalf("%s: %v", built, err)
 	}
-	for _, raw := range [][]byte{file(t, "install/kubernetes/namespace.yaml"), tree, file(t, "modules/kubemark/examples/credentials.yaml")} {
+	for _, raw := range [][]byte{file(t, "install/kubernetes/namespace.yaml"), tree,
+		file(t, "modules/kubemark/examples/credentials.yaml")} {
 		for _, object := range objects(t, raw) {
 			switch {
 			case strings.HasSuffix(object.GetKind(), "WebhookConfiguration"):
@@ -84,7 +87,7 @@ func (w *world) install(t *testing.T) {
 	}
 }
 
-// callHere has the webhooks of a configuration called on this machine, since no network leads to the Service.
+// callHere redirects a configuration's webhooks to this machine, as there is no Service network.
 func (w *world) callHere(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	hooks, _, err := unstructured.NestedSlice(object.Object, "webhooks")
@@ -96,14 +99,16 @@ func (w *world) callHere(t *testing.T, object *unstructured.Unstructured) {
 		if err != nil || !ok {
 			t.Fatalf("a webhook of %s without a path: %v", object.GetName(), err)
 		}
-		hook.(map[string]any)["clientConfig"] = map[string]any{"url": "https://" + net.JoinHostPort("localhost", w.webhookPort) + path}
+		hook.(map[string]any)["clientConfig"] = map[string]any{
+			"url": "https://" + net.JoinHostPort("localhost", w.webhookPort) + path,
+		}
 	}
 	if err := unstructured.SetNestedSlice(object.Object, hooks, "webhooks"); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// signIn completes the Secret of the module kubemark, as a cluster's token controller does.
+// signIn completes the kubemark module's Secret, as a cluster's token controller does.
 func (w *world) signIn(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	object.Object["stringData"] = map[string]any{
@@ -122,12 +127,14 @@ func (w *world) token(t *testing.T, account string) string {
 	return request.Status.Token
 }
 
-// start starts the manager in the image, as the Deployment says. Only the addresses that it listens on are others.
+// start starts the image's manager as in the Deployment, except for the addresses that it listens on.
 func (w *world) start(t *testing.T, folder string) {
 	t.Helper()
 	pod := deployment(t).Spec.Template.Spec
 	given := memory(t)
-	for name, content := range map[string][]byte{"token": []byte(w.token(t, pod.ServiceAccountName)), "ca.crt": w.Config.CAData, "namespace": []byte(namespace)} {
+	for name, content := range map[string][]byte{
+		"token": []byte(w.token(t, pod.ServiceAccountName)), "ca.crt": w.Config.CAData, "namespace": []byte(namespace),
+	} {
 		if err := os.WriteFile(filepath.Join(given, name), content, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -138,10 +145,12 @@ func (w *world) start(t *testing.T, folder string) {
 	}
 	arguments := append([]string{"/usr/bin/machine-controllers"}, pod.Containers[0].Args...)
 	b := box{
-		Root:        folder,
-		Command:     append(arguments, "--webhook-port="+w.webhookPort, "--health-addr=127.0.0.1:0", "--metrics-bind-address=127.0.0.1:0"),
-		Environment: environment("POD_NAMESPACE="+namespace, "KUBERNETES_SERVICE_HOST="+host, "KUBERNETES_SERVICE_PORT="+port),
-		Folders:     append(volumes(t, pod), volume{From: given, To: tokens, ReadOnly: true}),
+		Root: folder,
+		Command: append(arguments, "--webhook-port="+w.webhookPort, "--health-addr=127.0.0.1:0",
+			"--metrics-bind-address=127.0.0.1:0"),
+		Environment: environment("POD_NAMESPACE="+namespace, "KUBERNETES_SERVICE_HOST="+host,
+			"KUBERNETES_SERVICE_PORT="+port),
+		Folders: append(volumes(t, pod), volume{From: given, To: tokens, ReadOnly: true}),
 	}
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
@@ -155,7 +164,7 @@ func (w *world) start(t *testing.T, folder string) {
 	t.Cleanup(func() { end(t, command, log) })
 }
 
-// end stops the manager as the kubelet does, and checks that it ends well.
+// end stops the manager as the kubelet does, and checks that it exits cleanly.
 func end(t *testing.T, command *exec.Cmd, log *os.File) {
 	if err := command.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Error(err)
@@ -172,7 +181,7 @@ func end(t *testing.T, command *exec.Cmd, log *os.File) {
 	_ = log.Close()
 }
 
-// machine makes a Machine as an example has it, waits for its Node, and deletes both.
+// machine creates an example's Machine, waits for its Node, and deletes both.
 func (w *world) machine(t *testing.T, folder string) {
 	set := &machinev1beta1.MachineSet{}
 	if err := yaml.Unmarshal(file(t, folder+"/kubemark/examples/machineset.yaml"), set); err != nil {
@@ -182,7 +191,7 @@ func (w *world) machine(t *testing.T, folder string) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "of-" + folder, Labels: set.Spec.Template.Labels},
 		Spec:       set.Spec.Template.Spec,
 	}
-	// Until the manager serves them, webhooks let nothing through.
+	// Webhooks reject everything until the manager serves them.
 	w.until(t, "the Machine is admitted", func(ctx context.Context) (bool, error) {
 		return true, w.Client.Create(ctx, machine)
 	})
@@ -193,7 +202,8 @@ func (w *world) machine(t *testing.T, folder string) {
 		}
 		return machine.Status.Phase != nil && *machine.Status.Phase == "Running" && machine.Status.NodeRef != nil, nil
 	})
-	if err := w.Client.Get(t.Context(), client.ObjectKey{Name: machine.Status.NodeRef.Name}, node); err != nil || machine.Spec.ProviderID == nil || node.Spec.ProviderID != *machine.Spec.ProviderID {
+	if err := w.Client.Get(t.Context(), client.ObjectKey{Name: machine.Status.NodeRef.Name}, node); err != nil ||
+		machine.Spec.ProviderID == nil || node.Spec.ProviderID != *machine.Spec.ProviderID {
 		t.Errorf("the Node is %s with the ID %q, %v", node.Name, node.Spec.ProviderID, err)
 	}
 	if err := w.Client.Delete(t.Context(), machine); err != nil {
@@ -208,15 +218,16 @@ func (w *world) machine(t *testing.T, folder string) {
 	}
 }
 
-// until polls until done returns true; errors are kept for the end.
+// until polls until done returns true, and reports the last error on a timeout.
 func (w *world) until(t *testing.T, what string, done func(context.Context) (bool, error)) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		ok, err := done(ctx)
-		last = err
-		return ok && err == nil, nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, patience, true,
+		func(ctx context.Context) (bool, error) {
+			ok, err := done(ctx)
+			last = err
+			return ok && err == nil, nil
+		})
 	if err != nil {
 		t.Fatalf("waiting until %s: %v; the last error was %v", what, err, last)
 	}
@@ -231,7 +242,6 @@ func file(t *testing.T, name string) []byte {
 	return content
 }
 
-// objects reads the documents of a manifest.
 func objects(t *testing.T, raw []byte) []*unstructured.Unstructured {
 	t.Helper()
 	var out []*unstructured.Unstructured
@@ -247,7 +257,7 @@ func objects(t *testing.T, raw []byte) []*unstructured.Unstructured {
 	return out
 }
 
-// assets is the folder of kubectl, etcd and the API server.
+// assets returns the folder of kubectl, etcd and the API server.
 func assets() string {
 	if given := os.Getenv("KUBEBUILDER_ASSETS"); given != "" {
 		return given

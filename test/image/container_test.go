@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// boxVariable is set for a test binary that becomes the first process of a container.
+	// boxVariable marks a test binary that becomes the first process of a container.
 	boxVariable = "IMAGE_CHECK_BOX"
-	// user is the one that the image and the Deployment name.
+	// user is the user in the image and the Deployment.
 	user = 65532
 )
 
@@ -43,17 +43,16 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// box is a container: a program in a root file system that is read-only.
+// box is a container: a program in a read-only root file system.
 type box struct {
 	// Root is the folder with the file system.
-	Root string
-	// Command is the program and its arguments.
+	Root    string
 	Command []string
-	// Environment is all that the program gets.
+	// Environment is the program's whole environment.
 	Environment []string
-	// Folders are those of this machine that are seen in the container, as a volume is.
+	// Folders are bind mounts of this machine's folders.
 	Folders []volume
-	// offline cuts it off from any network, loopback too.
+	// offline disables all networks, including loopback.
 	offline bool
 }
 
@@ -79,7 +78,7 @@ func (b box) command(ctx context.Context, t *testing.T) *exec.Cmd {
 	return command
 }
 
-// run runs a program to its end, and returns what it has printed and its exit code.
+// run runs a program to its end, and returns its output and exit code.
 func (b box) run(t *testing.T) (string, int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -93,7 +92,7 @@ func (b box) run(t *testing.T) (string, int) {
 	return string(out), command.ProcessState.ExitCode()
 }
 
-// needRoot skips a test where no container can be made.
+// needRoot skips a test that cannot create containers.
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -106,8 +105,8 @@ func needRoot(t *testing.T) {
 	}
 }
 
-// enter is what the first process of a container does: it makes what a container runtime and the kubelet make, starts the program as the image's
-// user, and returns its exit code.
+// enter runs as a container's first process: it sets up what a container runtime and the kubelet provide, runs the
+// program as the image's user, and returns its exit code.
 func enter(raw string) (int, error) {
 	var b box
 	if err := json.Unmarshal([]byte(raw), &b); err != nil {
@@ -119,13 +118,15 @@ func enter(raw string) (int, error) {
 	if err := errors.Join(unix.Chroot(b.Root), unix.Chdir("/")); err != nil {
 		return 1, err
 	}
-	runtime.LockOSThread() // a process is started by the thread that may gain no privileges
+	runtime.LockOSThread() // this thread must start the process: it may gain no privileges
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return 1, err
 	}
 	command := exec.Command(b.Command[0], b.Command[1:]...)
 	command.Env, command.Stdout, command.Stderr = b.Environment, os.Stdout, os.Stderr
-	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user, Groups: []uint32{user}}}
+	command.SysProcAttr = &syscall.SysProcAttr{
+		Credential: &syscall.Credential{Uid: user, Gid: user, Groups: []uint32{user}},
+	}
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGTERM)
 	if err := command.Start(); err != nil {
@@ -144,7 +145,7 @@ func enter(raw string) (int, error) {
 	return 0, err
 }
 
-// mount makes the file system of the container, which nobody outside of it sees.
+// mount creates the container's file system, which is invisible outside.
 func (b box) mount() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("keeping mounts to this process: %w", err)
@@ -164,7 +165,8 @@ func (b box) mount() error {
 		return fmt.Errorf("mounting /dev: %w", err)
 	}
 	for _, device := range []string{"/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"} {
-		if err := errors.Join(os.WriteFile(filepath.Join(b.Root, device), nil, 0o666), bind(device, filepath.Join(b.Root, device), false)); err != nil {
+		if err := errors.Join(os.WriteFile(filepath.Join(b.Root, device), nil, 0o666),
+			bind(device, filepath.Join(b.Root, device), false)); err != nil {
 			return err
 		}
 	}
@@ -194,7 +196,7 @@ func readOnly(folder string) error {
 	return nil
 }
 
-// memory returns a folder that the user may write to, as the kubelet makes an emptyDir with an fsGroup.
+// memory returns a folder that the user may write to, like the kubelet's emptyDir with an fsGroup.
 func memory(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()

@@ -30,11 +30,10 @@ const (
 	sbomType = "application/spdx+json"
 )
 
-// built is the layout that make image has written.
+// built is the layout that make image wrote.
 type built struct {
-	all   v1.ImageIndex
-	index *v1.IndexManifest
-	// images is the index of the images, by platform.
+	all     v1.ImageIndex
+	index   *v1.IndexManifest
 	images  v1.ImageIndex
 	version string
 }
@@ -58,10 +57,10 @@ func read(t *testing.T) built {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return built{all: all, images: images, index: index, version: top.Manifests[0].Annotations["org.opencontainers.image.ref.name"]}
+	return built{all: all, images: images, index: index,
+		version: top.Manifests[0].Annotations["org.opencontainers.image.ref.name"]}
 }
 
-// image returns the image for a platform.
 func (b built) image(t *testing.T, d v1.Descriptor) v1.Image {
 	t.Helper()
 	image, err := b.images.Image(d.Digest)
@@ -83,7 +82,7 @@ func (b built) own(t *testing.T) v1.Image {
 	return nil
 }
 
-// each calls a function with every file of an image, which is that of the uppermost layer.
+// each calls a function with every file of an image, from its topmost layer.
 func each(t *testing.T, image v1.Image, do func(*tar.Header, io.Reader) error) {
 	t.Helper()
 	archive := mutate.Extract(image)
@@ -102,10 +101,10 @@ func each(t *testing.T, image v1.Image, do func(*tar.Header, io.Reader) error) {
 	}
 }
 
-// unpacked is the folder with the files of the image, which all tests run programs in: none of them can write to it.
+// unpacked is the folder with the image's files. Tests share it because none of them can write to it.
 var unpacked string
 
-// unpack writes the files of the image for this machine into a folder, with their owners, and returns it.
+// unpack writes the image's files for this machine into a folder, with their owners, and returns it.
 func (b built) unpack(t *testing.T) string {
 	t.Helper()
 	image := b.own(t)
@@ -116,7 +115,7 @@ func (b built) unpack(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unpacked = folder // removed by TestMain
+	unpacked = folder // TestMain removes it
 	if err := os.Chmod(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -129,19 +128,21 @@ func (b built) unpack(t *testing.T) string {
 		case tar.TypeSymlink:
 			return os.Symlink(header.Linkname, to)
 		case tar.TypeDir:
-			return errors.Join(os.MkdirAll(to, 0o755), os.Chown(to, header.Uid, header.Gid), os.Chmod(to, header.FileInfo().Mode()))
+			return errors.Join(os.MkdirAll(to, 0o755), os.Chown(to, header.Uid, header.Gid),
+				os.Chmod(to, header.FileInfo().Mode()))
 		}
 		file, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err != nil {
 			return err
 		}
 		_, err = io.Copy(file, content)
-		return errors.Join(err, file.Close(), os.Chown(to, header.Uid, header.Gid), os.Chmod(to, header.FileInfo().Mode()))
+		return errors.Join(err, file.Close(), os.Chown(to, header.Uid, header.Gid),
+			os.Chmod(to, header.FileInfo().Mode()))
 	})
 	return folder
 }
 
-// spdx is what is read of a list of software.
+// spdx is the part of an SBOM that tests read.
 type spdx struct {
 	Files []struct {
 		Name      string `json:"fileName"`
@@ -182,7 +183,7 @@ func TestContent(t *testing.T) {
 	}
 }
 
-// checkOwner checks that nobody but root may write to a file or a folder, for where a Pod's root is not read-only.
+// checkOwner checks that only root may write to a file or folder, in case a Pod's root is not read-only.
 func checkOwner(t *testing.T, header *tar.Header) {
 	t.Helper()
 	name, mode := strings.TrimSuffix(header.Name, "/"), header.FileInfo().Mode()
@@ -205,7 +206,8 @@ func checkProgram(t *testing.T, name string, content []byte, platform v1.Platfor
 		built[setting.Key] = setting.Value
 	}
 	if built["GOOS"] != platform.OS || built["GOARCH"] != platform.Architecture || built["CGO_ENABLED"] != "0" {
-		t.Errorf("/%s is built for %s/%s, with CGO_ENABLED=%s", name, built["GOOS"], built["GOARCH"], built["CGO_ENABLED"])
+		t.Errorf("/%s is built for %s/%s, with CGO_ENABLED=%s", name, built["GOOS"],
+			built["GOARCH"], built["CGO_ENABLED"])
 	}
 }
 

@@ -29,7 +29,8 @@ func deployment(t *testing.T) *appsv1.Deployment {
 
 // environment is that of the image, with what a container runtime adds.
 func environment(more ...string) []string {
-	return append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/var/lib/machine-iac"}, more...)
+	return append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"HOME=/var/lib/machine-iac"}, more...)
 }
 
 // volumes are those that the Deployment mounts: memory that the user may write to, and folders that have nothing here.
@@ -65,14 +66,16 @@ func TestPrograms(t *testing.T) {
 			if name == "kubectl-machine" {
 				continue
 			}
-			if out, code := in(t, "/usr/bin/"+name, "--version").run(t); code != 0 || strings.TrimSpace(out) != b.version {
+			if out, code := in(t, "/usr/bin/"+name, "--version").run(t); code != 0 ||
+				strings.TrimSpace(out) != b.version {
 				t.Errorf("%s --version exits with %d and prints %q; want %q", name, code, out, b.version)
 			}
 		}
 	})
 
 	t.Run("the manager without a cluster says so", func(t *testing.T) {
-		out, code := in(t, append([]string{"/usr/bin/machine-controllers", "--namespace=openshift-machine-api"}, pod.Containers[0].Args...)...).run(t)
+		out, code := in(t, append([]string{"/usr/bin/machine-controllers", "--namespace=openshift-machine-api"},
+			pod.Containers[0].Args...)...).run(t)
 		if code != 1 || !strings.Contains(out, "finding the API server") {
 			t.Errorf("it exits with %d and prints %s", code, out)
 		}
@@ -80,7 +83,8 @@ func TestPrograms(t *testing.T) {
 
 	t.Run("nothing but the mounted folders can be written to", func(t *testing.T) {
 		for folder, writable := range map[string]bool{
-			"/tmp": true, "/var/lib/machine-iac": true, "/": false, "/usr/bin": false, "/etc": false, "/usr/share/machine-iac": false,
+			"/tmp": true, "/var/lib/machine-iac": true, "/": false, "/usr/bin": false, "/etc": false,
+			"/usr/share/machine-iac": false,
 		} {
 			out, code := in(t, "/usr/bin/tofu", "-chdir="+folder, "workspace", "new", "-no-color", "probe").run(t)
 			if writable != (code == 0) || !writable && !strings.Contains(out, "read-only file system") {
@@ -94,7 +98,8 @@ func TestPrograms(t *testing.T) {
 		copyModule(t, work)
 		plan := in(t)
 		plan.Folders = append(plan.Folders, volume{From: work, To: "/var/lib/machine-iac"})
-		plan.Environment = environment("TF_CLI_CONFIG_FILE=/var/lib/machine-iac/mirror.tfrc", "KUBE_HOST=https://192.0.2.1", "KUBE_LOAD_CONFIG_FILE=false", "CHECKPOINT_DISABLE=1")
+		plan.Environment = environment("TF_CLI_CONFIG_FILE=/var/lib/machine-iac/mirror.tfrc",
+			"KUBE_HOST=https://192.0.2.1", "KUBE_LOAD_CONFIG_FILE=false", "CHECKPOINT_DISABLE=1")
 		plan.Command = []string{"/usr/bin/tofu", "-chdir=/var/lib/machine-iac", "init", "-input=false", "-no-color"}
 		if out, code := plan.run(t); code != 0 {
 			t.Fatalf("init exits with %d: %s", code, out)
@@ -114,8 +119,10 @@ func copyModule(t *testing.T, to string) {
 		t.Fatalf("finding the module: %v, %v", files, err)
 	}
 	content := map[string][]byte{
-		"mirror.tfrc": []byte("provider_installation {\n  filesystem_mirror {\n    path = \"/usr/share/machine-iac/mirror\"\n  }\n}\n"),
-		"terraform.tfvars.json": []byte(`{"user_data": "", "provider_spec": {"credentialsSecret": {"name": "kubemark-credentials"}},
+		"mirror.tfrc": []byte("provider_installation {\n  filesystem_mirror {\n" +
+			"    path = \"/usr/share/machine-iac/mirror\"\n  }\n}\n"),
+		"terraform.tfvars.json": []byte(
+			`{"user_data": "", "provider_spec": {"credentialsSecret": {"name": "kubemark-credentials"}},
 			"machine": {"name": "a", "namespace": "b", "uid": "634664f4-5da5-472d-b943-2f002c960e16", "cluster_id": "c", "labels": {}}}`),
 	}
 	for _, name := range files {

@@ -20,17 +20,17 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// rootPods need the user root: the kubelet's key belongs to it.
+// rootPods need the user root, which owns the kubelet's key.
 var rootPods = []string{"machine-api-termination-handler"}
 
-// template is the template of Pods in a manifest.
+// template is a Pod template in a manifest.
 type template struct {
 	file, owner string
 	replicas    int64
 	corev1.PodTemplateSpec
 }
 
-// documents calls a function with each document of the install tree that is no template of a chart.
+// documents calls a function with each document of the install tree except chart templates.
 func documents(t *testing.T, each func(file string, document map[string]any)) {
 	t.Helper()
 	err := filepath.WalkDir(filepath.Join(root, "install"), func(file string, entry fs.DirEntry, err error) error {
@@ -38,7 +38,7 @@ func documents(t *testing.T, each func(file string, document map[string]any)) {
 			return err
 		}
 		content, err := os.ReadFile(file)
-		if err != nil || bytes.Contains(content, []byte("{{")) { // which is compared with what it is made from
+		if err != nil || bytes.Contains(content, []byte("{{")) { // other tests compare it with its source
 			return err
 		}
 		for decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096); ; {
@@ -56,7 +56,7 @@ func documents(t *testing.T, each func(file string, document map[string]any)) {
 	}
 }
 
-// templatesIn returns the templates of Pods in a value, wherever they are: in a Deployment, or in what a bundle has of one.
+// templatesIn returns all Pod templates in a value, such as a Deployment or a bundle's copy.
 func templatesIn(t *testing.T, file, owner string, value any) []template {
 	t.Helper()
 	var found []template
@@ -113,7 +113,8 @@ func TestEveryPodIsConfined(t *testing.T) {
 			for _, lacks := range slices.Concat(podLacks(one), containersLack(one.Spec.Containers)) {
 				t.Errorf("%s: it lacks %s", one.file, lacks)
 			}
-			if one.replicas > 1 && !slices.ContainsFunc(budgets, func(b policyv1.PodDisruptionBudget) bool { return selects(t, b.Spec.Selector, one) }) {
+			if one.replicas > 1 && !slices.ContainsFunc(budgets,
+				func(b policyv1.PodDisruptionBudget) bool { return selects(t, b.Spec.Selector, one) }) {
 				t.Errorf("%s: there is no PodDisruptionBudget for it", one.file)
 			}
 			ours := one.Labels["app.kubernetes.io/name"] == "machine-iac-operator"
@@ -126,7 +127,7 @@ func TestEveryPodIsConfined(t *testing.T) {
 	}
 }
 
-// podLacks returns what a Pod lacks.
+// podLacks returns the restrictions that a Pod lacks.
 func podLacks(one template) []string {
 	var lacks []string
 	spec := one.Spec
@@ -134,10 +135,12 @@ func podLacks(one template) []string {
 		lacks = append(lacks, "enableServiceLinks: false")
 	}
 	security := spec.SecurityContext
-	if security == nil || security.SeccompProfile == nil || security.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+	if security == nil || security.SeccompProfile == nil ||
+		security.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
 		lacks = append(lacks, "seccompProfile: {type: RuntimeDefault}")
 	}
-	if !slices.Contains(rootPods, one.owner) && (security == nil || security.RunAsNonRoot == nil || !*security.RunAsNonRoot) {
+	if !slices.Contains(rootPods, one.owner) &&
+		(security == nil || security.RunAsNonRoot == nil || !*security.RunAsNonRoot) {
 		lacks = append(lacks, "runAsNonRoot: true")
 	}
 	if one.replicas > 1 && (spec.Affinity == nil || spec.Affinity.PodAntiAffinity == nil) {
@@ -146,7 +149,7 @@ func podLacks(one template) []string {
 	return lacks
 }
 
-// containersLack returns what containers lack.
+// containersLack returns the restrictions that containers lack.
 func containersLack(containers []corev1.Container) []string {
 	var lacks []string
 	for _, c := range containers {
@@ -160,7 +163,8 @@ func containersLack(containers []corev1.Container) []string {
 		if security.ReadOnlyRootFilesystem == nil || !*security.ReadOnlyRootFilesystem {
 			lacks = append(lacks, "readOnlyRootFilesystem: true of "+c.Name)
 		}
-		if security.Capabilities == nil || !slices.Equal(security.Capabilities.Drop, []corev1.Capability{"ALL"}) || len(security.Capabilities.Add) > 0 {
+		if security.Capabilities == nil || !slices.Equal(security.Capabilities.Drop, []corev1.Capability{"ALL"}) ||
+			len(security.Capabilities.Add) > 0 {
 			lacks = append(lacks, "capabilities: {drop: [ALL]} of "+c.Name)
 		}
 		if c.Resources.Limits.Memory().IsZero() || c.Resources.Requests.Memory().Cmp(*c.Resources.Limits.Memory()) > 0 {
@@ -170,7 +174,7 @@ func containersLack(containers []corev1.Container) []string {
 	return lacks
 }
 
-// TestTheSidecarIsConfined is about a container that others put into a Pod of theirs.
+// TestTheSidecarIsConfined tests a container that users add to their own Pods.
 func TestTheSidecarIsConfined(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(root, "install", "gardener", "sidecar", "container.yaml"))
 	if err != nil {
@@ -194,7 +198,6 @@ func selects(t *testing.T, by *metav1.LabelSelector, one template) bool {
 	return !selector.Empty() && selector.Matches(labels.Set(one.Labels))
 }
 
-// decoded returns a document as an object of a kind.
 func decoded[T any](t *testing.T, document map[string]any) T {
 	t.Helper()
 	var made T

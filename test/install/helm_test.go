@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 var chart = filepath.Join(root, "install", "helm")
@@ -27,10 +29,12 @@ var chart = filepath.Join(root, "install", "helm")
 var operatorKey = client.ObjectKey{Namespace: namespace, Name: "machine-api-operator"}
 
 func TestTheChartIsWhatKustomizeApplies(t *testing.T) {
+	long.Test(t)
 	if out, err := helm(t, "lint", "--strict", chart); err != nil {
 		t.Errorf("helm lint: %v\n%s", err, out)
 	}
-	want := objectsOf(t, run(t, filepath.Join(root, "bin", "kubectl"), "kustomize", filepath.Join(root, "install", "kubernetes")))
+	want := objectsOf(t, run(t, filepath.Join(root, "bin", "kubectl"), "kustomize",
+		filepath.Join(root, "install", "kubernetes")))
 	got := objectsOf(t, rendered(t))
 	for key, one := range got {
 		if !strings.HasPrefix(key, "CustomResourceDefinition ") {
@@ -54,6 +58,7 @@ func TestTheChartIsWhatKustomizeApplies(t *testing.T) {
 }
 
 func TestTheChartRefusesValues(t *testing.T) {
+	long.Test(t)
 	for value, at := range map[string]string{
 		"image.pullPolicy=Sometimes":       "/image/pullPolicy",
 		"image.digest=sha256:12":           "/image/digest",
@@ -65,6 +70,7 @@ func TestTheChartRefusesValues(t *testing.T) {
 		"config.plattform=AWS":             "plattform",
 		"config.moduleKeys=Module keys":    "/config/moduleKeys",
 		"config.stateKeys=State keys":      "/config/stateKeys",
+		"config.nodeSelector.disk=true":    "/config/nodeSelector/disk",
 		"extraArgs[0]=leader-elect":        "/extraArgs/0",
 		"crds.install=yes":                 "/crds/install",
 		"resources.request.cpu=1":          "/resources",
@@ -76,11 +82,13 @@ func TestTheChartRefusesValues(t *testing.T) {
 		"controllers.image=example.org/ x": "/controllers/image",
 	} {
 		out, err := helm(t, "template", "machine-iac", chart, "--namespace", namespace, "--set", value)
-		if path := strings.ReplaceAll(strings.TrimPrefix(at, "/"), "/", "."); err == nil || !strings.Contains(out, at) && !strings.Contains(out, path) {
+		if path := strings.ReplaceAll(strings.TrimPrefix(at, "/"), "/", "."); err == nil ||
+			!strings.Contains(out, at) && !strings.Contains(out, path) {
 			t.Errorf("%s: want an error that names %s: %v\n%.600s", value, at, err, out)
 		}
 	}
-	if out, err := helm(t, "template", "machine-iac", chart, "--namespace", "default"); err == nil || !strings.Contains(out, "--create-namespace") {
+	if out, err := helm(t, "template", "machine-iac", chart, "--namespace", "default"); err == nil ||
+		!strings.Contains(out, "--create-namespace") {
 		t.Errorf("it can be installed into default: %v\n%.600s", err, out)
 	}
 }
@@ -88,7 +96,8 @@ func TestTheChartRefusesValues(t *testing.T) {
 const values = `
 image: {repository: registry.example/op, tag: v1.2.3, pullPolicy: Always, pullSecrets: [{name: mirror}]}
 controllers: {image: "registry.example/op@sha256:2"}
-config: {platform: OpenStack, webhooks: Disabled, arguments: [--max-concurrent-runs=3, '--controllers=*,-drain'], moduleKeys: module-keys, stateKeys: state-keys}
+config: {platform: OpenStack, webhooks: Disabled, arguments: [--max-concurrent-runs=3, '--controllers=*,-drain'], moduleKeys: module-keys, stateKeys: state-keys,
+  nodeSelector: {infra: ""}, tolerations: [{key: infra, operator: Exists}]}
 trustedCA: |
   -----BEGIN CERTIFICATE-----
   MIIB
@@ -104,6 +113,7 @@ podLabels: {example.org/l: "2"}
 `
 
 func TestTheChartTakesValues(t *testing.T) {
+	long.Test(t)
 	file := filepath.Join(t.TempDir(), "values.yaml")
 	if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
 		t.Fatal(err)
@@ -122,12 +132,14 @@ func TestTheChartTakesValues(t *testing.T) {
 	pod := made.Spec.Template
 	main := pod.Spec.Containers[0]
 	for what, is := range map[string]bool{
-		"the image":       main.Image == "registry.example/op:v1.2.3" && main.ImagePullPolicy == corev1.PullAlways,
-		"pull secrets":    len(pod.Spec.ImagePullSecrets) == 1 && pod.Spec.ImagePullSecrets[0].Name == "mirror",
-		"arguments":       cmp.Equal(main.Command, []string{"/usr/bin/machine-api-operator", "--zap-log-level=debug"}),
-		"resources":       main.Resources.Limits.Memory().String() == "1Gi" && main.Resources.Requests.Cpu().String() == "1",
-		"the priority":    pod.Spec.PriorityClassName == "high",
-		"the nodes":       pod.Spec.NodeSelector["disk"] == "ssd" && len(pod.Spec.Tolerations) == 1 && pod.Spec.Affinity.NodeAffinity != nil,
+		"the image":    main.Image == "registry.example/op:v1.2.3" && main.ImagePullPolicy == corev1.PullAlways,
+		"pull secrets": len(pod.Spec.ImagePullSecrets) == 1 && pod.Spec.ImagePullSecrets[0].Name == "mirror",
+		"arguments":    cmp.Equal(main.Command, []string{"/usr/bin/machine-api-operator", "--zap-log-level=debug"}),
+		"resources": main.Resources.Limits.Memory().String() == "1Gi" &&
+			main.Resources.Requests.Cpu().String() == "1",
+		"the priority": pod.Spec.PriorityClassName == "high",
+		"the nodes": pod.Spec.NodeSelector["disk"] == "ssd" && len(pod.Spec.Tolerations) == 1 &&
+			pod.Spec.Affinity.NodeAffinity != nil,
 		"the annotations": pod.Annotations["example.org/a"] == "1",
 		"the labels":      pod.Labels["example.org/l"] == "2" && pod.Labels["k8s-app"] == "machine-api-operator",
 	} {
@@ -136,9 +148,12 @@ func TestTheChartTakesValues(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]map[string]string{
-		"machine-api-operator-config": {"platform": "OpenStack", "webhooks": "Disabled", "arguments": "--max-concurrent-runs=3\n--controllers=*,-drain\n", "moduleKeys": "module-keys", "stateKeys": "state-keys"},
+		"machine-api-operator-config": {"platform": "OpenStack", "webhooks": "Disabled", "arguments": "--max-concurrent-runs=3\n--controllers=*,-drain\n", "moduleKeys": "module-keys", "stateKeys": "state-keys",
+			"nodeSelector": `{"infra":""}`, "tolerations": `[{"key":"infra","operator":"Exists"}]`},
 		"machine-api-operator-images": {"images.json": `{"machineAPIOperator":"registry.example/op@sha256:2"}`},
-		"mao-trusted-ca":              {"ca-bundle.crt": "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"},
+		"mao-trusted-ca": {
+			"ca-bundle.crt": "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
+		},
 	} {
 		got := &corev1.ConfigMap{}
 		convert(t, objects["ConfigMap machines/"+name], got)
@@ -157,6 +172,7 @@ func TestTheChartTakesValues(t *testing.T) {
 }
 
 func TestTheChartIsInstalledUpgradedAndUninstalled(t *testing.T) {
+	long.Test(t)
 	c := start(t, withoutCRDs)
 	release := func(arguments ...string) string {
 		t.Helper()
@@ -172,7 +188,8 @@ func TestTheChartIsInstalledUpgradedAndUninstalled(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.kubectl(t, "wait", "--for=condition=Established", "--timeout=30s", "crd/machines.machine.openshift.io")
-	c.kubectl(t, "-n", namespace, "create", "-f", filepath.Join(root, "modules", "kubemark", "examples", "machineset.yaml"))
+	c.kubectl(t, "-n", namespace, "create",
+		"-f", filepath.Join(root, "modules", "kubemark", "examples", "machineset.yaml"))
 
 	release("upgrade", "machine-iac", changedChart(t), "--set", "image.tag=v2", "--reuse-values")
 	if err := c.plane.Client.Get(t.Context(), operatorKey, made); err != nil {
@@ -200,7 +217,7 @@ func TestTheChartIsInstalledUpgradedAndUninstalled(t *testing.T) {
 	}
 }
 
-// changedChart returns a copy of the chart, of a later version, whose CRD of Machines has another annotation.
+// changedChart returns a copy of the chart with a later version and a changed annotation of the Machines' CRD.
 func changedChart(t *testing.T) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "chart")
@@ -208,15 +225,18 @@ func changedChart(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for name, change := range map[string][2]string{
-		"templates/crds/machines.yaml": {"metadata:\n  annotations:\n", "metadata:\n  annotations:\n    example.org/changed: \"yes\"\n"},
-		"Chart.yaml":                   {"version: 0.0.0", "version: 0.0.1"},
+		"templates/crds/machines.yaml": {
+			"metadata:\n  annotations:\n", "metadata:\n  annotations:\n    example.org/changed: \"yes\"\n",
+		},
+		"Chart.yaml": {"version: 0.0.0", "version: 0.0.1"},
 	} {
 		file := filepath.Join(folder, name)
 		content, err := os.ReadFile(file)
 		if err != nil || bytes.Count(content, []byte(change[0])) != 1 {
 			t.Fatalf("%s does not have %q once: %v", name, change[0], err)
 		}
-		if err := os.WriteFile(file, bytes.Replace(content, []byte(change[0]), []byte(change[1]), 1), 0o600); err != nil {
+		if err := os.WriteFile(file, bytes.Replace(content, []byte(change[0]), []byte(change[1]), 1), 0o600); err !=
+			nil {
 			t.Fatal(err)
 		}
 	}
@@ -226,24 +246,28 @@ func changedChart(t *testing.T) string {
 // crd returns the CRD of Machines.
 func (c *cluster) crd(t *testing.T) *metav1.PartialObjectMetadata {
 	t.Helper()
-	found := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}}
-	if err := c.plane.Client.Get(t.Context(), client.ObjectKey{Name: "machines.machine.openshift.io"}, found); err != nil {
+	found := &metav1.PartialObjectMetadata{
+		TypeMeta: metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"},
+	}
+	if err := c.plane.Client.Get(t.Context(),
+		client.ObjectKey{Name: "machines.machine.openshift.io"}, found); err != nil {
 		t.Fatal(err)
 	}
 	return found
 }
 
-// helm runs Helm with folders of its own, and returns what it prints.
+// helm runs Helm in isolated folders, and returns its output.
 func helm(t *testing.T, arguments ...string) (string, error) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "helm"), arguments...)
 	home := t.TempDir()
-	command.Env = []string{"HOME=" + home, "HELM_CACHE_HOME=" + home, "HELM_CONFIG_HOME=" + home, "HELM_DATA_HOME=" + home}
+	command.Env = []string{"HOME=" + home, "HELM_CACHE_HOME=" + home, "HELM_CONFIG_HOME=" + home,
+		"HELM_DATA_HOME=" + home}
 	out, err := command.CombinedOutput()
 	return string(out), err
 }
 
-// rendered returns what the chart makes of values.
+// rendered returns the rendered chart.
 func rendered(t *testing.T, arguments ...string) string {
 	t.Helper()
 	out, err := helm(t, append([]string{"template", "machine-iac", chart, "--namespace", namespace}, arguments...)...)
@@ -253,7 +277,6 @@ func rendered(t *testing.T, arguments ...string) string {
 	return out
 }
 
-// convert reads an object into its type.
 func convert(t *testing.T, from *unstructured.Unstructured, into any) {
 	t.Helper()
 	if from == nil {
@@ -264,7 +287,7 @@ func convert(t *testing.T, from *unstructured.Unstructured, into any) {
 	}
 }
 
-// run returns what a program prints.
+// run returns a program's output.
 func run(t *testing.T, program string, arguments ...string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), program, arguments...).Output()
@@ -274,7 +297,7 @@ func run(t *testing.T, program string, arguments ...string) string {
 	return string(out)
 }
 
-// objectsOf returns the objects of a text by kind, namespace and name.
+// objectsOf parses objects by kind, namespace and name.
 func objectsOf(t *testing.T, text string) map[string]*unstructured.Unstructured {
 	t.Helper()
 	objects := map[string]*unstructured.Unstructured{}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 	levelKey  = "pod-security.kubernetes.io/enforce"
 )
 
-// openshiftLabels are those that the namespace has on OpenShift.
+// openshiftLabels are the namespace's labels on OpenShift.
 var openshiftLabels = map[string]string{
 	"kubernetes.io/metadata.name":        namespace,
 	"name":                               namespace,
@@ -38,9 +39,12 @@ var openshiftLabels = map[string]string{
 }
 
 func TestInstallLeavesAnExistingNamespaceAsItIs(t *testing.T) {
+	long.Test(t)
 	c := start(t)
 	annotations := map[string]string{"openshift.io/node-selector": "", "workload.openshift.io/allowed": "management"}
-	existing := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: openshiftLabels, Annotations: annotations}}
+	existing := &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: openshiftLabels, Annotations: annotations},
+	}
 	if err := c.plane.Client.Create(t.Context(), existing); err != nil {
 		t.Fatal(err)
 	}
@@ -56,12 +60,14 @@ func TestInstallLeavesAnExistingNamespaceAsItIs(t *testing.T) {
 	if after.ResourceVersion != existing.ResourceVersion {
 		t.Errorf("the namespace was written:\n%s", cmp.Diff(existing.ObjectMeta, after.ObjectMeta))
 	}
-	if err := c.plane.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "machine-api-controllers"}, &appsv1.Deployment{}); err != nil {
+	if err := c.plane.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "machine-api-controllers"},
+		&appsv1.Deployment{}); err != nil {
 		t.Errorf("the operator is not installed: %v", err)
 	}
 }
 
 func TestANewNamespaceIsRestrictedAndAdmitsTheManager(t *testing.T) {
+	long.Test(t)
 	c := start(t)
 	c.kubectl(t, "create", "-f", filepath.Join(root, "install", "kubernetes", "namespace.yaml"))
 	c.kubectl(t, "apply", "-k", filepath.Join(root, "install", "controllers"))
@@ -74,7 +80,8 @@ func TestANewNamespaceIsRestrictedAndAdmitsTheManager(t *testing.T) {
 		t.Errorf("Pod Security enforces %q", made.Labels[levelKey])
 	}
 	deployment := &appsv1.Deployment{}
-	if err := c.plane.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "machine-api-controllers"}, deployment); err != nil {
+	if err := c.plane.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "machine-api-controllers"},
+		deployment); err != nil {
 		t.Fatal(err)
 	}
 	pod := &corev1.Pod{ObjectMeta: deployment.Spec.Template.ObjectMeta, Spec: deployment.Spec.Template.Spec}
@@ -83,18 +90,18 @@ func TestANewNamespaceIsRestrictedAndAdmitsTheManager(t *testing.T) {
 		t.Errorf("a Pod of the Deployment is refused: %v", err)
 	}
 	pod.Spec.HostNetwork = true
-	if err := c.plane.Client.Create(t.Context(), pod, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "restricted") {
+	if err := c.plane.Client.Create(t.Context(), pod, client.DryRunAll); err == nil ||
+		!strings.Contains(err.Error(), "restricted") {
 		t.Errorf("a Pod on the host's network is admitted, so the namespace enforces nothing: %v", err)
 	}
 }
 
-// cluster is an API server with a kubeconfig file.
 type cluster struct {
 	plane      *controlplane.ControlPlane
 	kubeconfig string
 }
 
-// withoutCRDs leaves the CRDs to what is installed.
+// withoutCRDs leaves the CRDs to the installation.
 func withoutCRDs(environment *envtest.Environment) {
 	environment.CRDInstallOptions = envtest.CRDInstallOptions{}
 }
@@ -111,8 +118,12 @@ func start(t *testing.T, options ...controlplane.Option) *cluster {
 		}
 	})
 	config := clientcmdapi.NewConfig()
-	config.Clusters["c"] = &clientcmdapi.Cluster{Server: plane.Config.Host, CertificateAuthorityData: plane.Config.CAData}
-	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{ClientCertificateData: plane.Config.CertData, ClientKeyData: plane.Config.KeyData}
+	config.Clusters["c"] = &clientcmdapi.Cluster{
+		Server: plane.Config.Host, CertificateAuthorityData: plane.Config.CAData,
+	}
+	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{
+		ClientCertificateData: plane.Config.CertData, ClientKeyData: plane.Config.KeyData,
+	}
 	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
 	config.CurrentContext = "x"
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -122,10 +133,10 @@ func start(t *testing.T, options ...controlplane.Option) *cluster {
 	return &cluster{plane: plane, kubeconfig: file}
 }
 
-// kubectl runs kubectl as an administrator.
 func (c *cluster) kubectl(t *testing.T, arguments ...string) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "kubectl"), append([]string{"--kubeconfig", c.kubeconfig}, arguments...)...)
+	command := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "kubectl"),
+		append([]string{"--kubeconfig", c.kubeconfig}, arguments...)...)
 	var out bytes.Buffer
 	command.Stdout, command.Stderr = &out, &out
 	if err := command.Run(); err != nil {

@@ -22,25 +22,28 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
-// block is a part of the manual that is to be typed in.
+// block is a part of the manual for readers to run.
 var block = regexp.MustCompile("(?ms)^```(sh|shell)\n(.*?)^```$")
 
-// notRun are the programs of blocks that are shown, and not run here: these need a registry, a container engine or OpenShift's releases.
+// notRun matches blocks that the test does not run: they need a registry, a container engine or OpenShift's releases.
 var notRun = regexp.MustCompile(`^(make (image|image-push|release)|docker (build|push)|operator-sdk|oc) `)
 
-// clusterPrograms are those that need a cluster.
+// clusterPrograms match blocks that need a cluster.
 var clusterPrograms = regexp.MustCompile(`(?m)^(kubectl|helm) `)
 
-// workplace is where a reader of the manual works: the repository, with a release in dist/.
+// workplace is a reader's environment: the repository, with a release in dist/.
 type workplace struct {
 	folder, operator string
 }
 
-// TestTheCommandsOfTheManual types in what docs/install.md says, each way of installing on a cluster of its own, where the operator runs with the rights
-// that it is installed with, and its Deployments are rolled out.
+// TestTheCommandsOfTheManual runs the commands in docs/install.md, each way of installing on its own cluster. The
+// operator runs with the installed rights, and its Deployments are rolled out.
 func TestTheCommandsOfTheManual(t *testing.T) {
+	long.Test(t)
 	page, err := os.ReadFile(filepath.Join(root, "docs", "install.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +107,7 @@ func newWorkplace(t *testing.T) workplace {
 	return p
 }
 
-// section runs the commands of a part of the manual.
+// section runs the commands of a section of the manual.
 func (p workplace) section(t *testing.T, title, commands string) {
 	c := &cluster{}
 	switch {
@@ -136,7 +139,7 @@ func (p workplace) section(t *testing.T, title, commands string) {
 	}
 }
 
-// starts runs the operator of a cluster until the test ends.
+// starts runs a cluster's operator until the test ends.
 func (p workplace) starts(t *testing.T, c *cluster) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -149,7 +152,8 @@ func (p workplace) starts(t *testing.T, c *cluster) {
 	})
 }
 
-// operate does what a cluster does with the operator's Deployment: it runs the operator, once it may, and rolls out what that makes.
+// operate simulates a cluster's handling of the operator's Deployment: it runs the operator as soon as it is allowed
+// to, and rolls out the operator's Deployments.
 func (p workplace) operate(ctx context.Context, c *cluster) error {
 	installed := &appsv1.Deployment{}
 	until := func(object client.Object, key client.ObjectKey) error {
@@ -165,8 +169,10 @@ func (p workplace) operate(ctx context.Context, c *cluster) error {
 		return ignoreEnd(ctx, err)
 	}
 	defer func() { _ = os.Remove(kubeconfig) }()
-	command := exec.CommandContext(ctx, p.operator, "--kubeconfig", kubeconfig, "--namespace", namespace, "--release-version", "1.2.3",
-		"--image", installed.Spec.Template.Spec.Containers[0].Image, "--metrics-bind-address", "0", "--health-addr", "0")
+	command := exec.CommandContext(ctx, p.operator, "--kubeconfig", kubeconfig, "--namespace", namespace,
+		"--release-version", "1.2.3",
+		"--image", installed.Spec.Template.Spec.Containers[0].Image,
+		"--metrics-bind-address", "0", "--health-addr", "0")
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 20 * time.Second
@@ -189,7 +195,7 @@ func ignoreEnd(ctx context.Context, err error) error {
 	return err
 }
 
-// as returns the kubeconfig file of a service account.
+// as returns the path of a service account's kubeconfig.
 func (c *cluster) as(ctx context.Context, name string) (string, error) {
 	token := &authenticationv1.TokenRequest{}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
@@ -214,17 +220,20 @@ func (c *cluster) rollOut(ctx context.Context) <-chan error {
 	go func() {
 		done <- wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 			made := &appsv1.Deployment{}
-			if err := c.plane.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "machine-api-controllers"}, made); err != nil || made.Status.ObservedGeneration == made.Generation {
+			if err := c.plane.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "machine-api-controllers"},
+				made); err != nil || made.Status.ObservedGeneration == made.Generation {
 				return false, nil
 			}
 			replicas := *made.Spec.Replicas
 			made.Status = appsv1.DeploymentStatus{
-				ObservedGeneration: made.Generation, Replicas: replicas, UpdatedReplicas: replicas, ReadyReplicas: replicas, AvailableReplicas: replicas,
+				ObservedGeneration: made.Generation, Replicas: replicas, UpdatedReplicas: replicas,
+				ReadyReplicas: replicas, AvailableReplicas: replicas,
 				Conditions: []appsv1.DeploymentCondition{{
-					Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now().Add(-4 * time.Minute)),
+					Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue,
+					LastTransitionTime: metav1.NewTime(time.Now().Add(-4 * time.Minute)),
 				}},
 			}
-			_ = c.plane.Client.Status().Update(ctx, made) // it is tried again
+			_ = c.plane.Client.Status().Update(ctx, made) // retried
 			return false, nil
 		})
 	}()

@@ -14,6 +14,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 const (
@@ -21,7 +23,7 @@ const (
 	account = "machine-api-operator"
 )
 
-// serviceVersion is what the Operator Lifecycle Manager installs of a ClusterServiceVersion.
+// serviceVersion is the part of a ClusterServiceVersion that the Operator Lifecycle Manager installs.
 type serviceVersion struct {
 	Spec struct {
 		Install struct {
@@ -43,12 +45,14 @@ type permission struct {
 }
 
 func TestTheBundleIsValid(t *testing.T) {
+	long.Test(t)
 	program := filepath.Join(root, "bin", "operator-verify")
-	out, err := exec.CommandContext(t.Context(), program, "manifests", bundle, "--object_validate", "--operatorhub_validate").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), program, "manifests", bundle,
+		"--object_validate", "--operatorhub_validate").CombinedOutput()
 	if err != nil || strings.Contains(string(out), "level=error") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	// What is wrong is found.
+	// The validation detects defects.
 	broken := t.TempDir()
 	if err := os.CopyFS(broken, os.DirFS(bundle)); err != nil {
 		t.Fatal(err)
@@ -62,8 +66,9 @@ func TestTheBundleIsValid(t *testing.T) {
 	}
 }
 
-// TestTheBundleInstallsTheOperator does with the bundle what the Operator Lifecycle Manager does.
+// TestTheBundleInstallsTheOperator installs the bundle as the Operator Lifecycle Manager does.
 func TestTheBundleInstallsTheOperator(t *testing.T) {
+	long.Test(t)
 	c := start(t, withoutCRDs)
 	c.kubectl(t, "create", "-f", filepath.Join(root, "install", "kubernetes", "namespace.yaml"))
 	files, err := filepath.Glob(filepath.Join(bundle, "manifests", "*.yaml"))
@@ -87,7 +92,8 @@ func TestTheBundleInstallsTheOperator(t *testing.T) {
 	spec := version.Spec.Install.Spec
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: account}
 	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: account}}
-	role, cluster := &rbacv1.Role{ObjectMeta: meta}, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "of-the-bundle"}}
+	role, cluster := &rbacv1.Role{ObjectMeta: meta},
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "of-the-bundle"}}
 	for _, one := range slices.Concat(spec.Permissions, spec.ClusterPermissions) {
 		if one.ServiceAccountName != account {
 			t.Errorf("rights are for the ServiceAccount %s", one.ServiceAccountName)
@@ -100,15 +106,18 @@ func TestTheBundleInstallsTheOperator(t *testing.T) {
 		cluster.Rules = append(cluster.Rules, one.Rules...)
 	}
 	err = c.plane.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: meta}, role, cluster,
-		&rbacv1.RoleBinding{ObjectMeta: meta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account}},
-		&rbacv1.ClusterRoleBinding{ObjectMeta: cluster.ObjectMeta, Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: cluster.Name}})
+		&rbacv1.RoleBinding{ObjectMeta: meta, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: cluster.ObjectMeta, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: cluster.Name}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(spec.Deployments) != 1 || spec.Deployments[0].Name != operatorKey.Name {
 		t.Fatalf("the bundle has the Deployments %+v", spec.Deployments)
 	}
-	made := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: operatorKey.Name}, Spec: spec.Deployments[0].Spec}
+	made := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: operatorKey.Name},
+		Spec: spec.Deployments[0].Spec}
 	if err := c.plane.Client.Create(t.Context(), made); err != nil {
 		t.Error(err)
 	}
@@ -118,11 +127,12 @@ func TestTheBundleInstallsTheOperator(t *testing.T) {
 	c.mayWhatKustomizeGrants(t)
 }
 
-// mayWhatKustomizeGrants asks the API server for every right that install/kubernetes gives the operator.
+// mayWhatKustomizeGrants checks that the operator has all rights from install/kubernetes.
 func (c *cluster) mayWhatKustomizeGrants(t *testing.T) {
 	t.Helper()
 	asked := 0
-	for _, one := range objectsOf(t, run(t, filepath.Join(root, "bin", "kubectl"), "kustomize", filepath.Join(root, "install", "kubernetes"))) {
+	for _, one := range objectsOf(t,
+		run(t, filepath.Join(root, "bin", "kubectl"), "kustomize", filepath.Join(root, "install", "kubernetes"))) {
 		if one.GetKind() != "Role" && one.GetKind() != "ClusterRole" {
 			continue
 		}
@@ -147,7 +157,7 @@ func (c *cluster) mayWhatKustomizeGrants(t *testing.T) {
 	}
 }
 
-// everyRight returns each single right of rules.
+// everyRight expands rules into single rights.
 func everyRight(rules []rbacv1.PolicyRule) (all []authorizationv1.ResourceAttributes) {
 	for _, rule := range rules {
 		names := rule.ResourceNames
@@ -159,7 +169,9 @@ func everyRight(rules []rbacv1.PolicyRule) (all []authorizationv1.ResourceAttrib
 				resource, subresource, _ := strings.Cut(resource, "/")
 				for _, verb := range rule.Verbs {
 					for _, name := range names {
-						all = append(all, authorizationv1.ResourceAttributes{Group: group, Resource: resource, Subresource: subresource, Verb: verb, Name: name})
+						all = append(all, authorizationv1.ResourceAttributes{
+							Group: group, Resource: resource, Subresource: subresource, Verb: verb, Name: name,
+						})
 					}
 				}
 			}

@@ -23,6 +23,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/operator/operands"
 	"github.com/machine-iac/machine-iac-operator/modules"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 const (
@@ -30,7 +31,7 @@ const (
 	featureSet = "release.openshift.io/feature-set"
 )
 
-// manifest is one file for the cluster-version operator.
+// manifest is a file for the cluster-version operator.
 type manifest struct {
 	file    string
 	text    string
@@ -73,9 +74,11 @@ func TestThePayloadIsComplete(t *testing.T) {
 		for key, one := range m.objects {
 			annotations := one.GetAnnotations()
 			if annotations["include.release.openshift.io/self-managed-high-availability"] != "true" {
-				t.Errorf("%s: the cluster-version operator leaves out the %s, which has no annotation for its clusters", m.file, key)
+				t.Errorf("%s: the cluster-version operator leaves out the %s, which has no annotation for its clusters",
+					m.file, key)
 			}
-			if one.GetKind() != "Namespace" && !strings.HasPrefix(annotations["capability.openshift.io/name"], "MachineAPI") {
+			if one.GetKind() != "Namespace" &&
+				!strings.HasPrefix(annotations["capability.openshift.io/name"], "MachineAPI") {
 				t.Errorf("%s: the %s is there without the capability MachineAPI", m.file, key)
 			}
 			if kept[key] {
@@ -117,6 +120,7 @@ func TestThePayloadIsComplete(t *testing.T) {
 }
 
 func TestThePayloadIsApplied(t *testing.T) {
+	long.Test(t)
 	c := startOpenShift(t)
 	for _, m := range payloadManifests(t) {
 		if sets := m.featureSets(); sets != nil && !slices.Contains(sets, "Default") {
@@ -148,7 +152,7 @@ func TestThePayloadIsApplied(t *testing.T) {
 	}
 }
 
-// featureSets are those whose clusters get a manifest; nil where all do.
+// featureSets are the clusters' feature sets that get the manifest, or nil for all.
 func (m manifest) featureSets() []string {
 	for _, one := range m.objects {
 		if sets := one.GetAnnotations()[featureSet]; sets != "" {
@@ -158,7 +162,7 @@ func (m manifest) featureSets() []string {
 	return nil
 }
 
-// startOpenShift returns a cluster with the APIs of OpenShift that the manifests are of.
+// startOpenShift returns a cluster with OpenShift's APIs for the manifests.
 func startOpenShift(t *testing.T) *cluster {
 	t.Helper()
 	c := start(t, withoutCRDs)
@@ -167,7 +171,8 @@ func startOpenShift(t *testing.T) *cluster {
 	}
 	module := strings.TrimSpace(run(t, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api"))
 	_, err := envtest.InstallCRDs(c.plane.Config, envtest.CRDInstallOptions{ErrorIfPathMissing: true, Paths: []string{
-		filepath.Join(module, "security", "v1", "zz_generated.crd-manifests"), filepath.Join("testdata", "credentialsrequest.yaml"),
+		filepath.Join(module, "security", "v1", "zz_generated.crd-manifests"),
+		filepath.Join("testdata", "credentialsrequest.yaml"),
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +181,7 @@ func startOpenShift(t *testing.T) *cluster {
 	return c
 }
 
-// grantsModulesTheirRights compares the CredentialsRequests with what the modules say that they need, as the manager does.
+// grantsModulesTheirRights compares the CredentialsRequests with the rights that modules declare, as the manager does.
 func (c *cluster) grantsModulesTheirRights(t *testing.T) {
 	t.Helper()
 	loaded, err := load.Modules(modules.FS)

@@ -11,26 +11,34 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
-// TestTheManagerMayRemediateByMetal3OnceItsClusterRoleIsThere has the permissions aggregated by a real controller manager.
+// TestTheManagerMayRemediateByMetal3OnceItsClusterRoleIsThere uses a real controller manager for the aggregation.
 func TestTheManagerMayRemediateByMetal3OnceItsClusterRoleIsThere(t *testing.T) {
+	long.Test(t)
 	c := start(t)
 	c.kubectl(t, "create", "-f", filepath.Join(root, "install", "kubernetes", "namespace.yaml"))
 	c.kubectl(t, "apply", "-k", filepath.Join(root, "install", "controllers"))
 	c.aggregate(t)
-	create := authorizationv1.ResourceAttributes{Verb: "create", Group: "infrastructure.cluster.x-k8s.io", Resource: "metal3remediations"}
+	create := authorizationv1.ResourceAttributes{
+		Verb: "create", Group: "infrastructure.cluster.x-k8s.io", Resource: "metal3remediations",
+	}
 	if c.may(t, create) {
 		t.Fatal("the manager may create Metal3Remediations before anybody has granted it")
 	}
 	c.kubectl(t, "apply", "-k", filepath.Join(root, "install", "metal3"))
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		return c.may(t, create), nil
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true,
+		func(context.Context) (bool, error) {
+			return c.may(t, create), nil
+		})
 	if err != nil {
 		t.Fatalf("the ClusterRole is not aggregated: %v", err)
 	}
-	template := authorizationv1.ResourceAttributes{Verb: "get", Group: create.Group, Resource: "metal3remediationtemplates"}
+	template := authorizationv1.ResourceAttributes{
+		Verb: "get", Group: create.Group, Resource: "metal3remediationtemplates",
+	}
 	for _, asked := range []authorizationv1.ResourceAttributes{
 		template,
 		{Verb: "list", Group: create.Group, Resource: create.Resource},
@@ -46,7 +54,7 @@ func TestTheManagerMayRemediateByMetal3OnceItsClusterRoleIsThere(t *testing.T) {
 	}
 }
 
-// may reports whether the manager may do something in its namespace.
+// may reports whether the manager has a right in its namespace.
 func (c *cluster) may(t *testing.T, asked authorizationv1.ResourceAttributes) bool {
 	t.Helper()
 	asked.Namespace = namespace
@@ -59,11 +67,12 @@ func (c *cluster) may(t *testing.T, asked authorizationv1.ResourceAttributes) bo
 	return review.Status.Allowed
 }
 
-// aggregate runs the controller that adds ClusterRoles together until the test ends.
+// aggregate runs the controller that aggregates ClusterRoles until the test ends.
 func (c *cluster) aggregate(t *testing.T) {
 	t.Helper()
 	command := exec.Command(filepath.Join(root, "bin", "kube-controller-manager"),
-		"--kubeconfig", c.kubeconfig, "--controllers=clusterrole-aggregation-controller", "--leader-elect=false", "--secure-port=0")
+		"--kubeconfig", c.kubeconfig, "--controllers=clusterrole-aggregation-controller",
+		"--leader-elect=false", "--secure-port=0")
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var out bytes.Buffer
 	command.Stdout, command.Stderr = &out, &out

@@ -15,7 +15,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// rulesIn calls a function with each rule of RBAC in a document, wherever it is: in a role, or in what a bundle has of one.
+// rulesIn calls a function with all RBAC rules in a document, such as a role or a bundle's copy.
 func rulesIn(value any, each func(rule map[string]any)) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -51,7 +51,8 @@ func TestNothingIsAllowedByAWildcard(t *testing.T) {
 			return err
 		}
 		content, err := os.ReadFile(file)
-		if err != nil || bytes.Contains(content, []byte("{{")) { // a template, which is compared with what it is made from
+		// a chart template; other tests compare it with its source
+		if err != nil || bytes.Contains(content, []byte("{{")) {
 			return err
 		}
 		for documents := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096); ; {
@@ -75,7 +76,9 @@ func TestNothingIsAllowedByAWildcard(t *testing.T) {
 	if count < 40 {
 		t.Errorf("only %d rules were found", count)
 	}
-	if got := wildcards(map[string]any{"apiGroups": []any{""}, "resources": []any{"pods/*"}, "verbs": []any{"get"}}); !slices.Equal(got, []string{"resources"}) {
+	if got := wildcards(map[string]any{
+		"apiGroups": []any{""}, "resources": []any{"pods/*"}, "verbs": []any{"get"},
+	}); !slices.Equal(got, []string{"resources"}) {
 		t.Errorf("a wildcard is found in %v", got)
 	}
 }

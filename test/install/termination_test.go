@@ -11,11 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 const terminationHandler = "machine-api-termination-handler"
 
 func TestTheTerminationHandlerIsInstalled(t *testing.T) {
+	long.Test(t)
 	c := start(t)
 	c.kubectl(t, "create", "-f", filepath.Join(root, "install", "kubernetes", "namespace.yaml"))
 	c.kubectl(t, "apply", "-k", filepath.Join(root, "install", "termination-handler"))
@@ -32,19 +35,23 @@ func TestTheTerminationHandlerIsInstalled(t *testing.T) {
 
 	pod := apart.Spec.Template.Spec
 	if !pod.HostNetwork || ptr.Deref(pod.AutomountServiceAccountToken, true) {
-		t.Errorf("the host's network is used: %t; a token is mounted: %v", pod.HostNetwork, pod.AutomountServiceAccountToken)
+		t.Errorf("the host's network is used: %t; a token is mounted: %v", pod.HostNetwork,
+			pod.AutomountServiceAccountToken)
 	}
-	if label, there := pod.NodeSelector["machine.openshift.io/interruptible-instance"]; !there || label != "" || pod.NodeSelector[corev1.LabelOSStable] != "linux" {
+	if label, there := pod.NodeSelector["machine.openshift.io/interruptible-instance"]; !there || label != "" ||
+		pod.NodeSelector[corev1.LabelOSStable] != "linux" {
 		t.Errorf("it runs on the Nodes %v", pod.NodeSelector)
 	}
-	if tolerations := pod.Tolerations; len(tolerations) != 1 || tolerations[0] != (corev1.Toleration{Operator: corev1.TolerationOpExists}) {
+	if tolerations := pod.Tolerations; len(tolerations) != 1 ||
+		tolerations[0] != (corev1.Toleration{Operator: corev1.TolerationOpExists}) {
 		t.Errorf("it tolerates %v, want all taints", tolerations)
 	}
 	if strategy := apart.Spec.UpdateStrategy.RollingUpdate; strategy.MaxUnavailable.String() != "10%" {
 		t.Errorf("%s of its Pods may be unavailable in an update", strategy.MaxUnavailable)
 	}
 	rights := pod.Containers[0].SecurityContext
-	if !ptr.Deref(rights.ReadOnlyRootFilesystem, false) || ptr.Deref(rights.AllowPrivilegeEscalation, true) || ptr.Deref(rights.Privileged, false) ||
+	if !ptr.Deref(rights.ReadOnlyRootFilesystem, false) || ptr.Deref(rights.AllowPrivilegeEscalation, true) ||
+		ptr.Deref(rights.Privileged, false) ||
 		len(rights.Capabilities.Add) > 0 || len(rights.Capabilities.Drop) != 1 || rights.Capabilities.Drop[0] != "ALL" {
 		t.Errorf("its rights are %+v", rights)
 	}
@@ -56,11 +63,13 @@ func TestTheTerminationHandlerIsInstalled(t *testing.T) {
 }
 
 func TestTheHealthCheckOfTerminationsIsAboutNothingElse(t *testing.T) {
+	long.Test(t)
 	c := start(t)
 	c.kubectl(t, "create", "namespace", namespace)
 	c.kubectl(t, "apply", "-k", filepath.Join(root, "install", "termination-handler"))
 	check := &machinev1beta1.MachineHealthCheck{}
-	if err := c.plane.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: terminationHandler}, check); err != nil {
+	if err := c.plane.Client.Get(t.Context(),
+		client.ObjectKey{Namespace: namespace, Name: terminationHandler}, check); err != nil {
 		t.Fatal(err)
 	}
 	spec := check.Spec
@@ -79,15 +88,18 @@ func TestTheHealthCheckOfTerminationsIsAboutNothingElse(t *testing.T) {
 func (c *cluster) daemonSet(t *testing.T, namespace string) *appsv1.DaemonSet {
 	t.Helper()
 	found := &appsv1.DaemonSet{}
-	if err := c.plane.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: terminationHandler}, found); err != nil {
+	if err := c.plane.Client.Get(t.Context(),
+		client.ObjectKey{Namespace: namespace, Name: terminationHandler}, found); err != nil {
 		t.Fatal(err)
 	}
 	return found
 }
 
-// admits returns why a Pod of a DaemonSet is refused, nil when it is not.
+// admits returns why a DaemonSet's Pod is rejected, or nil.
 func (c *cluster) admits(t *testing.T, of *appsv1.DaemonSet) error {
 	t.Helper()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, GenerateName: of.Name + "-", Labels: of.Spec.Template.Labels}, Spec: of.Spec.Template.Spec}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: of.Namespace, GenerateName: of.Name + "-", Labels: of.Spec.Template.Labels,
+	}, Spec: of.Spec.Template.Spec}
 	return c.plane.Client.Create(t.Context(), pod, client.DryRunAll)
 }

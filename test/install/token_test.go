@@ -17,7 +17,8 @@ const tokenFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
 func TestTokensAreShortLivedAndOfOneContainer(t *testing.T) {
 	for _, file := range []string{
 		"controllers/deployment.yaml", "kubernetes/operator/deployment.yaml",
-		"gardener/control/machine-controller-manager.yaml", "gardener/control/machine-controller-manager-provider-iac.yaml",
+		"gardener/control/machine-controller-manager.yaml",
+		"gardener/control/machine-controller-manager-provider-iac.yaml",
 	} {
 		raw, err := os.ReadFile(filepath.Join(root, "install", filepath.FromSlash(file)))
 		if err != nil {
@@ -52,12 +53,14 @@ func checkToken(t *testing.T, file string, pod corev1.PodSpec) {
 			continue
 		}
 		sources := volume.Projected.Sources
-		if len(sources) != 3 || sources[1].ConfigMap == nil || sources[1].ConfigMap.Name != "kube-root-ca.crt" || sources[2].DownwardAPI == nil {
+		if len(sources) != 3 || sources[1].ConfigMap == nil || sources[1].ConfigMap.Name != "kube-root-ca.crt" ||
+			sources[2].DownwardAPI == nil {
 			t.Fatalf("%s: want the token, the API server's authority and the namespace, got %+v", file, sources)
 		}
 		token := sources[0].ServiceAccountToken
-		// API servers make the default of 3607 seconds a year.
-		if token == nil || token.Path != "token" || token.Audience != "" || ptr.Deref(token.ExpirationSeconds, 0) != 3600 {
+		// API servers extend the default of 3607 seconds to a year.
+		if token == nil || token.Path != "token" || token.Audience != "" ||
+			ptr.Deref(token.ExpirationSeconds, 0) != 3600 {
 			t.Errorf("%s: the token is %+v", file, token)
 		}
 		return

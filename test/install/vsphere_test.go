@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 // controlPlaneSet names two failure domains.
@@ -35,8 +36,9 @@ spec:
       spec: {providerSpec: {value: {}}}
 `
 
-// TestFailureDomainsThatAreInUseStay removes them one by one. Each of its own is in use by one object, and the last by none.
+// TestFailureDomainsThatAreInUseStay tries to remove each failure domain. All but the last are in use.
 func TestFailureDomainsThatAreInUseStay(t *testing.T) {
+	long.Test(t)
 	c := start(t)
 	if err := controlplane.InstallClusterConfig(c.plane.Config); err != nil {
 		t.Fatal(err)
@@ -59,9 +61,13 @@ func TestFailureDomainsThatAreInUseStay(t *testing.T) {
 	workers.Spec.Template.Labels["set"] = "workers"
 	for _, object := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, infrastructure, set, workers,
-		&machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "worker-1", Labels: labels("machine")}},
-		// What was never a failure domain refuses nothing.
-		&machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "worker-2", Labels: labels("nowhere")}},
+		&machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: "worker-1", Labels: labels("machine"),
+		}},
+		// It uses no failure domain, and blocks no removal.
+		&machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: "worker-2", Labels: labels("nowhere"),
+		}},
 		&machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "worker-3"}},
 	} {
 		if err := c.plane.Client.Create(t.Context(), object); err != nil {
@@ -69,7 +75,9 @@ func TestFailureDomainsThatAreInUseStay(t *testing.T) {
 		}
 	}
 	infrastructure.Status.PlatformStatus = &configv1.PlatformStatus{Type: configv1.VSpherePlatformType}
-	infrastructure.Status.ControlPlaneTopology, infrastructure.Status.InfrastructureTopology = configv1.HighlyAvailableTopologyMode, configv1.HighlyAvailableTopologyMode
+	infrastructure.Status.ControlPlaneTopology,
+		infrastructure.Status.InfrastructureTopology = configv1.HighlyAvailableTopologyMode,
+		configv1.HighlyAvailableTopologyMode
 	if err := c.plane.Client.Status().Update(t.Context(), infrastructure); err != nil {
 		t.Fatal(err)
 	}
@@ -87,12 +95,14 @@ func TestFailureDomainsThatAreInUseStay(t *testing.T) {
 	}
 }
 
-// refusesWithin waits until a failure domain cannot be removed: the API server sees new policies a little later.
-func (c *cluster) refusesWithin(t *testing.T, limit time.Duration, infrastructure *configv1.Infrastructure, zone, want string) {
+// refusesWithin waits until a failure domain cannot be removed: new policies take effect with a delay.
+func (c *cluster) refusesWithin(t *testing.T, limit time.Duration,
+	infrastructure *configv1.Infrastructure, zone, want string) {
 	t.Helper()
 	for deadline := time.Now().Add(limit); ; time.Sleep(100 * time.Millisecond) {
 		err := c.removeDomain(t, infrastructure, zone)
-		if apierrors.IsInvalid(err) && strings.Contains(err.Error(), "Infrastructure update would remove vSphere "+want) {
+		if apierrors.IsInvalid(err) &&
+			strings.Contains(err.Error(), "Infrastructure update would remove vSphere "+want) {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -102,7 +112,7 @@ func (c *cluster) refusesWithin(t *testing.T, limit time.Duration, infrastructur
 	}
 }
 
-// removeDomain tries to remove a failure domain, and changes nothing.
+// removeDomain tries to remove a failure domain in a dry run.
 func (c *cluster) removeDomain(t *testing.T, infrastructure *configv1.Infrastructure, zone string) error {
 	t.Helper()
 	changed := infrastructure.DeepCopy()
@@ -117,7 +127,7 @@ func (c *cluster) removeDomain(t *testing.T, infrastructure *configv1.Infrastruc
 	return c.plane.Client.Update(t.Context(), changed, client.DryRunAll)
 }
 
-// failureDomains returns an Infrastructure with failure domains by their names, which are those of their zones.
+// failureDomains returns an Infrastructure with failure domains, named like their zones.
 func failureDomains(names ...string) *configv1.Infrastructure {
 	made := &configv1.Infrastructure{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
 	made.Spec.PlatformSpec.Type = configv1.VSpherePlatformType
@@ -125,12 +135,14 @@ func failureDomains(names ...string) *configv1.Infrastructure {
 		VCenters: []configv1.VSpherePlatformVCenterSpec{{Server: "vcenter.example.com", Datacenters: []string{"DC0"}}},
 	}
 	for _, name := range names {
-		made.Spec.PlatformSpec.VSphere.FailureDomains = append(made.Spec.PlatformSpec.VSphere.FailureDomains, configv1.VSpherePlatformFailureDomainSpec{
-			Name: name, Region: "east", Zone: name, Server: "vcenter.example.com",
-			Topology: configv1.VSpherePlatformTopology{
-				Datacenter: "DC0", ComputeCluster: "/DC0/host/" + name, Datastore: "/DC0/datastore/LocalDS_0", Networks: []string{"VM Network"},
-			},
-		})
+		made.Spec.PlatformSpec.VSphere.FailureDomains = append(made.Spec.PlatformSpec.VSphere.FailureDomains,
+			configv1.VSpherePlatformFailureDomainSpec{
+				Name: name, Region: "east", Zone: name, Server: "vcenter.example.com",
+				Topology: configv1.VSpherePlatformTopology{
+					Datacenter: "DC0", ComputeCluster: "/DC0/host/" + name, Datastore: "/DC0/datastore/LocalDS_0",
+					Networks: []string{"VM Network"},
+				},
+			})
 	}
 	return made
 }

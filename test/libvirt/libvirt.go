@@ -1,4 +1,4 @@
-// Package libvirt reaches the libvirt that hack/libvirt.sh runs, and makes domains there by virsh, as another actuator does.
+// Package libvirt uses the libvirt that hack/libvirt.sh runs, and creates domains with virsh as another actuator would.
 package libvirt
 
 import (
@@ -13,39 +13,39 @@ import (
 	"time"
 )
 
-// The environment variables that hack/libvirt.sh sets: the URI, a folder that libvirt sees as well, and a bridge.
+// Environment variables from hack/libvirt.sh: the URI, a folder that libvirt can access, and a bridge.
 const (
 	uriVariable    = "LIBVIRT_DEFAULT_URI"
 	dirVariable    = "LIBVIRT_DIR"
 	bridgeVariable = "LIBVIRT_BRIDGE"
-	// typeVariable is the type of domains that a person wants.
+	// typeVariable is the user's choice of the domain type.
 	typeVariable = "E2E_LIBVIRT_TYPE"
 )
 
-// A domain that KVM cannot run ends while it starts, or very soon after.
+// A domain that KVM cannot run ends during or soon after its start.
 const (
 	probeTime = 3 * time.Second
 	probePoll = 250 * time.Millisecond
 )
 
-// Memory is how many MiB a domain has that MakeDomain makes. It has one processor.
+// Memory is the memory of MakeDomain's domains in MiB. They have one CPU.
 const Memory = 64
 
-// Host is a libvirt with a storage pool and a network of one name, as an installer lays them down.
+// Host is a libvirt with a storage pool and a network of the same name, as an installer creates them.
 type Host struct {
 	URI, Name string
-	// DomainType is kvm where a domain of that type runs, and else qemu; Reason says why it was chosen.
+	// DomainType is kvm if such a domain runs, otherwise qemu; Reason explains the choice.
 	DomainType, Reason string
-	// Dir is seen by libvirt as well, and Pool is where its volumes lie.
+	// Dir is accessible to libvirt, and Pool contains its volumes.
 	Dir, Pool string
 }
 
-// Runs reports whether there is a libvirt.
 func Runs() bool { return os.Getenv(uriVariable) != "" }
 
-// Open makes a pool and a network.
+// Open creates a pool and a network.
 func Open(ctx context.Context, name string) (*Host, error) {
-	h := &Host{URI: os.Getenv(uriVariable), Dir: os.Getenv(dirVariable), Name: name, DomainType: os.Getenv(typeVariable), Reason: typeVariable + " says so"}
+	h := &Host{URI: os.Getenv(uriVariable), Dir: os.Getenv(dirVariable), Name: name,
+		DomainType: os.Getenv(typeVariable), Reason: typeVariable + " says so"}
 	bridge := os.Getenv(bridgeVariable)
 	if h.URI == "" || h.Dir == "" || bridge == "" {
 		return nil, errors.New("there is no libvirt to test with: run 'make e2e-libvirt', which starts one")
@@ -63,18 +63,20 @@ func Open(ctx context.Context, name string) (*Host, error) {
 	if _, err := h.Virsh(ctx, "pool-create-as", name, "dir", "--target", h.Pool); err != nil {
 		return nil, err
 	}
-	definition := fmt.Sprintf("<network><name>%s</name><forward mode='bridge'/><bridge name='%s'/></network>", name, bridge)
+	definition := fmt.Sprintf("<network><name>%s</name><forward mode='bridge'/><bridge name='%s'/></network>",
+		name, bridge)
 	return h, h.define(ctx, "net-create", name+"-network", definition)
 }
 
-// tryKVM starts a domain without disks. On a nested machine libvirt may say that KVM is there, and QEMU ends as its processor is set up
-// ("failed to set MSR"), or a moment later.
+// tryKVM starts a domain without disks. On nested machines libvirt may claim that KVM is available, but QEMU ends when
+// or soon after it sets up its processor ("failed to set MSR").
 func (h *Host) tryKVM(ctx context.Context) error {
 	if _, err := h.Virsh(ctx, "domcapabilities", "--virttype", "kvm"); err != nil {
 		return err
 	}
 	name := h.Name + "-probe"
-	definition := fmt.Sprintf("<domain type='kvm'><name>%s</name><memory unit='MiB'>%d</memory><vcpu>1</vcpu><os><type>hvm</type></os></domain>", name, Memory)
+	definition := fmt.Sprintf("<domain type='kvm'><name>%s</name><memory "+
+		"unit='MiB'>%d</memory><vcpu>1</vcpu><os><type>hvm</type></os></domain>", name, Memory)
 	if err := h.define(ctx, "create", name, definition); err != nil {
 		return err
 	}
@@ -82,7 +84,7 @@ func (h *Host) tryKVM(ctx context.Context) error {
 	return h.runsFor(ctx, name, probeTime)
 }
 
-// runsFor returns an error when a domain is not running, now or at any moment until then.
+// runsFor returns an error unless a domain runs for the whole duration.
 func (h *Host) runsFor(ctx context.Context, name string, duration time.Duration) error {
 	end := time.NewTimer(duration)
 	defer end.Stop()
@@ -106,12 +108,11 @@ func (h *Host) runsFor(ctx context.Context, name string, duration time.Duration)
 	}
 }
 
-// Environment is what the provider needs to make domains of the type that works here.
+// Environment returns what the provider needs to create domains of DomainType.
 func (h *Host) Environment() map[string]string {
 	return map[string]string{"TERRAFORM_LIBVIRT_TEST_DOMAIN_TYPE": h.DomainType}
 }
 
-// Close removes all domains, the network and the pool.
 func (h *Host) Close(ctx context.Context) error {
 	names, err := h.Domains(ctx)
 	failed := []error{err}
@@ -127,13 +128,13 @@ func (h *Host) Close(ctx context.Context) error {
 	return errors.Join(append(failed, os.RemoveAll(h.Pool))...)
 }
 
-// Virsh runs virsh and returns what it prints.
 func (h *Host) Virsh(ctx context.Context, arguments ...string) (string, error) {
 	command := exec.CommandContext(ctx, "virsh", append([]string{"--connect", h.URI, "--quiet"}, arguments...)...)
 	var out, problems bytes.Buffer
 	command.Stdout, command.Stderr = &out, &problems
 	if err := command.Run(); err != nil {
-		return "", fmt.Errorf("virsh %s: %w: %s", strings.Join(arguments, " "), err, strings.TrimSpace(problems.String()))
+		return "", fmt.Errorf("virsh %s: %w: %s", strings.Join(arguments, " "), err,
+			strings.TrimSpace(problems.String()))
 	}
 	return strings.TrimSpace(out.String()), nil
 }
@@ -144,12 +145,14 @@ func (h *Host) Domains(ctx context.Context) ([]string, error) {
 	return strings.Fields(out), err
 }
 
-// MakeDomain makes a domain as OpenShift's actuator does, with a volume of its name, starts it and returns its UUID.
+// MakeDomain creates and starts a domain with a volume of the same name, as OpenShift's actuator does, and returns its
+// UUID.
 func (h *Host) MakeDomain(ctx context.Context, name, description string) (string, error) {
 	if _, err := h.Virsh(ctx, "vol-create-as", h.Name, name, "64M", "--format", "qcow2"); err != nil {
 		return "", err
 	}
-	definition := fmt.Sprintf(`<domain type='%s'><name>%s</name><description>%s</description><memory unit='MiB'>%d</memory><vcpu>1</vcpu>
+	definition := fmt.Sprintf(
+		`<domain type='%s'><name>%s</name><description>%s</description><memory unit='MiB'>%d</memory><vcpu>1</vcpu>
   <os><type>hvm</type></os>
   <devices>
     <disk type='file' device='disk'><driver name='qemu' type='qcow2'/><source file='%s'/><target dev='vda' bus='virtio'/></disk>
@@ -164,7 +167,7 @@ func (h *Host) MakeDomain(ctx context.Context, name, description string) (string
 	return h.Virsh(ctx, "domuuid", name)
 }
 
-// define has virsh read a definition.
+// define passes a definition to virsh.
 func (h *Host) define(ctx context.Context, command, name, definition string) error {
 	file := filepath.Join(h.Dir, name+".xml")
 	if err := os.WriteFile(file, []byte(definition), 0o600); err != nil {

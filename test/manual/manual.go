@@ -1,4 +1,4 @@
-// Package manual compares the pages that describe programs with their flags.
+// Package manual keeps the flag tables of docs/reference/flags.md in sync with the programs.
 package manual
 
 import (
@@ -11,39 +11,62 @@ import (
 	"testing"
 )
 
-// ListsEveryFlag fails the test unless a page has one row for each flag, that describes it as --help does. The flags for logging are another
-// project's; their rows are in the page's words.
-func ListsEveryFlag(t *testing.T, page string, flags *flag.FlagSet) {
+var update = flag.Bool("update", false, "rewrite the rows of docs/reference/flags.md")
+
+var flagRow = regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\|.*\\|$")
+
+// ListsEveryFlag fails the test unless the program's section of docs/reference/flags.md has one row for each flag, as
+// in --help. With -update it rewrites the rows. Rows of logging flags, which another project owns, are written by hand.
+func ListsEveryFlag(t *testing.T, root string, flags *flag.FlagSet) {
 	t.Helper()
+	page := filepath.Join(root, "docs", "reference", "flags.md")
 	content, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	page = "docs/" + filepath.Base(page)
-	rows := rowsOf(string(content))
-	flags.VisitAll(func(f *flag.Flag) {
-		row, ok := rows[f.Name]
-		delete(rows, f.Name)
-		switch want := rowFor(f); {
-		case !ok:
-			t.Errorf("%s lacks --%s; add the row\n%s", page, f.Name, want)
-		case !strings.HasPrefix(f.Name, "zap-") && row != want:
-			t.Errorf("%s and --help differ about --%s; the page has\n%s\nand should have\n%s", page, f.Name, row, want)
-		}
-	})
-	for name, row := range rows {
-		t.Errorf("%s has a row for --%s, which is no flag; remove it:\n%s", page, name, row)
+	heading := "\n## " + flags.Name() + "\n"
+	before, rest, _ := strings.Cut(string(content), heading)
+	section, after, more := strings.Cut(rest, "\n## ")
+	if more {
+		after = "\n## " + after
+	}
+	current, problems := rewrite(section, flags)
+	for _, problem := range problems {
+		t.Errorf("flags.md, %s: %s", flags.Name(), problem)
+	}
+	if current == section {
+		return
+	}
+	if !*update {
+		t.Errorf("flags.md and %s --help differ; run make generate", flags.Name())
+		return
+	}
+	if err := os.WriteFile(page, []byte(before+heading+current+after), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
-var flagRow = regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\|.*\\|$")
-
-func rowsOf(page string) map[string]string {
-	rows := map[string]string{}
-	for _, match := range flagRow.FindAllStringSubmatch(page, -1) {
-		rows[match[1]] = match[0]
-	}
-	return rows
+// rewrite returns the section with the correct rows, and a list of missing and superfluous rows.
+func rewrite(section string, flags *flag.FlagSet) (current string, problems []string) {
+	listed := map[string]bool{}
+	current = flagRow.ReplaceAllStringFunc(section, func(row string) string {
+		name := flagRow.FindStringSubmatch(row)[1]
+		f := flags.Lookup(name)
+		switch listed[name] = true; {
+		case f == nil:
+			problems = append(problems, fmt.Sprintf("there is no flag --%s; remove its row", name))
+			return row
+		case strings.HasPrefix(name, "zap-"):
+			return row
+		}
+		return rowFor(f)
+	})
+	flags.VisitAll(func(f *flag.Flag) {
+		if !listed[f.Name] {
+			problems = append(problems, "add the row\n"+rowFor(f))
+		}
+	})
+	return current, problems
 }
 
 func rowFor(f *flag.Flag) string {

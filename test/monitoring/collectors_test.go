@@ -1,8 +1,12 @@
 package monitoring
 
 import (
+	"flag"
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,23 +22,33 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// description is how client_golang prints what a collector collects. Constant labels come as name="value".
+var update = flag.Bool("update", false, "rewrite the rows of docs/reference/metrics.md")
+
+// description matches client_golang's descriptions of a collector's metrics. Constant labels have the form
+// name="value".
 var (
-	description = regexp.MustCompile(`fqName: "([^"]+)".*constLabels: \{([^}]*)\}, variableLabels: \{([^}]*)\}`)
-	labelName   = regexp.MustCompile(`([a-z_]+)(?:="[^"]*")?`)
+	description = regexp.MustCompile(
+		`fqName: "([^"]+)", help: ("(?:[^"\\]|\\.)*"),.* constLabels: \{([^}]*)\}, variableLabels: \{([^}]*)\}`)
+	labelName = regexp.MustCompile(`([a-z_]+)(?:="[^"]*")?`)
+	metricRow = regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| [^|]* \\| (histogram: )?[^|]* \\|$")
 )
 
-// The end-to-end tests compare the page with what a manager really shows; this is sooner.
+// The end-to-end tests compare the page with what a manager serves. This test fails sooner, and also compares the help
+// texts. With -update it rewrites the rows of the page.
 func TestThePageHasTheSeriesOfEachCollector(t *testing.T) {
 	collectors := []prometheus.Collector{
-		runs.NewMetrics(), memory.New(memory.Options{}), orphans.New(orphans.Options{}), machine.NewCollector(t.Context(), nil), machineset.NewCollector(t.Context(), nil),
+		runs.NewMetrics(), memory.New(memory.Options{}), orphans.New(orphans.Options{}),
+		machine.NewCollector(t.Context(), nil), machineset.NewCollector(t.Context(), nil),
 	}
 	collectors = append(collectors, reporting.NewMetrics().Collectors()...)
 	collectors = append(collectors, machine.NewMetrics().Collectors()...)
 	collectors = append(collectors, machinehealthcheck.NewMetrics().Collectors()...)
 	collectors = append(collectors, drain.NewMetrics().Collectors()...)
 
-	described := Families{"machine_iac_engine_starts_total": family("engine"), "machine_iac_engine_landlock_version": family()} // the manager's own
+	// the manager's own
+	described := Families{"machine_iac_engine_starts_total": family("engine"),
+		"machine_iac_engine_landlock_version": family(), "machine_iac_engine_sandbox_required": family()}
+	cells := map[string][2]string{}
 	for _, collector := range collectors {
 		descriptions := make(chan *prometheus.Desc, 100)
 		collector.Describe(descriptions)
@@ -44,13 +58,18 @@ func TestThePageHasTheSeriesOfEachCollector(t *testing.T) {
 			if parts == nil {
 				t.Fatalf("cannot read %s", one)
 			}
+			help, err := strconv.Unquote(parts[2])
+			if err != nil {
+				t.Fatal(err)
+			}
 			var labels []string
-			for _, label := range labelName.FindAllStringSubmatch(parts[2]+","+parts[3], -1) {
+			for _, label := range labelName.FindAllStringSubmatch(parts[3]+","+parts[4], -1) {
 				labels = append(labels, label[1])
 			}
-			described[parts[1]] = family(labels...)
+			described[parts[1]], cells[parts[1]] = family(labels...), [2]string{labelCell(labels), help}
 		}
 	}
+	compareRows(t, cells)
 	documented, err := Documented(root)
 	if err != nil {
 		t.Fatal(err)
@@ -69,5 +88,37 @@ func TestThePageHasTheSeriesOfEachCollector(t *testing.T) {
 	}
 	for _, problem := range Compare(described, documented) {
 		t.Error(problem)
+	}
+}
+
+func labelCell(labels []string) string {
+	if len(labels) == 0 {
+		return "-"
+	}
+	return "`" + strings.Join(labels, "`, `") + "`"
+}
+
+// compareRows fails the test if a row of the page differs from its metric's labels and help text.
+func compareRows(t *testing.T, cells map[string][2]string) {
+	page := filepath.Join(root, "docs", "reference", "metrics.md")
+	content, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	current := metricRow.ReplaceAllStringFunc(string(content), func(row string) string {
+		parts := metricRow.FindStringSubmatch(row)
+		if cell, ok := cells[parts[1]]; ok {
+			return "| `" + parts[1] + "` | " + cell[0] + " | " + parts[2] + cell[1] + " |"
+		}
+		return row
+	})
+	switch {
+	case current == string(content):
+	case !*update:
+		t.Error("docs/reference/metrics.md differs from the metrics; run make generate")
+	default:
+		if err := os.WriteFile(page, []byte(current), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Dashboard is what is read of the dashboard of Grafana.
+// Dashboard is the part of a Grafana dashboard that tests read.
 type Dashboard struct {
 	Title         string `json:"title"`
 	UID           string `json:"uid"`
@@ -20,7 +20,7 @@ type Dashboard struct {
 	Panels []Panel `json:"panels"`
 }
 
-// Variable is a choice at the top of the dashboard.
+// Variable is a drop-down at the top of the dashboard.
 type Variable struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
@@ -37,7 +37,7 @@ type Panel struct {
 	Targets     []Target   `json:"targets"`
 }
 
-// Grid is where a panel is, in columns of which a dashboard has 24.
+// Grid is a panel's position. A dashboard has 24 columns.
 type Grid struct {
 	X int `json:"x"`
 	Y int `json:"y"`
@@ -45,7 +45,6 @@ type Grid struct {
 	H int `json:"h"`
 }
 
-// Target is a query of a panel.
 type Target struct {
 	RefID      string     `json:"refId"`
 	Datasource Datasource `json:"datasource"`
@@ -53,13 +52,12 @@ type Target struct {
 	Legend     string     `json:"legendFormat"`
 }
 
-// Datasource names what is queried.
 type Datasource struct {
 	Type string `json:"type"`
 	UID  string `json:"uid"`
 }
 
-// ReadDashboard reads install/monitoring/dashboard.json below the repository's root.
+// ReadDashboard reads install/monitoring/dashboard.json.
 func ReadDashboard(root string) (Dashboard, error) {
 	raw, err := os.ReadFile(filepath.Join(root, "install", "monitoring", "dashboard.json"))
 	if err != nil {
@@ -72,7 +70,7 @@ func ReadDashboard(root string) (Dashboard, error) {
 	return read, nil
 }
 
-// queries returns the queries of all panels, with a duration where Grafana puts one.
+// queries returns all panels' queries, with Grafana's intervals replaced by durations.
 func (d Dashboard) queries() []Query {
 	var found []Query
 	for _, panel := range d.Panels {

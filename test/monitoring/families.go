@@ -11,28 +11,30 @@ import (
 	"strings"
 )
 
-// Families are series by their names.
+// Families maps names to series.
 type Families map[string]Family
 
-// Family is all series of one name.
+// Family contains all series with one name.
 type Family struct {
-	// Labels are the names of the labels that its series have.
+	// Labels are the names of its labels.
 	Labels map[string]bool
-	// Values are the values of each label; nil where only the names of labels are known.
+	// Values are the values of each label, or nil if only label names are known.
 	Values map[string][]string
 }
 
-// foreign are the series that others than the manager show, and the labels of them that queries use: kube-state-metrics, the kubelets and the operator.
+// foreign are series that queries use from other exporters than the manager, with the labels used: kube-state-metrics,
+// the kubelets and the operator.
 var foreign = Families{
 	"kube_node_info":                     family("node"),
 	"container_cpu_usage_seconds_total":  family("container"),
 	"container_memory_working_set_bytes": family("container"),
 	"machine_iac_installation_condition": {
-		Labels: map[string]bool{"condition": true}, Values: map[string][]string{"condition": {"Available", "Progressing", "Degraded"}},
+		Labels: map[string]bool{"condition": true},
+		Values: map[string][]string{"condition": {"Available", "Progressing", "Degraded"}},
 	},
 }
 
-// targetLabels are those that Prometheus itself gives to what it scrapes by the ServiceMonitor.
+// targetLabels are the labels that Prometheus adds to targets of the ServiceMonitor.
 var targetLabels = []string{"job", "namespace", "pod", "instance", "service", "endpoint", "container"}
 
 func family(labels ...string) Family {
@@ -44,11 +46,12 @@ func family(labels ...string) Family {
 }
 
 var (
-	sample = regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (?:[-+]?[0-9.]+(?:e[-+]?[0-9]+)?|[-+]?Inf|NaN)$`)
-	pair   = regexp.MustCompile(`([a-zA-Z_][a-zA-Z0-9_]*)=("(?:[^"\\]|\\.)*")`)
+	sample = regexp.MustCompile(
+		`^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (?:[-+]?[0-9.]+(?:e[-+]?[0-9]+)?|[-+]?Inf|NaN)$`)
+	pair = regexp.MustCompile(`([a-zA-Z_][a-zA-Z0-9_]*)=("(?:[^"\\]|\\.)*")`)
 )
 
-// Scraped returns the series in what a manager shows at /metrics.
+// Scraped parses a manager's /metrics.
 func Scraped(text string) (Families, error) {
 	found := Families{}
 	for line := range strings.Lines(text) {
@@ -84,9 +87,9 @@ var (
 	quoted        = regexp.MustCompile("`([^`]+)`")
 )
 
-// Documented returns the series in the tables of docs/monitoring.md.
+// Documented returns the series in docs/reference/metrics.md.
 func Documented(root string) (Families, error) {
-	page, err := os.ReadFile(filepath.Join(root, "docs", "monitoring.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "reference", "metrics.md"))
 	if err != nil {
 		return nil, err
 	}
@@ -108,37 +111,40 @@ func Documented(root string) (Families, error) {
 	return found, nil
 }
 
-// own reports whether a series is one of this project's or of the Machine API's.
+// own reports whether a series belongs to this project or the Machine API.
 func own(name string) bool {
 	return strings.HasPrefix(name, "machine_iac_") || strings.HasPrefix(name, "mapi_")
 }
 
-// Compare returns a message for each series of the project's that is scraped and not documented, and for each that is documented and not
-// scraped, or with other labels.
+// Compare returns a message for each of the project's series that is scraped but not documented, documented but not
+// scraped, or has other labels.
 func Compare(scraped, documented Families) []string {
 	var problems []string
 	for _, name := range slices.Sorted(maps.Keys(scraped)) {
 		said, ok := documented[name]
 		if !ok {
 			if own(name) {
-				problems = append(problems, fmt.Sprintf("docs/monitoring.md has no row for %s", name))
+				problems = append(problems, fmt.Sprintf("docs/reference/metrics.md has no row for %s", name))
 			}
 			continue
 		}
 		for label := range scraped[name].Labels {
 			if own(name) && !said.Labels[label] {
-				problems = append(problems, fmt.Sprintf("docs/monitoring.md does not say that %s has the label %s", name, label))
+				problems = append(problems, fmt.Sprintf(
+					"docs/reference/metrics.md does not say that %s has the label %s", name, label))
 			}
 		}
 		for label := range said.Labels {
 			if !scraped[name].Labels[label] {
-				problems = append(problems, fmt.Sprintf("docs/monitoring.md says that %s has the label %s, which it has not", name, label))
+				problems = append(problems, fmt.Sprintf(
+					"docs/reference/metrics.md says that %s has the label %s, which it has not", name, label))
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(documented)) {
 		if _, ok := scraped[name]; !ok {
-			problems = append(problems, fmt.Sprintf("docs/monitoring.md has a row for %s, which the manager does not show", name))
+			problems = append(problems, fmt.Sprintf(
+				"docs/reference/metrics.md has a row for %s, which the manager does not show", name))
 		}
 	}
 	slices.Sort(problems)

@@ -49,11 +49,15 @@ func TestCompare(t *testing.T) {
 		change func(documented Families)
 		want   []string
 	}{
-		"alike":                    {change: func(Families) {}},
-		"a row is missing":         {change: func(f Families) { delete(f, "mapi_items") }, want: []string{"docs/monitoring.md has no row for mapi_items"}},
-		"a label is missing":       {change: func(f Families) { f["machine_iac_x"] = family("engine") }, want: []string{"does not say that machine_iac_x has the label text"}},
-		"a label is not there":     {change: func(f Families) { f["mapi_items"] = family("engine") }, want: []string{"says that mapi_items has the label engine"}},
-		"a series is not there":    {change: func(f Families) { f["mapi_gone"] = family() }, want: []string{"has a row for mapi_gone"}},
+		"alike": {change: func(Families) {}},
+		"a row is missing": {change: func(f Families) { delete(f, "mapi_items") },
+			want: []string{"docs/reference/metrics.md has no row for mapi_items"}},
+		"a label is missing": {change: func(f Families) { f["machine_iac_x"] = family("engine") },
+			want: []string{"does not say that machine_iac_x has the label text"}},
+		"a label is not there": {change: func(f Families) { f["mapi_items"] = family("engine") },
+			want: []string{"says that mapi_items has the label engine"}},
+		"a series is not there": {change: func(f Families) { f["mapi_gone"] = family() },
+			want: []string{"has a row for mapi_gone"}},
 		"another project's labels": {change: func(f Families) { f["go_other"] = family() }},
 	}
 	for name, tc := range cases {
@@ -83,21 +87,45 @@ func TestProblems(t *testing.T) {
 		added  []string
 		want   string
 	}{
-		"all there":                    {series: Series{Name: "machine_iac_x", Matchers: []Matcher{{"engine", "=", "one"}}}, labels: []string{"text", "pod"}},
-		"no such series":               {series: Series{Name: "machine_iac_y"}, want: `there is no series "machine_iac_y"`},
-		"no such label":                {series: Series{Name: "mapi_items", Matchers: []Matcher{{"engine", "!=", "one"}}}, want: `mapi_items has no label "engine"`},
-		"no such value":                {series: Series{Name: "machine_iac_x", Matchers: []Matcher{{"engine", "=", "three"}}}, want: `no series with engine="three"`},
-		"no value of a pattern":        {series: Series{Name: "machine_iac_x", Matchers: []Matcher{{"engine", "=~", "on|t"}}}, want: "no series with engine=~"},
-		"a value that may come":        {series: Series{Name: "mapi_failed", Matchers: []Matcher{{"reason", "=", "Credentials"}}}},
-		"a value of a pattern":         {series: Series{Name: "machine_iac_x", Matchers: []Matcher{{"engine", "=~", "on.|t"}}}},
+		"all there": {
+			series: Series{Name: "machine_iac_x", Matchers: []Matcher{{"engine", "=", "one"}}},
+			labels: []string{"text", "pod"},
+		},
+		"no such series": {
+			series: Series{Name: "machine_iac_y"}, want: `there is no series "machine_iac_y"`,
+		},
+		"no such label": {
+			series: Series{Name: "mapi_items", Matchers: []Matcher{{"engine", "!=", "one"}}},
+			want:   `mapi_items has no label "engine"`,
+		},
+		"no such value": {
+			series: Series{Name: "machine_iac_x", Matchers: []Matcher{{"engine", "=", "three"}}},
+			want:   `no series with engine="three"`,
+		},
+		"no value of a pattern": {
+			series: Series{Name: "machine_iac_x", Matchers: []Matcher{{"engine", "=~", "on|t"}}},
+			want:   "no series with engine=~",
+		},
+		"a value that may come": {
+			series: Series{Name: "mapi_failed", Matchers: []Matcher{{"reason", "=", "Credentials"}}},
+		},
+		"a value of a pattern": {
+			series: Series{Name: "machine_iac_x", Matchers: []Matcher{{"engine", "=~", "on.|t"}}},
+		},
 		"a label that Prometheus adds": {series: Series{Name: "mapi_items", Matchers: []Matcher{{"job", "=", "x"}}}},
-		"grouped by no label":          {series: Series{Name: "mapi_items"}, labels: []string{"engine"}, want: `no series that it reads has the label "engine"`},
-		"grouped by an added label":    {series: Series{Name: "mapi_items"}, labels: []string{"operation"}, added: []string{"operation"}},
-		"another's":                    {series: Series{Name: "kube_node_info"}, labels: []string{"node"}},
+		"grouped by no label": {
+			series: Series{Name: "mapi_items"}, labels: []string{"engine"},
+			want: `no series that it reads has the label "engine"`,
+		},
+		"grouped by an added label": {
+			series: Series{Name: "mapi_items"}, labels: []string{"operation"}, added: []string{"operation"},
+		},
+		"another's": {series: Series{Name: "kube_node_info"}, labels: []string{"node"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			selection := Selection{Query: Query{Where: "here"}, Series: []Series{tc.series}, Labels: tc.labels, Added: tc.added}
+			selection := Selection{Query: Query{Where: "here"}, Series: []Series{tc.series},
+				Labels: tc.labels, Added: tc.added}
 			got := strings.Join(Problems([]Selection{selection}, scraped(t)), "\n")
 			if tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
 				t.Errorf("want %q, got %q", tc.want, got)

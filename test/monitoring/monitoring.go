@@ -1,4 +1,4 @@
-// Package monitoring reads what install/monitoring asks Prometheus for, and compares it with the series that a manager shows.
+// Package monitoring compares the queries in install/monitoring with the series that a manager exposes.
 package monitoring
 
 import (
@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Alert is an alerting rule.
 type Alert struct {
 	Name        string            `json:"alert"`
 	Expr        string            `json:"expr"`
@@ -23,7 +22,6 @@ type Alert struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// Rules are the groups of a PrometheusRule.
 type Rules struct {
 	Groups []struct {
 		Name  string  `json:"name"`
@@ -31,7 +29,7 @@ type Rules struct {
 	} `json:"groups"`
 }
 
-// ReadRules returns the alerts of install/monitoring below the repository's root, and their groups as a rule file of Prometheus.
+// ReadRules returns the alerts of install/monitoring, and their groups as a Prometheus rule file.
 func ReadRules(root string) (Rules, []byte, error) {
 	raw, err := os.ReadFile(filepath.Join(root, "install", "monitoring", "prometheus-rule.yaml"))
 	if err != nil {
@@ -50,14 +48,13 @@ func ReadRules(root string) (Rules, []byte, error) {
 	return rules, object.Spec, nil
 }
 
-// Query is one query in PromQL.
 type Query struct {
-	// Where says where it is written, for people.
+	// Where is the query's location, for messages.
 	Where string
 	Text  string
 }
 
-// Queries returns the queries of the alerts and of the dashboard in install/monitoring.
+// Queries returns the queries of the alerts and the dashboard in install/monitoring.
 func Queries(root string) ([]Query, error) {
 	rules, _, err := ReadRules(root)
 	if err != nil {
@@ -80,27 +77,26 @@ func Queries(root string) ([]Query, error) {
 type Selection struct {
 	Query  Query
 	Series []Series `json:"series"`
-	// Labels are those that results are grouped or joined by.
+	// Labels are used for grouping or joining.
 	Labels []string `json:"labels"`
-	// Added are those that the query gives its results itself.
+	// Added are labels that the query itself adds to its results.
 	Added []string `json:"added"`
 }
 
-// Series are those of one name with labels that match.
+// Series are selected by name and labels.
 type Series struct {
 	Name     string    `json:"name"`
 	Matchers []Matcher `json:"matchers"`
 }
 
-// Matcher is a condition for a label.
 type Matcher struct {
 	Label string `json:"label"`
-	// Type is one of =, !=, =~ and !~.
+	// Type is =, !=, =~ or !~.
 	Type  string `json:"type"`
 	Value string `json:"value"`
 }
 
-// Select has Prometheus's own parser read queries. It runs bin/promql-selectors, which hack/tools.sh builds.
+// Select parses queries with Prometheus's parser, by running bin/promql-selectors from hack/tools.sh.
 func Select(ctx context.Context, root string, queries []Query) ([]Selection, error) {
 	texts := make([]string, 0, len(queries))
 	for _, query := range queries {

@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 const (
@@ -23,6 +25,7 @@ const (
 )
 
 func TestAlertsFireAndStayQuiet(t *testing.T) {
+	long.Test(t)
 	_, groups, err := ReadRules(root)
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +46,8 @@ func TestAlertsFireAndStayQuiet(t *testing.T) {
 	} {
 		command := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "promtool"), arguments...)
 		if output, err := command.CombinedOutput(); err != nil {
-			t.Errorf("promtool %s: %v; 'hack/tools.sh promtool' builds it\n%s", strings.Join(arguments, " "), err, output)
+			t.Errorf("promtool %s: %v; 'hack/tools.sh promtool' builds it\n%s",
+				strings.Join(arguments, " "), err, output)
 		}
 	}
 }
@@ -80,7 +84,8 @@ func TestEachAlertIsTestedBothWays(t *testing.T) {
 	}
 	for _, alert := range alerts(t) {
 		if !fires[alert.Name] || !quiet[alert.Name] {
-			t.Errorf("testdata/alerts.yaml needs a case in which %s fires (there is one: %t) and one in which it stays quiet (%t)",
+			t.Errorf("testdata/alerts.yaml needs a case in which %s fires (there is one: %t) and one in which it "+
+				"stays quiet (%t)",
 				alert.Name, fires[alert.Name], quiet[alert.Name])
 		}
 	}
@@ -140,22 +145,25 @@ func TestAlertsSayWhatTheyAreAbout(t *testing.T) {
 		if severity := alert.Labels["severity"]; !slices.Contains([]string{"info", "warning", "critical"}, severity) {
 			t.Errorf("%s has the severity %q", alert.Name, severity)
 		}
-		row := fmt.Sprintf("| [%s](runbooks/%s.md) | %s | %s | ", alert.Name, alert.Name, alert.For, alert.Labels["severity"])
+		row := fmt.Sprintf("| [%s](runbooks/%s.md) | %s | %s | ", alert.Name, alert.Name, alert.For,
+			alert.Labels["severity"])
 		if !strings.Contains(string(page), "\n"+row) {
 			t.Errorf("docs/monitoring.md has no row for the alert that begins with: %s", row)
 		}
 	}
 }
 
-// The names, durations and severities that machine-api-operator has: dashboards and silences of its users know them.
+// Users' dashboards and silences depend on machine-api-operator's names, durations and severities.
 func TestTheMachineAPIsAlertsAreThere(t *testing.T) {
 	got := map[string]string{}
 	for _, alert := range alerts(t)[:5] {
 		got[alert.Name] = alert.For + " " + alert.Labels["severity"]
 	}
 	want := map[string]string{
-		"MachineWithoutValidNode": "60m warning", "MachineWithNoRunningPhase": "60m warning", "MachineNotYetDeleted": "360m warning",
-		"MachineAPIOperatorMetricsCollectionFailing": "5m warning", "MachineHealthCheckUnterminatedShortCircuit": "30m warning",
+		"MachineWithoutValidNode": "60m warning", "MachineWithNoRunningPhase": "60m warning",
+		"MachineNotYetDeleted":                       "360m warning",
+		"MachineAPIOperatorMetricsCollectionFailing": "5m warning",
+		"MachineHealthCheckUnterminatedShortCircuit": "30m warning",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("alerts of the Machine API (-want +got):\n%s", diff)
@@ -163,6 +171,7 @@ func TestTheMachineAPIsAlertsAreThere(t *testing.T) {
 }
 
 func TestQueriesReadSeriesThatAreDocumented(t *testing.T) {
+	long.Test(t)
 	queries, err := Queries(root)
 	if err != nil {
 		t.Fatal(err)
@@ -217,14 +226,16 @@ func TestTheDashboardIsWhole(t *testing.T) {
 		}
 		for _, target := range panel.Targets {
 			if target.Expr == "" || target.Legend == "" || target.RefID == "" || target.Datasource != source {
-				t.Errorf("panel %q, query %q: want a query, a legend and the data source %v", panel.Title, target.RefID, source)
+				t.Errorf("panel %q, query %q: want a query, a legend and the data source %v",
+					panel.Title, target.RefID, source)
 			}
 		}
 	}
 }
 
 func TestWhatIsAppliedBelongsTogether(t *testing.T) {
-	command := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "kubectl"), "kustomize", filepath.Join(root, "install", "monitoring"))
+	command := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "kubectl"), "kustomize",
+		filepath.Join(root, "install", "monitoring"))
 	var problem bytes.Buffer
 	command.Stderr = &problem
 	output, err := command.Output()
@@ -285,7 +296,9 @@ func monitorSelects(t *testing.T, monitor map[string]any) {
 		t.Fatalf("reading the ServiceMonitor: %v, %d endpoints", err, len(spec.Endpoints))
 	}
 	var documents []string
-	for _, file := range []string{filepath.Join("controllers", "service.yaml"), filepath.Join("kubernetes", "operator", "service.yaml")} {
+	for _, file := range []string{
+		filepath.Join("controllers", "service.yaml"), filepath.Join("kubernetes", "operator", "service.yaml"),
+	} {
 		text, err := os.ReadFile(filepath.Join(root, "install", file))
 		if err != nil {
 			t.Fatal(err)
@@ -301,14 +314,15 @@ func monitorSelects(t *testing.T, monitor map[string]any) {
 		for label, value := range spec.Selector.MatchLabels {
 			selected = selected && service.Labels[label] == value
 		}
-		if selected && slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.Name == spec.Endpoints[0].Port }) {
+		if selected && slices.ContainsFunc(service.Spec.Ports,
+			func(p corev1.ServicePort) bool { return p.Name == spec.Endpoints[0].Port }) {
 			return
 		}
 	}
 	t.Errorf("the ServiceMonitor selects no Service that has the port %s", spec.Endpoints[0].Port)
 }
 
-// alerts returns all alerts, in their order.
+// alerts returns all alerts in order.
 func alerts(t *testing.T) []Alert {
 	t.Helper()
 	rules, _, err := ReadRules(root)
@@ -334,14 +348,16 @@ var (
 
 func TestPagesNameRealCommandsAndFlags(t *testing.T) {
 	manual := ""
-	for _, page := range []string{"kubectl-machine.md", "preview.md", "manager.md", "troubleshooting.md"} {
+	for _, page := range []string{
+		"kubectl-machine.md", "reference/kubectl-machine.md", "preview.md", "reference/flags.md", "troubleshooting.md",
+	} {
 		text, err := os.ReadFile(filepath.Join(root, "docs", page))
 		if err != nil {
 			t.Fatal(err)
 		}
 		manual += string(text)
 	}
-	commands := []string{"plan"} // which has a page of its own
+	commands := []string{"plan"} // documented on another page
 	for _, found := range commandName.FindAllStringSubmatch(manual, -1) {
 		commands = append(commands, found[1])
 	}
@@ -355,7 +371,8 @@ func TestPagesNameRealCommandsAndFlags(t *testing.T) {
 		}
 		flags := flagSpan.FindAllString(string(page), -1)
 		for _, found := range pluginCommand.FindAllStringSubmatch(string(page), -1) {
-			if !slices.ContainsFunc(commands, func(name string) bool { return found[1] == name || strings.HasPrefix(found[1], name+" ") }) {
+			if !slices.ContainsFunc(commands,
+				func(name string) bool { return found[1] == name || strings.HasPrefix(found[1], name+" ") }) {
 				t.Errorf("docs/runbooks/%s.md: there is no command %q", alert.Name, "kubectl machine "+found[1])
 			}
 			for _, flag := range flagOf.FindAllString(found[1], -1) {
@@ -363,7 +380,7 @@ func TestPagesNameRealCommandsAndFlags(t *testing.T) {
 			}
 		}
 		for _, flag := range flags {
-			if !strings.Contains(manual, flag+"`") {
+			if !strings.Contains(manual, flag+"`") && !strings.Contains(manual, flag+" ") {
 				t.Errorf("docs/runbooks/%s.md: there is no flag %s", alert.Name, flag)
 			}
 		}

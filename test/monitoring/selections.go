@@ -10,11 +10,11 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 )
 
-// possible are values of labels that series have only after something has happened.
+// possible are label values that appear only after certain events.
 var possible = map[string][]string{"reason": {string(failure.Credentials)}, "phase": {machinev1beta1.PhaseDeleting}}
 
-// Problems returns a message for each query that reads what is not there: a series, a label, or a value of a label, now
-// or possibly.
+// Problems returns a message for each query that reads a series, label or label value that does not exist and is not
+// possible.
 func Problems(selections []Selection, shown Families) []string {
 	var problems []string
 	for _, selection := range selections {
@@ -28,7 +28,8 @@ func Problems(selections []Selection, shown Families) []string {
 				known, ok = foreign[series.Name]
 			}
 			if !ok {
-				problems = append(problems, fmt.Sprintf("%s: there is no series %q", selection.Query.Where, series.Name))
+				problems = append(problems, fmt.Sprintf("%s: there is no series %q",
+					selection.Query.Where, series.Name))
 				continue
 			}
 			for label := range known.Labels {
@@ -42,14 +43,15 @@ func Problems(selections []Selection, shown Families) []string {
 		}
 		for _, label := range selection.Labels {
 			if !labels[label] {
-				problems = append(problems, fmt.Sprintf("%s: no series that it reads has the label %q", selection.Query.Where, label))
+				problems = append(problems, fmt.Sprintf("%s: no series that it reads has the label %q",
+					selection.Query.Where, label))
 			}
 		}
 	}
 	return problems
 }
 
-// problem returns why a condition cannot hold for any series, empty where it can.
+// problem returns why no series can match, or "".
 func (m Matcher) problem(known Family) string {
 	if slices.Contains(targetLabels, m.Label) {
 		return ""
@@ -71,5 +73,6 @@ func (m Matcher) problem(known Family) string {
 	if slices.ContainsFunc(known.Values[m.Label], matches) || slices.ContainsFunc(possible[m.Label], matches) {
 		return ""
 	}
-	return fmt.Sprintf("has no series with %s%s%q; the label's values are %q", m.Label, m.Type, m.Value, known.Values[m.Label])
+	return fmt.Sprintf("has no series with %s%s%q; the label's values are %q", m.Label, m.Type,
+		m.Value, known.Values[m.Label])
 }

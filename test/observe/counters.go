@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Counters returns every series that is not zero, as name{labels}.
+// Counters returns all series that are not zero, as name{labels}.
 func Counters(t *testing.T, collectors ...prometheus.Collector) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()

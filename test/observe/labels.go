@@ -1,6 +1,6 @@
 package observe
 
-// What the operator writes on the Secrets of states, and on the Nodes of kubemark; docs/contracts/state.md has them all.
+// The operator's labels on state Secrets and kubemark Nodes; see docs/contracts/state.md.
 const (
 	RoleLabel        = "machine-iac.io/state"
 	UIDLabel         = "machine-iac.io/machine-uid"

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// NodeLog writes down every Node that there ever was, but for those of control planes.
+// NodeLog records every Node that ever existed, except control planes.
 type NodeLog struct {
 	stop context.CancelFunc
 
@@ -26,20 +26,22 @@ type NodeLog struct {
 type nodeMade struct {
 	name string
 	uid  types.UID
-	// machine is the UID of the Machine that it says it is of.
+	// machine is the UID of the Machine in its annotation.
 	machine string
 }
 
-// WatchNodes begins a log, which ends with Close.
+// WatchNodes starts a log, which ends with Close.
 func WatchNodes(ctx context.Context, clients kubernetes.Interface) (*NodeLog, error) {
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	n := &NodeLog{stop: stop, present: map[types.UID]bool{}}
 	informer := informers.NewSharedInformerFactory(clients, 0).Core().V1().Nodes().Informer()
-	// An API server that is away is no reason to write about it.
+	// Tests stop the API server, so do not log watch errors.
 	if err := informer.SetWatchErrorHandler(func(*cache.Reflector, error) {}); err != nil {
 		return n, err
 	}
-	handler := cache.ResourceEventHandlerFuncs{AddFunc: n.see, UpdateFunc: func(_, now any) { n.see(now) }, DeleteFunc: n.miss}
+	handler := cache.ResourceEventHandlerFuncs{
+		AddFunc: n.see, UpdateFunc: func(_, now any) { n.see(now) }, DeleteFunc: n.miss,
+	}
 	if _, err := informer.AddEventHandler(handler); err != nil {
 		return n, err
 	}
@@ -52,7 +54,6 @@ func WatchNodes(ctx context.Context, clients kubernetes.Interface) (*NodeLog, er
 	return n, nil
 }
 
-// Close ends the log.
 func (n *NodeLog) Close() { n.stop() }
 
 func (n *NodeLog) see(object any) {
@@ -79,30 +80,30 @@ func (n *NodeLog) miss(object any) {
 	}
 }
 
-// ControlPlane reports whether a Node is one of a control plane, which has no Machine.
+// ControlPlane reports whether a Node belongs to a control plane, which has no Machine.
 func ControlPlane(node *corev1.Node) bool {
 	_, labelled := node.Labels["node-role.kubernetes.io/control-plane"]
 	return labelled
 }
 
-// Count returns how many Nodes there are.
+// Count returns how many Nodes exist.
 func (n *NodeLog) Count() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return len(n.present)
 }
 
-// UIDs returns those of all Nodes that ever had a name.
+// UIDs returns the UIDs of all Nodes that ever had a name.
 func (n *NodeLog) UIDs(name string) []types.UID {
 	return n.by(func(one nodeMade) string { return one.name })[name]
 }
 
-// ByName returns the UIDs of all Nodes, by their names.
+// ByName returns the UIDs of all Nodes by name.
 func (n *NodeLog) ByName() map[string][]types.UID {
 	return n.by(func(one nodeMade) string { return one.name })
 }
 
-// ByMachine returns the UIDs of the Nodes that say of which Machine they are, by the UIDs of those.
+// ByMachine returns the UIDs of Nodes by the UID of their Machine.
 func (n *NodeLog) ByMachine() map[string][]types.UID {
 	made := n.by(func(one nodeMade) string { return one.machine })
 	delete(made, "")
@@ -119,7 +120,7 @@ func (n *NodeLog) by(key func(nodeMade) string) map[string][]types.UID {
 	return grouped
 }
 
-// Forget begins anew. Nodes that are there are written down at their next change.
+// Forget clears the log. Existing Nodes reappear at their next change.
 func (n *NodeLog) Forget() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

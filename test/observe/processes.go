@@ -1,4 +1,4 @@
-// Package observe looks at an operator from outside: at its processes, its states and the instances of its Machines.
+// Package observe observes an operator from outside: its processes, its states and its Machines' instances.
 package observe
 
 import (
@@ -11,37 +11,38 @@ import (
 	"strings"
 )
 
-// Process is a process of this machine.
 type Process struct {
 	PID, Parent int
-	// Name is that of its executable file, Dir its working folder.
+	// Name is the executable's, Dir the working directory.
 	Name, Dir string
-	// State is the kernel's letter: R, S, D, T for one that is stopped, Z for one that has ended.
+	// State is the kernel's letter: R, S, D, T (stopped), Z (zombie).
 	State     byte
 	Arguments []string
 }
 
 func (p Process) String() string { return fmt.Sprintf("%s (pid %d in %s)", p.Name, p.PID, p.Dir) }
 
-// Engine reports whether it is a CLI that runs what a plan says.
+// Engine reports whether it is an engine's CLI.
 func (p Process) Engine() bool {
 	return slices.Contains([]string{"tofu", "terraform", "pulumi"}, p.Name)
 }
 
-// Host reports whether it reads a program for Pulumi.
+// Host reports whether it is a Pulumi language host.
 func (p Process) Host() bool { return strings.HasPrefix(p.Name, "pulumi-language-") }
 
-// Provider reports whether it is a plugin that speaks to an infrastructure.
+// Provider reports whether it is a provider plugin.
 func (p Process) Provider() bool {
 	return strings.HasPrefix(p.Name, "terraform-provider-") || strings.HasPrefix(p.Name, "pulumi-resource-")
 }
 
-// Kept reports whether it works where a manager keeps providers, Pulumi's bridges to them, and hosts of programs running for the next run.
+// Kept reports whether it runs in the folder in which a manager keeps providers, Pulumi bridges and language hosts
+// warm.
 func (p Process) Kept() bool {
-	return strings.Contains(p.Dir, "/providers/") || strings.Contains(p.Dir, "/pulumi/b/p/") || strings.Contains(p.Dir, "/pulumi/h/")
+	return strings.Contains(p.Dir, "/providers/") || strings.Contains(p.Dir, "/pulumi/b/p/") ||
+		strings.Contains(p.Dir, "/pulumi/h/")
 }
 
-// Supervises returns the work folder whose processes it ends when their manager has died, "" when it is no supervisor.
+// Supervises returns the work folder whose processes it kills after the manager's death, or "" if it is no supervisor.
 func (p Process) Supervises() string {
 	if len(p.Arguments) < 2 || p.Arguments[0] != "machine-iac-supervisor" {
 		return ""
@@ -49,13 +50,15 @@ func (p Process) Supervises() string {
 	return p.Arguments[1]
 }
 
-// Within reports whether a process works in one of these folders or below, or is an engine, host or provider whose parent is one of these.
+// Within reports whether a process works in or below one of folders, or is an engine, host or provider with one of
+// parents.
 func (p Process) Within(folders []string, parents []int) bool {
 	below := func(folder string) bool { return p.Dir == folder || strings.HasPrefix(p.Dir, folder+"/") }
-	return slices.ContainsFunc(folders, below) || slices.Contains(parents, p.Parent) && (p.Engine() || p.Host() || p.Provider())
+	return slices.ContainsFunc(folders, below) ||
+		slices.Contains(parents, p.Parent) && (p.Engine() || p.Host() || p.Provider())
 }
 
-// Processes returns the processes that there are, those that are ending and the kernel's left out.
+// Processes returns all processes except kernel threads and those that are ending.
 func Processes() ([]Process, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -78,7 +81,7 @@ func read(pid int) (Process, bool) {
 	folder := filepath.Join("/proc", strconv.Itoa(pid))
 	exe, err := os.Readlink(filepath.Join(folder, "exe"))
 	if err != nil {
-		return Process{}, false // gone, or a thread of the kernel
+		return Process{}, false // gone, or a kernel thread
 	}
 	dir, err := os.Readlink(filepath.Join(folder, "cwd"))
 	if err != nil {
@@ -96,9 +99,10 @@ func read(pid int) (Process, bool) {
 	if err != nil {
 		return Process{}, false
 	}
-	line, _ := os.ReadFile(filepath.Join(folder, "cmdline")) // one that has ended meanwhile has none
+	line, _ := os.ReadFile(filepath.Join(folder, "cmdline")) // a process that just ended has none
 	return Process{
-		PID: pid, Parent: parent, Name: filepath.Base(strings.TrimSuffix(exe, " (deleted)")), Dir: strings.TrimSuffix(dir, " (deleted)"),
+		PID: pid, Parent: parent, Name: filepath.Base(strings.TrimSuffix(exe, " (deleted)")),
+		Dir:   strings.TrimSuffix(dir, " (deleted)"),
 		State: fields[0][0], Arguments: strings.Split(strings.TrimRight(string(line), "\x00"), "\x00"),
 	}, true
 }

@@ -23,7 +23,8 @@ func TestProcessesHaveThisOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if own.Parent != os.Getppid() || own.Name != filepath.Base(os.Args[0]) || own.Dir != dir || !slices.Equal(own.Arguments, os.Args) {
+	if own.Parent != os.Getppid() || own.Name != filepath.Base(os.Args[0]) || own.Dir != dir ||
+		!slices.Equal(own.Arguments, os.Args) {
 		t.Errorf("%+v", own)
 	}
 }
@@ -47,7 +48,8 @@ func TestWhatAProcessIs(t *testing.T) {
 		}
 	}
 	supervisor := observe.Process{Arguments: []string{"machine-iac-supervisor", "/w", "2s"}}
-	if supervisor.Supervises() != "/w" || (observe.Process{Arguments: []string{"machine-controllers", "/w"}}).Supervises() != "" {
+	if supervisor.Supervises() != "/w" ||
+		(observe.Process{Arguments: []string{"machine-controllers", "/w"}}).Supervises() != "" {
 		t.Error("supervisors are not distinguished")
 	}
 }

@@ -13,28 +13,39 @@ import (
 
 const (
 	clientTimeout = time.Minute
-	// microversion lets a server have tags when it is made.
+	// microversion is the first that accepts tags when a server is created.
 	microversion = "2.67"
 )
 
-// Client makes requests of the cloud's API, as another actuator does.
+// Client calls the cloud's API as another actuator would.
 type Client struct {
 	address, token string
 	http           *http.Client
 }
 
-// Login returns a client that is logged in.
+// Login returns a client that is logged in with the current password.
 func (c *Cloud) Login(ctx context.Context) (*Client, error) {
-	trusted := c.server.Client() // it trusts the cloud's certificate
+	trusted := c.server.Client() // trusts the cloud's certificate
 	trusted.Timeout = clientTimeout
 	logged := &Client{address: c.server.URL, http: trusted}
-	_, err := logged.Send(ctx, http.MethodPost, "/identity/v3/auth/tokens", map[string]any{"auth": map[string]any{"identity": map[string]any{"password": map[string]any{
-		"user": map[string]any{"name": Username, "password": Password},
-	}}}})
+	_, err := logged.Send(ctx, http.MethodPost, "/identity/v3/auth/tokens", map[string]any{
+		"auth": map[string]any{"identity": map[string]any{"password": map[string]any{
+			"user": map[string]any{"name": Username, "password": c.password()},
+		}}}})
 	return logged, err
 }
 
-// Send makes a request and returns the response.
+func (c *Cloud) password() string {
+	c.services.mu.Lock()
+	defer c.services.mu.Unlock()
+	for _, one := range c.services.logins {
+		if one.Username == Username {
+			return one.Password
+		}
+	}
+	return Password
+}
+
 func (c *Client) Send(ctx context.Context, method, path string, content any) (map[string]any, error) {
 	raw, err := json.Marshal(content)
 	if err != nil {
@@ -68,7 +79,7 @@ func (c *Client) Send(ctx context.Context, method, path string, content any) (ma
 	return read, err
 }
 
-// ID makes a request and returns the ID of the object in the response, or of the first of a list.
+// ID sends a request and returns the ID of the object in the response, or of a list's first object.
 func (c *Client) ID(ctx context.Context, method, path string, content any) (string, error) {
 	response, err := c.Send(ctx, method, path, content)
 	if err != nil {
@@ -85,14 +96,15 @@ func (c *Client) ID(ctx context.Context, method, path string, content any) (stri
 	return "", fmt.Errorf("%s %s: the response has no object: %v", method, path, response)
 }
 
-// MakeServer makes a server with a port, a trunk and a volume that it boots from, named as OpenShift's actuator names them, and returns its ID.
-// Fields are those of the request besides.
+// MakeServer creates a server with a port, a trunk and a boot volume, named as OpenShift's actuator names them, and
+// returns its ID. fields are added to the request.
 func (c *Client) MakeServer(ctx context.Context, name string, fields map[string]any) (string, error) {
 	port, err := c.makePort(ctx, name+"-0")
 	if err != nil {
 		return "", err
 	}
-	volume, err := c.ID(ctx, http.MethodPost, "/volume/v3/"+project+"/volumes", map[string]any{"volume": map[string]any{"name": name + "-root", "size": 100}})
+	volume, err := c.ID(ctx, http.MethodPost, "/volume/v3/"+project+"/volumes",
+		map[string]any{"volume": map[string]any{"name": name + "-root", "size": 100}})
 	if err != nil {
 		return "", err
 	}
@@ -103,7 +115,8 @@ func (c *Client) MakeServer(ctx context.Context, name string, fields map[string]
 	server := map[string]any{
 		"name": name, "flavorRef": flavor, "networks": []any{map[string]any{"port": port}},
 		"block_device_mapping_v2": []any{map[string]any{
-			"source_type": "volume", "destination_type": "volume", "uuid": volume, "boot_index": 0, "delete_on_termination": true,
+			"source_type": "volume", "destination_type": "volume", "uuid": volume, "boot_index": 0,
+			"delete_on_termination": true,
 		}},
 	}
 	maps.Copy(server, fields)
@@ -111,7 +124,7 @@ func (c *Client) MakeServer(ctx context.Context, name string, fields map[string]
 	if err != nil {
 		return "", err
 	}
-	_, err = c.Send(ctx, http.MethodGet, "/compute/v2.1/servers/"+made, nil) // it is active from then on
+	_, err = c.Send(ctx, http.MethodGet, "/compute/v2.1/servers/"+made, nil) // reading makes it active
 	return made, err
 }
 
@@ -120,23 +133,26 @@ func (c *Client) makePort(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	port, err := c.ID(ctx, http.MethodPost, "/network/v2.0/ports", map[string]any{"port": map[string]any{"name": name, "network_id": network}})
+	port, err := c.ID(ctx, http.MethodPost, "/network/v2.0/ports",
+		map[string]any{"port": map[string]any{"name": name, "network_id": network}})
 	if err != nil {
 		return "", err
 	}
-	_, err = c.Send(ctx, http.MethodPost, "/network/v2.0/trunks", map[string]any{"trunk": map[string]any{"name": name, "port_id": port}})
+	_, err = c.Send(ctx, http.MethodPost, "/network/v2.0/trunks",
+		map[string]any{"trunk": map[string]any{"name": name, "port_id": port}})
 	return port, err
 }
 
-// MakeServerGroup makes a server group, as the first Machine of a MachineSet does.
+// MakeServerGroup creates a server group, as a MachineSet's first Machine does.
 func (c *Client) MakeServerGroup(ctx context.Context, name string) error {
-	_, err := c.Send(ctx, http.MethodPost, "/compute/v2.1/os-server-groups", map[string]any{"server_group": map[string]any{
-		"name": name, "policy": "soft-anti-affinity",
-	}})
+	_, err := c.Send(ctx, http.MethodPost, "/compute/v2.1/os-server-groups", map[string]any{
+		"server_group": map[string]any{
+			"name": name, "policy": "soft-anti-affinity",
+		}})
 	return err
 }
 
-// Of returns the metadata and the tags that OpenShift gives a server of a cluster.
+// Of returns the metadata and tags that OpenShift gives a cluster's server.
 func Of(cluster string) map[string]any {
 	return map[string]any{
 		"metadata": map[string]any{"Name": cluster + "-worker", "openshiftClusterID": cluster},

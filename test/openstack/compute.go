@@ -14,14 +14,15 @@ import (
 
 var metadataKey = regexp.MustCompile(`^[-a-zA-Z0-9_:. ]{1,255}$`)
 
-// serveCompute serves Nova's API.
 func (s *services) serveCompute() {
 	s.flavors = &collection{one: "flavor", many: "flavors"}
-	s.serverGroups = &collection{one: "server_group", many: "server_groups", made: func(r *http.Request, group object) error {
-		group["members"], group["project_id"] = []any{}, projectOf(r)
-		return nil
-	}}
-	s.servers = &collection{one: "server", many: "servers", made: s.makeServer, removed: s.removeServer, shown: s.showServer}
+	s.serverGroups = &collection{
+		one: "server_group", many: "server_groups", made: func(r *http.Request, group object) error {
+			group["members"], group["project_id"] = []any{}, projectOf(r)
+			return nil
+		}}
+	s.servers = &collection{one: "server", many: "servers", made: s.makeServer,
+		removed: s.removeServer, shown: s.showServer}
 	s.handle("GET /compute/v2.1/flavors/detail", func(r *http.Request) (int, any, error) {
 		return http.StatusOK, map[string]any{"flavors": s.flavors.search(r)}, nil
 	})
@@ -38,7 +39,7 @@ func (s *services) serveCompute() {
 	s.serve("/compute/v2.1/servers", s.servers)
 }
 
-// listServers takes names as regular expressions, as Nova does.
+// listServers matches names as regular expressions, as Nova does.
 func (s *services) listServers(r *http.Request) (int, any, error) {
 	name, err := regexp.Compile(r.URL.Query().Get("name"))
 	if err != nil {
@@ -60,17 +61,22 @@ func (s *services) makeServer(r *http.Request, server object) error {
 	server["id"] = string(uuid.NewUUID())
 	for _, network := range server.objects("networks") {
 		port := s.ports.get(network.text("port"))
-		port["device_id"], port["device_owner"], port["status"], port["binding:host_id"] = server["id"], "compute:nova", "ACTIVE", "host-1"
+		port["device_id"], port["device_owner"], port["status"], port["binding:host_id"] = server["id"],
+			"compute:nova", "ACTIVE", "host-1"
 	}
 	for _, device := range server.objects("block_device_mapping_v2") {
 		if volume := s.volumes.get(device.text("uuid")); volume != nil {
 			volume["status"] = "in-use"
-			volume["attachments"] = []any{map[string]any{"server_id": server["id"], "id": volume["id"], "volume_id": volume["id"], "device": "/dev/vdb"}}
+			volume["attachments"] = []any{
+				map[string]any{"server_id": server["id"], "id": volume["id"],
+					"volume_id": volume["id"], "device": "/dev/vdb"},
+			}
 		}
 	}
 	server["group"] = groupOf(server)
 	for field, value := range map[string]any{
-		"status": "BUILD", "created": time.Now().UTC().Format(time.RFC3339), "updated": time.Now().UTC().Format(time.RFC3339), "tenant_id": projectOf(r),
+		"status": "BUILD", "created": time.Now().UTC().Format(time.RFC3339),
+		"updated": time.Now().UTC().Format(time.RFC3339), "tenant_id": projectOf(r),
 		"user_id": "worker", "tags": []any{}, "metadata": map[string]any{}, "availability_zone": "nova",
 	} {
 		if server[field] == nil || server[field] == "" {
@@ -80,17 +86,17 @@ func (s *services) makeServer(r *http.Request, server object) error {
 	return nil
 }
 
-// groupOf returns the server group that a server is asked to be in.
+// groupOf returns the requested server group.
 func groupOf(server object) string {
 	hints, _ := server["os:scheduler_hints"].(map[string]any)
 	group, _ := hints["group"].(string)
 	return group
 }
 
-// serverGroupID is what Nova takes as the ID of a server group.
+// serverGroupID matches what Nova accepts as the ID of a server group.
 var serverGroupID = regexp.MustCompile(`^([0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12})?$`)
 
-// checkServer refuses what Nova refuses.
+// checkServer rejects what Nova rejects.
 func (s *services) checkServer(r *http.Request, server object) error {
 	if s.flavors.get(server.text("flavorRef")) == nil {
 		return badRequest("Flavor " + server.text("flavorRef") + " could not be found.")
@@ -111,9 +117,11 @@ func (s *services) checkServer(r *http.Request, server object) error {
 		}
 	}
 	if group := groupOf(server); !serverGroupID.MatchString(group) {
-		return badRequest("Invalid input for field/attribute group. Value: " + group + ". '" + group + "' is not a 'uuid'")
+		return badRequest("Invalid input for field/attribute group. Value: " + group + ". '" + group +
+			"' is not a 'uuid'")
 	}
-	if _, err := base64.StdEncoding.DecodeString(server.text("user_data")); err != nil || len(server.text("user_data")) > 65535 {
+	if _, err := base64.StdEncoding.DecodeString(server.text("user_data")); err != nil ||
+		len(server.text("user_data")) > 65535 {
 		return badRequest("User data is no base64, or too long.")
 	}
 	for _, network := range server.objects("networks") {
@@ -154,10 +162,12 @@ func (s *services) checkDisks(server object) error {
 	return nil
 }
 
-// showServer returns a server as Nova does. One that was looked at while it was built is active from then on.
+// showServer returns a server as Nova does. A server becomes active after it was read once.
 func (s *services) showServer(server object) object {
 	shown := object{}
-	for _, field := range []string{"id", "name", "status", "created", "updated", "tenant_id", "user_id", "metadata", "key_name", "tags"} {
+	for _, field := range []string{
+		"id", "name", "status", "created", "updated", "tenant_id", "user_id", "metadata", "key_name", "tags",
+	} {
 		shown[field] = server[field]
 	}
 	shown["flavor"], shown["image"] = map[string]any{"id": server["flavorRef"]}, ""
@@ -179,7 +189,8 @@ func (s *services) showServer(server object) object {
 				version = 6
 			}
 			addresses[name] = append(addresses[name], map[string]any{
-				"addr": fixed["ip_address"], "version": version, "OS-EXT-IPS:type": "fixed", "OS-EXT-IPS-MAC:mac_addr": port["mac_address"],
+				"addr": fixed["ip_address"], "version": version, "OS-EXT-IPS:type": "fixed",
+				"OS-EXT-IPS-MAC:mac_addr": port["mac_address"],
 			})
 		}
 	}
@@ -195,7 +206,7 @@ func (s *services) showServer(server object) object {
 	return shown
 }
 
-// removeServer leaves the ports, and takes the volumes that are to go with it.
+// removeServer keeps the ports, and deletes volumes with delete_on_termination.
 func (s *services) removeServer(server object) error {
 	for _, network := range server.objects("networks") {
 		if port := s.ports.get(network.text("port")); port != nil {

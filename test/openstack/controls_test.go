@@ -11,11 +11,13 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/openstack"
 )
 
-// aPort is what makes a port of a Machine.
+// aPort returns a request for a Machine's port.
 func (a *asker) aPort(name, machine string) any {
 	a.t.Helper()
 	network := a.id(a.endpoints["network"]+"/v2.0/networks?name="+openstack.Cluster+"-openshift", "networks")
-	return map[string]any{"port": map[string]any{"name": name, "network_id": network, "description": "Machine n/" + name + " " + machine}}
+	return map[string]any{"port": map[string]any{
+		"name": name, "network_id": network, "description": "Machine n/" + name + " " + machine,
+	}}
 }
 
 func entered(t *testing.T) (*openstack.Cloud, *asker, string) {
@@ -42,20 +44,24 @@ func TestAnObstacleIsMet(t *testing.T) {
 		"lost":                            {openstack.Obstacle{Match: ports, Silent: true, Refuse: true}, 0, 0},
 		"late":                            {openstack.Obstacle{Match: ports, Delay: time.Millisecond}, 201, 1},
 		"a late response":                 {openstack.Obstacle{Match: ports, ResponseDelay: time.Millisecond}, 201, 1},
-		"in the way of others":            {openstack.Obstacle{Match: openstack.Removes("ports"), Refuse: true, Status: 503}, 201, 1},
+		"in the way of others": {
+			openstack.Obstacle{Match: openstack.Removes("ports"), Refuse: true, Status: 503}, 201, 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, a, address := entered(t)
 			put := c.Obstruct(tc.obstacle)
 			status := a.asks(t.Context(), address, a.aPort("p", "uid"))
-			if met := put.Clear(); status != tc.wantStatus || c.Count()["ports"] != tc.wantMade || (met == 1) != (name != "in the way of others") {
-				t.Errorf("got status %d, %v, met %d times; want %d and %d ports", status, c.Count(), met, tc.wantStatus, tc.wantMade)
+			if met := put.Clear(); status != tc.wantStatus || c.Count()["ports"] != tc.wantMade ||
+				(met == 1) != (name != "in the way of others") {
+				t.Errorf("got status %d, %v, met %d times; want %d and %d ports", status, c.Count(), met,
+					tc.wantStatus, tc.wantMade)
 			}
 		})
 	}
 }
 
-// asks returns the status of a request that makes something, zero without a response.
+// asks returns the status of a create, or zero without a response.
 func (a *asker) asks(ctx context.Context, address string, body any) int {
 	a.t.Helper()
 	request := a.request(ctx, http.MethodPost, address, body)
@@ -110,7 +116,9 @@ func TestProjectsDoNotSeeEachOther(t *testing.T) {
 	if got := c.MachinesIn("nobody's"); len(got) > 0 {
 		t.Errorf("a project that is not there has things of Machines %q", got)
 	}
-	if got := c.CloudsYAMLOf(openstack.Login{Cloud: "other", Username: "guest", Password: "guest", Project: "guests"}); !strings.Contains(got, "other:") || !strings.Contains(got, "project_name: guests") {
+	if got := c.CloudsYAMLOf(openstack.Login{
+		Cloud: "other", Username: "guest", Password: "guest", Project: "guests",
+	}); !strings.Contains(got, "other:") || !strings.Contains(got, "project_name: guests") {
 		t.Error(got)
 	}
 }
@@ -136,11 +144,13 @@ func TestHistoryKeepsWhatWasMade(t *testing.T) {
 		_, response := a.ask(http.MethodPost, ports, a.aPort("p", "uid"))
 		ids = append(ids, response["port"].(map[string]any)["id"].(string))
 	}
-	if all := c.History(); len(all) != 2 || all[0].Machine != "uid" || all[0].Name != "p" || all[0].Kind != "ports" || !all[0].Together(all[1]) {
+	if all := c.History(); len(all) != 2 || all[0].Machine != "uid" || all[0].Name != "p" || all[0].Kind != "ports" ||
+		!all[0].Together(all[1]) {
 		t.Fatalf("%+v", all)
 	}
 	a.ask(http.MethodDelete, ports+"/"+ids[0], nil)
-	if all := c.History(); len(all) != 2 || all[0].Removed.IsZero() || !all[1].Removed.IsZero() || !all[0].Together(all[1]) {
+	if all := c.History(); len(all) != 2 || all[0].Removed.IsZero() || !all[1].Removed.IsZero() ||
+		!all[0].Together(all[1]) {
 		t.Errorf("%+v", all)
 	}
 	_, _ = a.ask(http.MethodPost, ports, a.aPort("p", "uid"))

@@ -8,20 +8,20 @@ import (
 
 const uidKey = "machine-iac.io_machine-uid"
 
-// Made is an object that somebody had made, whether it is there still or not.
+// Made is an object that was created, and may have been deleted.
 type Made struct {
 	Kind, ID, Name string
-	// Machine is the UID of the Machine that it was made for, as far as the object says.
+	// Machine is the UID of its Machine according to the object.
 	Machine string
 	Made    time.Time
-	// Removed is zero while it is there. Outside says that no request of the API removed it.
+	// Removed is zero while the object exists. Outside means that no API request removed it.
 	Removed time.Time
 	Outside bool
 
 	object object
 }
 
-// Together reports whether both were there at one time.
+// Together reports whether both existed at the same time.
 func (m Made) Together(other Made) bool {
 	before := func(a, b Made) bool { return !a.Removed.IsZero() && !a.Removed.After(b.Made) }
 	return !before(m, other) && !before(other, m)
@@ -47,7 +47,7 @@ func (c *collection) noteOutside(gone object) {
 	}
 }
 
-// History returns all servers, ports and trunks that were ever made, in the order of their kinds and times.
+// History returns all servers, ports and trunks ever created, by kind and time.
 func (c *Cloud) History() []Made {
 	c.services.mu.Lock()
 	defer c.services.mu.Unlock()
@@ -62,7 +62,7 @@ func (c *Cloud) History() []Made {
 	return all
 }
 
-// MachinesIn returns the UIDs of the Machines of which a project has servers, ports or trunks.
+// MachinesIn returns the UIDs of Machines that have servers, ports or trunks in a project.
 func (c *Cloud) MachinesIn(project string) []string {
 	c.services.mu.Lock()
 	defer c.services.mu.Unlock()
@@ -82,8 +82,7 @@ func (c *Cloud) MachinesIn(project string) []string {
 	return slices.Compact(uids)
 }
 
-// machineOf returns the UID of the Machine that an object says it is of: servers by their metadata, ports by their description, trunks by
-// their port.
+// machineOf returns the UID of an object's Machine: from a server's metadata, a port's description, a trunk's port.
 func (s *services) machineOf(made object) string {
 	if metadata, ok := made["metadata"].(map[string]any); ok {
 		return object(metadata).text(uidKey)
@@ -99,7 +98,7 @@ func (s *services) machineOf(made object) string {
 	return ""
 }
 
-// Set changes a server's metadata outside of the operator, and reports whether it was there.
+// Set changes a server's metadata outside of the operator, and reports whether the server exists.
 func (c *Cloud) Set(name, key, value string) bool {
 	c.services.mu.Lock()
 	defer c.services.mu.Unlock()
@@ -112,7 +111,7 @@ func (c *Cloud) Set(name, key, value string) bool {
 	return true
 }
 
-// Reset forgets all servers, ports and trunks that were made, as if they had never been.
+// Reset removes all servers, ports and trunks, and their history.
 func (c *Cloud) Reset() {
 	c.services.clear()
 	c.services.mu.Lock()

@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
-// Login is who logs in, and what the clouds.yaml calls the cloud for that.
+// Login is a user, and the name of the cloud in the clouds.yaml.
 type Login struct {
 	Cloud, Username, Password string
-	// Project is the name of the project whose servers, ports and trunks are seen. All projects share the rest.
+	// Project is the project whose servers, ports and trunks the user sees. All projects share the rest.
 	Project string
 }
 
@@ -23,14 +23,14 @@ type login struct {
 
 type loginKey struct{}
 
-// AddProject makes a project with one user.
+// AddProject adds a project with one user.
 func (c *Cloud) AddProject(added Login) {
 	c.services.mu.Lock()
 	defer c.services.mu.Unlock()
 	c.services.addLogin(added, string(uuid.NewUUID()))
 }
 
-// Rotate gives a user another password, and ends the sessions that it has.
+// Rotate changes a user's password, and ends the user's sessions.
 func (c *Cloud) Rotate(username, password string) {
 	c.services.mu.Lock()
 	defer c.services.mu.Unlock()
@@ -47,7 +47,7 @@ func (s *services) addLogin(added Login, id string) {
 	s.logins = append(s.logins, &login{Login: added, id: id, token: newToken()})
 }
 
-// enter returns whose user and password these are, nil for nobody's.
+// enter returns the login for a user and password, or nil.
 func (s *services) enter(username, password string) *login {
 	for _, one := range s.logins {
 		if one.Username == username && one.Password == password {
@@ -66,7 +66,7 @@ func (s *services) loginOf(token string) *login {
 	return nil
 }
 
-// projectOf returns the project of who asks.
+// projectOf returns the requester's project.
 func projectOf(r *http.Request) string {
 	by, ok := r.Context().Value(loginKey{}).(*login)
 	if !ok {
@@ -75,13 +75,13 @@ func projectOf(r *http.Request) string {
 	return by.id
 }
 
-// maySee reports whether an object is of the project of who asks, or everybody's.
+// maySee reports whether an object is shared or belongs to the requester's project.
 func maySee(r *http.Request, one object) bool {
 	owner := cmp.Or(one.text("project_id"), one.text("tenant_id"))
 	return owner == "" || owner == projectOf(r) || one["shared"] == true
 }
 
-// seen returns the object that a request names, nil where it is not there or another project's.
+// seen returns the requested object, or nil if it does not exist or is another project's.
 func (c *collection) seen(r *http.Request) object {
 	found := c.get(r.PathValue("id"))
 	if found == nil || !maySee(r, found) {

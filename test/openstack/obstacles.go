@@ -12,26 +12,26 @@ import (
 	"time"
 )
 
-// Obstacle is what stands in the way of requests. The zero value holds all requests until it is cleared, and carries them out then, although
-// those who asked may have gone: a cloud that has taken a request does what it says.
+// Obstacle affects requests. The zero value holds all requests until it is cleared and then executes them, even if the
+// client is gone: a cloud executes a request that it has received.
 type Obstacle struct {
-	// Match chooses the requests.
+	// Match selects the requests.
 	Match func(*http.Request) bool
-	// Delay is how long a request waits before it is carried out; forever with Hold, until the obstacle is cleared.
+	// Delay delays the execution. With Hold, it lasts until the obstacle is cleared.
 	Delay time.Duration
 	Hold  bool
-	// ResponseDelay is how long the response is delayed after that.
+	// ResponseDelay delays the response after the execution.
 	ResponseDelay time.Duration
-	// Refuse says that the request is not carried out.
+	// Refuse skips the execution.
 	Refuse bool
-	// Status is returned in place of the cloud's; with Silent the connection is closed without a response.
+	// Status replaces the response's status. With Silent, the connection is closed without a response.
 	Status int
 	Silent bool
-	// Times is how many requests are met; zero for all.
+	// Times limits how many requests are affected; zero means all.
 	Times int
 }
 
-// Obstruction is an obstacle that is up.
+// Obstruction is an active obstacle.
 type Obstruction struct {
 	Obstacle
 	services *services
@@ -39,7 +39,6 @@ type Obstruction struct {
 	cleared  chan struct{}
 }
 
-// Obstruct puts an obstacle up.
 func (c *Cloud) Obstruct(o Obstacle) *Obstruction {
 	put := &Obstruction{Obstacle: o, services: c.services, cleared: make(chan struct{})}
 	c.services.mu.Lock()
@@ -48,14 +47,14 @@ func (c *Cloud) Obstruct(o Obstacle) *Obstruction {
 	return put
 }
 
-// Met returns how many requests have met the obstacle.
+// Met returns how many requests the obstacle has affected.
 func (o *Obstruction) Met() int {
 	o.services.mu.Lock()
 	defer o.services.mu.Unlock()
 	return o.met
 }
 
-// Clear takes the obstacle away, and returns how many requests have met it.
+// Clear removes the obstacle, and returns how many requests it affected.
 func (o *Obstruction) Clear() int {
 	o.services.mu.Lock()
 	defer o.services.mu.Unlock()
@@ -72,7 +71,6 @@ func (s *services) clearOne(gone *Obstruction) {
 	close(gone.cleared)
 }
 
-// clear takes all obstacles away.
 func (s *services) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +79,7 @@ func (s *services) clear() {
 	}
 }
 
-// inTheWay returns the obstacle that a request meets, nil for none.
+// inTheWay returns the obstacle for a request, or nil.
 func (s *services) inTheWay(r *http.Request) *Obstruction {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +92,7 @@ func (s *services) inTheWay(r *http.Request) *Obstruction {
 	return nil
 }
 
-// receive lets a request meet what is in its way.
+// receive applies the obstacles to a request.
 func (s *services) receive(w http.ResponseWriter, r *http.Request) {
 	met := s.inTheWay(r)
 	if met == nil {
@@ -112,7 +110,7 @@ func (s *services) receive(w http.ResponseWriter, r *http.Request) {
 	}
 	response := httptest.NewRecorder()
 	if !met.Refuse {
-		taken := r.Clone(context.WithoutCancel(r.Context())) // whoever asked may have gone
+		taken := r.Clone(context.WithoutCancel(r.Context())) // the client may be gone
 		taken.Body = io.NopCloser(bytes.NewReader(body))
 		s.mux.ServeHTTP(response, taken)
 	}
@@ -121,22 +119,23 @@ func (s *services) receive(w http.ResponseWriter, r *http.Request) {
 	case met.Silent:
 		panic(http.ErrAbortHandler)
 	case met.Status != 0:
-		write(w, met.Status, fault(met.Status, "The server has either erred or is incapable of performing the requested operation."))
+		write(w, met.Status, fault(met.Status,
+			"The server has either erred or is incapable of performing the requested operation."))
 	default:
 		maps.Copy(w.Header(), response.Header())
 		w.WriteHeader(response.Code)
-		_, _ = w.Write(response.Body.Bytes()) // whoever asked has gone
+		_, _ = w.Write(response.Body.Bytes()) // the client may be gone
 	}
 }
 
-// Makes matches the requests that make an object of a kind: servers, ports, trunks.
+// Makes matches requests that create an object of a kind: servers, ports, trunks.
 func Makes(kind string) func(*http.Request) bool {
 	return func(r *http.Request) bool {
 		return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/"+kind)
 	}
 }
 
-// Removes matches the requests that delete an object of a kind.
+// Removes matches requests that delete an object of a kind.
 func Removes(kind string) func(*http.Request) bool {
 	return func(r *http.Request) bool {
 		return r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/"+kind+"/")

@@ -1,5 +1,6 @@
-// Package openstack plays a cloud of OpenStack for tests: so much of Keystone, Nova, Neutron, Glance and Cinder as a provider needs that
-// makes servers, behind one address. It refuses what they refuse. Tests look at it as an administrator would.
+// Package openstack simulates an OpenStack cloud: the parts of Keystone, Nova, Neutron, Glance and Cinder that a
+// provider needs to create servers, at one address. It rejects what they reject. Tests inspect it as an administrator
+// would.
 package openstack
 
 import (
@@ -15,39 +16,38 @@ import (
 )
 
 const (
-	// CloudName is what the cloud is called in the clouds.yaml.
+	// CloudName is the name of the cloud in the clouds.yaml.
 	CloudName = "openstack"
-	// Username and Password are who may log in.
+	// Username and Password are the default login.
 	Username = "worker"
 	Password = "hunter22-of-openstack"
-	// Cluster is the name of the cluster that there are a subnet, security group, image and ports for, as OpenShift's installer makes them.
+	// Cluster is a cluster with a subnet, security group, image and ports, as OpenShift's installer creates them.
 	Cluster = "demo-x7k2p"
 	// FloatingIP is an address that a port may have.
 	FloatingIP = "203.0.113.7"
-	// APIAddress is reserved by a port of the cluster, for its API.
+	// OtherFlavor differs from most servers' flavor.
+	OtherFlavor = "m1.large"
+	// APIAddress is reserved for the cluster's API by a port.
 	APIAddress = "10.0.0.5"
-	// IngressAddress is the same for what comes to the cluster's applications.
+	// IngressAddress is reserved for ingress by a port.
 	IngressAddress = "10.0.0.7"
 )
 
-// Cloud is a cloud that runs.
 type Cloud struct {
 	services *services
 	server   *httptest.Server
 }
 
-// Start starts a cloud.
 func Start() *Cloud {
 	s := newServices()
 	c := &Cloud{services: s, server: httptest.NewUnstartedServer(http.HandlerFunc(s.receive))}
-	c.server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that were killed
+	c.server.Config.ErrorLog = log.New(io.Discard, "", 0) // killed clients
 	c.server.StartTLS()
 	s.address = c.server.URL
 	s.seed()
 	return c
 }
 
-// Close ends the cloud.
 func (c *Cloud) Close() {
 	c.services.clear()
 	c.server.Close()
@@ -56,29 +56,41 @@ func (c *Cloud) Close() {
 // seed creates what exists before any Machine.
 func (s *services) seed() {
 	tags := []any{"openshiftClusterID=" + Cluster}
-	network := s.networks.add(object{"name": Cluster + "-openshift", "status": "ACTIVE", "admin_state_up": true, "tags": tags, "project_id": project, "shared": true})
-	other := s.networks.add(object{"name": "other", "status": "ACTIVE", "admin_state_up": true, "project_id": project, "shared": true})
-	subnet := s.subnets.add(object{"name": Cluster + "-nodes", "network_id": network["id"], "prefix": "10.0.0.", "cidr": "10.0.0.0/16", "tags": tags})
-	s.subnets.add(object{"name": Cluster + "-nodes-v6", "network_id": network["id"], "prefix": "fd2e:6f44:5dd8::", "cidr": "fd2e:6f44:5dd8::/64", "ip_version": 6})
-	s.subnets.add(object{"name": Cluster + "-nodes", "network_id": other["id"], "prefix": "10.9.0.", "cidr": "10.9.0.0/16"})
+	network := s.networks.add(object{
+		"name": Cluster + "-openshift", "status": "ACTIVE", "admin_state_up": true, "tags": tags,
+		"project_id": project, "shared": true,
+	})
+	other := s.networks.add(object{
+		"name": "other", "status": "ACTIVE", "admin_state_up": true, "project_id": project, "shared": true,
+	})
+	subnet := s.subnets.add(object{
+		"name": Cluster + "-nodes", "network_id": network["id"], "prefix": "10.0.0.",
+		"cidr": "10.0.0.0/16", "tags": tags,
+	})
+	s.subnets.add(object{"name": Cluster + "-nodes-v6", "network_id": network["id"], "prefix": "fd2e:6f44:5dd8::",
+		"cidr": "fd2e:6f44:5dd8::/64", "ip_version": 6})
+	s.subnets.add(object{"name": Cluster + "-nodes", "network_id": other["id"],
+		"prefix": "10.9.0.", "cidr": "10.9.0.0/16"})
 	s.groups.add(object{"name": "default"})
 	s.groups.add(object{"name": Cluster + "-worker", "tags": tags})
-	s.groups.add(object{"name": Cluster + "-worker", "project_id": "another", "shared": true}) // an administrator sees it
+	// visible to administrators
+	s.groups.add(object{"name": Cluster + "-worker", "project_id": "another", "shared": true})
 	for name, address := range map[string]string{"api": APIAddress, "ingress": IngressAddress} {
 		s.ports.add(object{"name": Cluster + "-" + name + "-port", "network_id": network["id"], "device_id": "",
 			"fixed_ips": []any{map[string]any{"subnet_id": subnet["id"], "ip_address": address}}})
 	}
 	s.floatingIPs.add(object{"floating_ip_address": FloatingIP, "status": "DOWN"})
 	s.flavors.add(object{"name": "m1.xlarge", "vcpus": 8, "ram": 16384, "disk": 160})
+	s.flavors.add(object{"name": OtherFlavor, "vcpus": 4, "ram": 8192, "disk": 80})
 	s.images.add(object{"name": Cluster + "-rhcos", "status": "active"})
 }
 
-// CloudsYAML is what the cloud credential operator writes of the cloud.
+// CloudsYAML returns the clouds.yaml that the cloud credential operator would write.
 func (c *Cloud) CloudsYAML() string {
 	return c.CloudsYAMLOf(Login{Cloud: CloudName, Username: Username, Password: Password, Project: "openshift"})
 }
 
-// CloudsYAMLOf is a clouds.yaml with these logins, under the names that they have for the cloud.
+// CloudsYAMLOf returns a clouds.yaml with several logins.
 func (c *Cloud) CloudsYAMLOf(logins ...Login) string {
 	text := "clouds:\n"
 	for _, by := range logins {
@@ -102,10 +114,10 @@ func (c *Cloud) CACert() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.server.Certificate().Raw}))
 }
 
-// Server is a server, and what belongs to it.
+// Server is a server with its dependents.
 type Server struct {
 	ID, Name, Status, Flavor, Image, UserData, Zone string
-	// Created is when it was made, as the API shows it.
+	// Created is the creation time in the API.
 	Created  string
 	Metadata map[string]string
 	Tags     []string
@@ -116,18 +128,16 @@ type Server struct {
 	Ports   []Port
 }
 
-// Port is a port of a server.
 type Port struct {
 	Name, Network, Description string
 	Addresses                  []string
-	// Others are addresses that it may use besides.
+	// Others are its allowed address pairs.
 	Others         []string
 	SecurityGroups []string
 	Tags           []string
 	Trunk          bool
 }
 
-// Servers returns the servers.
 func (c *Cloud) Servers() []Server {
 	c.services.mu.Lock()
 	defer c.services.mu.Unlock()
@@ -138,7 +148,7 @@ func (c *Cloud) Servers() []Server {
 	return found
 }
 
-// Server returns the server of a name, nil where there is none.
+// Server returns the server with a name, or nil.
 func (c *Cloud) Server(name string) *Server {
 	for _, server := range c.Servers() {
 		if server.Name == name {
@@ -151,9 +161,12 @@ func (c *Cloud) Server(name string) *Server {
 func (s *services) look(server object) Server {
 	userData, _ := base64.StdEncoding.DecodeString(server.text("user_data"))
 	found := Server{
-		ID: server.text("id"), Name: server.text("name"), Status: server.text("status"), Flavor: s.flavors.get(server.text("flavorRef")).text("name"),
-		Image: s.images.get(server.text("imageRef")).text("name"), UserData: string(userData), Zone: server.text("availability_zone"),
-		Created: server.text("created"), Metadata: map[string]string{}, Tags: server.texts("tags"), Group: s.serverGroups.get(server.text("group")).text("name"),
+		ID: server.text("id"), Name: server.text("name"), Status: server.text("status"),
+		Flavor: s.flavors.get(server.text("flavorRef")).text("name"),
+		Image:  s.images.get(server.text("imageRef")).text("name"), UserData: string(userData),
+		Zone:    server.text("availability_zone"),
+		Created: server.text("created"), Metadata: map[string]string{}, Tags: server.texts("tags"),
+		Group: s.serverGroups.get(server.text("group")).text("name"),
 	}
 	metadata, _ := server["metadata"].(map[string]any)
 	for key := range maps.Keys(metadata) {
@@ -172,7 +185,8 @@ func (s *services) look(server object) Server {
 
 func (s *services) lookAtPort(port object) Port {
 	found := Port{
-		Name: port.text("name"), Network: s.networks.get(port.text("network_id")).text("name"), Description: port.text("description"), Tags: port.texts("tags"),
+		Name: port.text("name"), Network: s.networks.get(port.text("network_id")).text("name"),
+		Description: port.text("description"), Tags: port.texts("tags"),
 		Trunk: slices.ContainsFunc(s.trunks.objects, func(trunk object) bool { return trunk["port_id"] == port["id"] }),
 	}
 	for _, fixed := range port.objects("fixed_ips") {
@@ -188,31 +202,32 @@ func (s *services) lookAtPort(port object) Port {
 	return found
 }
 
-// Writes returns the requests so far that were no reads, as method and path; those for a token are left out.
+// Writes returns all requests except reads and logins, as method and path.
 func (c *Cloud) Writes() []string {
 	c.services.mu.Lock()
 	defer c.services.mu.Unlock()
 	return slices.Clone(c.services.writes)
 }
 
-// Count returns how many servers, ports, trunks, volumes and server groups there are, the cluster's two ports left out.
+// Count returns how many servers, ports, trunks, volumes and server groups exist, without the cluster's two ports.
 func (c *Cloud) Count() map[string]int {
 	c.services.mu.Lock()
 	defer c.services.mu.Unlock()
 	s := c.services
 	return map[string]int{
-		"servers": len(s.servers.objects), "ports": len(s.ports.objects) - 2, "trunks": len(s.trunks.objects), "volumes": len(s.volumes.objects),
+		"servers": len(s.servers.objects), "ports": len(s.ports.objects) - 2, "trunks": len(s.trunks.objects),
+		"volumes":       len(s.volumes.objects),
 		"server groups": len(s.serverGroups.objects),
 	}
 }
 
-// Delete deletes a server outside of the operator, and reports whether it was there.
+// Delete deletes a server outside of the operator, and reports whether it existed.
 func (c *Cloud) Delete(name string) bool {
 	c.services.mu.Lock()
 	defer c.services.mu.Unlock()
 	for _, server := range c.services.servers.objects {
 		if server["name"] == name {
-			_ = c.services.removeServer(server) // it refuses nothing
+			_ = c.services.removeServer(server) // it never fails
 			c.services.servers.noteOutside(server)
 			c.services.servers.drop(server.text("id"))
 			return true
@@ -221,15 +236,44 @@ func (c *Cloud) Delete(name string) bool {
 	return false
 }
 
-// Stop shuts a server off, and reports whether it was there.
-func (c *Cloud) Stop(name string) bool {
+// RemoveSources removes flavors and images, and renames networks, subnets and security groups, which cannot be removed
+// while a server uses them.
+func (c *Cloud) RemoveSources() {
+	c.services.mu.Lock()
+	defer c.services.mu.Unlock()
+	s := c.services
+	s.flavors.objects, s.images.objects = nil, nil
+	for _, kind := range []*collection{s.networks, s.subnets, s.groups} {
+		for _, one := range kind.objects {
+			one["name"] = "former " + one.text("name")
+		}
+	}
+}
+
+// Stop shuts a server down, and reports whether it exists.
+func (c *Cloud) Stop(name string) bool { return c.setStatus(name, "SHUTOFF") }
+
+// Break puts a server into the state ERROR, and reports whether it exists.
+func (c *Cloud) Break(name string) bool { return c.setStatus(name, "ERROR") }
+
+func (c *Cloud) setStatus(name, status string) bool {
 	c.services.mu.Lock()
 	defer c.services.mu.Unlock()
 	for _, server := range c.services.servers.objects {
 		if server["name"] == name {
-			server["status"] = "SHUTOFF"
+			server["status"] = status
 			return true
 		}
 	}
 	return false
+}
+
+// ReplaceImage replaces the cluster's image by one with another name.
+func (c *Cloud) ReplaceImage(name string) {
+	c.services.mu.Lock()
+	defer c.services.mu.Unlock()
+	for len(c.services.images.objects) > 0 {
+		c.services.images.drop(c.services.images.objects[0].text("id"))
+	}
+	c.services.images.add(object{"name": name, "status": "active"})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/openstack"
 )
 
-// asker speaks to a cloud as a provider does.
+// asker calls a cloud as a provider does.
 type asker struct {
 	t         *testing.T
 	client    *http.Client
@@ -43,10 +43,10 @@ func newAsker(t *testing.T, c *openstack.Cloud) *asker {
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &asker{t: t, client: &http.Client{Transport: transport}, address: clouds.Clouds[openstack.CloudName].Auth.AuthURL, endpoints: map[string]string{}}
+	return &asker{t: t, client: &http.Client{Transport: transport},
+		address: clouds.Clouds[openstack.CloudName].Auth.AuthURL, endpoints: map[string]string{}}
 }
 
-// ask returns the status and the body.
 func (a *asker) ask(method, address string, body any) (int, map[string]any) {
 	a.t.Helper()
 	response, err := a.client.Do(a.request(a.t.Context(), method, address, body))
@@ -86,7 +86,8 @@ func (a *asker) login(password string) int {
 
 func (a *asker) loginAs(user, password string) int {
 	a.t.Helper()
-	status, response := a.ask(http.MethodPost, a.address+"/auth/tokens", map[string]any{"auth": map[string]any{"identity": map[string]any{
+	status, response := a.ask(http.MethodPost, a.address+
+		"/auth/tokens", map[string]any{"auth": map[string]any{"identity": map[string]any{
 		"password": map[string]any{"user": map[string]any{"name": user, "password": password}},
 	}}})
 	token, _ := response["token"].(map[string]any)
@@ -98,7 +99,7 @@ func (a *asker) loginAs(user, password string) int {
 	return status
 }
 
-// id returns the id of the first object of a list.
+// id returns the ID of a list's first object.
 func (a *asker) id(address, list string) string {
 	a.t.Helper()
 	_, response := a.ask(http.MethodGet, address, nil)
@@ -109,7 +110,7 @@ func (a *asker) id(address, list string) string {
 	return found[0].(map[string]any)["id"].(string)
 }
 
-// What tests conclude from a cloud that is played holds only where it refuses what a real one does.
+// Tests with a simulated cloud prove something only if it rejects what a real one rejects.
 func TestTheCloudRefusesWhatARealOneDoes(t *testing.T) {
 	c := openstack.Start()
 	t.Cleanup(c.Close)
@@ -120,14 +121,18 @@ func TestTheCloudRefusesWhatARealOneDoes(t *testing.T) {
 	if status := a.login(openstack.Password); status != http.StatusCreated {
 		t.Fatalf("the password: %d", status)
 	}
-	ports, servers, trunks := a.endpoints["network"]+"/v2.0/ports", a.endpoints["compute"]+"/servers", a.endpoints["network"]+"/v2.0/trunks"
+	ports, servers, trunks := a.endpoints["network"]+"/v2.0/ports", a.endpoints["compute"]+"/servers",
+		a.endpoints["network"]+"/v2.0/trunks"
 	network := a.id(a.endpoints["network"]+"/v2.0/networks?name="+openstack.Cluster+"-openshift", "networks")
-	_, response := a.ask(http.MethodPost, ports, map[string]any{"port": map[string]any{"name": "p", "network_id": network}})
+	_, response := a.ask(http.MethodPost, ports,
+		map[string]any{"port": map[string]any{"name": "p", "network_id": network}})
 	port, _ := response["port"].(map[string]any)["id"].(string)
 	wanted := func(changes map[string]any) any {
 		server := map[string]any{
-			"name": "s", "flavorRef": a.id(a.endpoints["compute"]+"/flavors/detail", "flavors"), "networks": []any{map[string]any{"port": port}},
-			"imageRef": a.id(a.endpoints["image"]+"/v2/images?name="+url.QueryEscape(openstack.Cluster+"-rhcos"), "images"),
+			"name": "s", "flavorRef": a.id(a.endpoints["compute"]+"/flavors/detail", "flavors"),
+			"networks": []any{map[string]any{"port": port}},
+			"imageRef": a.id(a.endpoints["image"]+"/v2/images?name="+url.QueryEscape(openstack.Cluster+"-rhcos"),
+				"images"),
 		}
 		for field, value := range changes {
 			server[field] = value
@@ -136,7 +141,8 @@ func TestTheCloudRefusesWhatARealOneDoes(t *testing.T) {
 	}
 	_, response = a.ask(http.MethodPost, trunks, map[string]any{"trunk": map[string]any{"port_id": port}})
 	trunk, _ := response["trunk"].(map[string]any)["id"].(string)
-	if status, response := a.ask(http.MethodPost, trunks, map[string]any{"trunk": map[string]any{"port_id": port}}); status != http.StatusConflict {
+	if status, response := a.ask(http.MethodPost, trunks,
+		map[string]any{"trunk": map[string]any{"port_id": port}}); status != http.StatusConflict {
 		t.Errorf("a second trunk of a port: %d, %v", status, response)
 	}
 	status, response := a.ask(http.MethodPost, servers, wanted(nil))
@@ -149,14 +155,31 @@ func TestTheCloudRefusesWhatARealOneDoes(t *testing.T) {
 		body            any
 		want            int
 	}{
-		"a port of no network":          {http.MethodPost, ports, map[string]any{"port": map[string]any{"network_id": "no network is that"}}, http.StatusBadRequest},
-		"a port that a server has":      {http.MethodPost, servers, wanted(nil), http.StatusConflict},
-		"a tag with a slash":            {http.MethodPost, servers, wanted(map[string]any{"tags": []string{"a/b"}}), http.StatusBadRequest},
-		"metadata with a slash":         {http.MethodPost, servers, wanted(map[string]any{"metadata": map[string]any{"a/b": "c"}}), http.StatusBadRequest},
-		"a flavor that is not there":    {http.MethodPost, servers, wanted(map[string]any{"flavorRef": "x"}), http.StatusBadRequest},
-		"an image that is not there":    {http.MethodPost, servers, wanted(map[string]any{"networks": []any{}, "imageRef": "x"}), http.StatusBadRequest},
-		"user data that is no base64":   {http.MethodPost, servers, wanted(map[string]any{"user_data": "{}"}), http.StatusBadRequest},
-		"a trunk of a port in use":      {http.MethodPost, trunks, map[string]any{"trunk": map[string]any{"port_id": port}}, http.StatusConflict},
+		"a port of no network": {
+			http.MethodPost, ports, map[string]any{"port": map[string]any{"network_id": "no network is that"}},
+			http.StatusBadRequest,
+		},
+		"a port that a server has": {http.MethodPost, servers, wanted(nil), http.StatusConflict},
+		"a tag with a slash": {
+			http.MethodPost, servers, wanted(map[string]any{"tags": []string{"a/b"}}), http.StatusBadRequest,
+		},
+		"metadata with a slash": {
+			http.MethodPost, servers, wanted(map[string]any{"metadata": map[string]any{"a/b": "c"}}),
+			http.StatusBadRequest,
+		},
+		"a flavor that is not there": {
+			http.MethodPost, servers, wanted(map[string]any{"flavorRef": "x"}), http.StatusBadRequest,
+		},
+		"an image that is not there": {
+			http.MethodPost, servers, wanted(map[string]any{"networks": []any{}, "imageRef": "x"}),
+			http.StatusBadRequest,
+		},
+		"user data that is no base64": {
+			http.MethodPost, servers, wanted(map[string]any{"user_data": "{}"}), http.StatusBadRequest,
+		},
+		"a trunk of a port in use": {
+			http.MethodPost, trunks, map[string]any{"trunk": map[string]any{"port_id": port}}, http.StatusConflict,
+		},
 		"to delete a trunk in use":      {http.MethodDelete, trunks + "/" + trunk, nil, http.StatusConflict},
 		"to delete the port of a trunk": {http.MethodDelete, ports + "/" + port, nil, http.StatusConflict},
 		"a server that is not there":    {http.MethodGet, servers + "/x", nil, http.StatusNotFound},

@@ -14,18 +14,17 @@ const (
 	region  = "RegionOne"
 )
 
-// services are the APIs of a cloud, behind one address.
+// services are the cloud's APIs.
 type services struct {
 	address string
 	mux     *http.ServeMux
 
-	mu sync.Mutex
-	// logins are who may log in, obstacles what stands in the way of requests.
+	mu        sync.Mutex
 	logins    []*login
 	obstacles []*Obstruction
-	// writes are the requests that were no reads.
+	// writes are the requests that were not reads.
 	writes []string
-	// removedPorts counts the ports that were removed, so that no address comes twice.
+	// removedPorts counts deleted ports, so that no address is reused.
 	removedPorts int
 
 	networks, subnets, groups, ports, trunks, floatingIPs *collection
@@ -42,14 +41,15 @@ func newServices() *services {
 	return s
 }
 
-// handle serves requests of those who are logged in, one after another.
+// handle serves authenticated requests one at a time.
 func (s *services) handle(pattern string, respond func(*http.Request) (int, any, error)) {
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		by := s.loginOf(r.Header.Get("X-Auth-Token"))
 		if by == nil {
-			write(w, http.StatusUnauthorized, fault(http.StatusUnauthorized, "The request you have made requires authentication."))
+			write(w, http.StatusUnauthorized,
+				fault(http.StatusUnauthorized, "The request you have made requires authentication."))
 			return
 		}
 		if r.Method != http.MethodGet {
@@ -72,11 +72,11 @@ func write(w http.ResponseWriter, status int, content any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	if content != nil {
-		_ = json.NewEncoder(w).Encode(content) // whoever asked has gone
+		_ = json.NewEncoder(w).Encode(content) // the client may be gone
 	}
 }
 
-// authenticate gives a token to who knows the password.
+// authenticate exchanges a password for a token.
 func (s *services) authenticate(w http.ResponseWriter, r *http.Request) {
 	var asked struct {
 		Auth struct {
@@ -93,21 +93,27 @@ func (s *services) authenticate(w http.ResponseWriter, r *http.Request) {
 	by := s.enter(user.Name, user.Password)
 	s.mu.Unlock()
 	if err != nil || by == nil {
-		write(w, http.StatusUnauthorized, fault(http.StatusUnauthorized, "The request you have made requires authentication."))
+		write(w, http.StatusUnauthorized,
+			fault(http.StatusUnauthorized, "The request you have made requires authentication."))
 		return
 	}
 	catalog := []any{}
 	for kind, path := range map[string]string{
-		"compute": "/compute/v2.1", "network": "/network", "image": "/image", "volumev3": "/volume/v3/" + by.id, "identity": "/identity",
+		"compute": "/compute/v2.1", "network": "/network", "image": "/image",
+		"volumev3": "/volume/v3/" + by.id, "identity": "/identity",
 	} {
 		catalog = append(catalog, map[string]any{"id": kind, "type": kind, "name": kind, "endpoints": []any{
-			map[string]any{"id": kind, "interface": "public", "region": region, "region_id": region, "url": s.address + path},
+			map[string]any{"id": kind, "interface": "public", "region": region, "region_id": region,
+				"url": s.address + path},
 		}})
 	}
 	w.Header().Set("X-Subject-Token", by.token)
 	write(w, http.StatusCreated, map[string]any{"token": map[string]any{
-		"methods": []string{"password"}, "expires_at": time.Now().Add(time.Hour).UTC().Format("2006-01-02T15:04:05.000000Z"), "catalog": catalog,
-		"project": map[string]any{"id": by.id, "name": by.Project, "domain": map[string]any{"id": "default", "name": "Default"}},
-		"user":    map[string]any{"id": "worker", "name": by.Username, "domain": map[string]any{"id": "default", "name": "Default"}},
+		"methods":    []string{"password"},
+		"expires_at": time.Now().Add(time.Hour).UTC().Format("2006-01-02T15:04:05.000000Z"), "catalog": catalog,
+		"project": map[string]any{"id": by.id, "name": by.Project,
+			"domain": map[string]any{"id": "default", "name": "Default"}},
+		"user": map[string]any{"id": "worker", "name": by.Username,
+			"domain": map[string]any{"id": "default", "name": "Default"}},
 	}})
 }

@@ -2,7 +2,7 @@ package openstack
 
 import "net/http"
 
-// serveStorage serves Glance's and Cinder's API.
+// serveStorage serves Glance's and Cinder's APIs.
 func (s *services) serveStorage() {
 	s.images = &collection{many: "images"}
 	s.volumes = &collection{one: "volume", many: "volumes", made: s.makeVolume, removed: func(volume object) error {
@@ -23,7 +23,9 @@ func (s *services) makeVolume(_ *http.Request, volume object) error {
 	if image := volume.text("imageRef"); image != "" && s.images.get(image) == nil {
 		return badRequest("Invalid image identifier or unable to access requested image.")
 	}
-	for field, value := range map[string]any{"status": "available", "volume_type": "__DEFAULT__", "availability_zone": "nova", "metadata": map[string]any{}} {
+	for field, value := range map[string]any{
+		"status": "available", "volume_type": "__DEFAULT__", "availability_zone": "nova", "metadata": map[string]any{},
+	} {
 		if volume[field] == nil || volume[field] == "" {
 			volume[field] = value
 		}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
-// object is what a service has, with the fields of its API.
+// object is an API object.
 type object map[string]any
 
 func (o object) text(field string) string {
@@ -43,7 +43,7 @@ func list(value any) []any {
 	return listed
 }
 
-// refusal is a response that says what is wrong with a request.
+// refusal is an error response.
 type refusal struct {
 	status  int
 	message string
@@ -57,16 +57,16 @@ func notFound(what, id string) error {
 	return &refusal{http.StatusNotFound, what + " " + id + " could not be found"}
 }
 
-// collection is all that a service has of a kind.
+// collection contains all objects of a kind.
 type collection struct {
-	// one and many are what objects are called in requests and responses.
+	// one and many are the kind's singular and plural in requests and responses.
 	one, many string
 	objects   []object
-	// made completes and checks what is to be made, and removed says what else goes, or refuses.
+	// made completes and validates a new object; removed deletes dependents or returns an error.
 	made    func(request *http.Request, made object) error
 	removed func(gone object) error
 	history []*Made
-	// shown is what a response has of an object; nil for all of it.
+	// shown returns the visible part of an object; nil shows all of it.
 	shown func(object) object
 }
 
@@ -98,7 +98,7 @@ func (c *collection) show(o object) object {
 	return o
 }
 
-// serve registers the handlers of the collection at a path.
+// serve registers the handlers of a collection at a path.
 func (s *services) serve(path string, c *collection) {
 	s.handle("GET "+path, func(r *http.Request) (int, any, error) {
 		return http.StatusOK, map[string]any{c.many: c.search(r)}, nil
@@ -108,7 +108,7 @@ func (s *services) serve(path string, c *collection) {
 		if found == nil {
 			return 0, nil, notFound(c.one, r.PathValue("id"))
 		}
-		if c.one == "" { // an image stands for itself
+		if c.one == "" { // an image is not wrapped
 			return http.StatusOK, c.show(found), nil
 		}
 		return http.StatusOK, map[string]any{c.one: c.show(found)}, nil
@@ -162,7 +162,7 @@ func (c *collection) create(r *http.Request) (int, any, error) {
 	if made == nil {
 		return 0, nil, badRequest("there is no " + c.one)
 	}
-	// what stands beside it belongs to it
+	// fields beside the object belong to it
 	for name, value := range fields {
 		if name != c.one {
 			made[name] = value
@@ -183,7 +183,7 @@ func (c *collection) create(r *http.Request) (int, any, error) {
 	return status, map[string]any{c.one: c.show(made)}, nil
 }
 
-// search returns what fits the request's query.
+// search returns the objects that match the request's query.
 func (c *collection) search(r *http.Request) []object {
 	found := []object{}
 	for _, one := range c.objects {
@@ -198,15 +198,16 @@ func (c *collection) search(r *http.Request) []object {
 	return found
 }
 
-// matches compares a field with what is asked for. How to list is no field.
+// matches compares a field with a query parameter, and ignores parameters such as limit.
 func matches(one object, field, want string) bool {
 	tagged := func(tag string) bool { return slices.Contains(one.texts("tags"), tag) }
 	wanted := strings.Split(want, ",")
 	missing := func(tag string) bool { return !tagged(tag) }
 	switch field {
-	case "limit", "marker", "sort", "sort_key", "sort_dir", "is_public", "status", "visibility", "owner", "member_status", "tag", "os_hidden", "size_min", "size_max":
+	case "limit", "marker", "sort", "sort_key", "sort_dir", "is_public", "status", "visibility", "owner",
+		"member_status", "tag", "os_hidden", "size_min", "size_max":
 		return true
-	case "project_id": // some things belong to nobody here
+	case "project_id": // some objects have no project
 		return one.text(field) == "" || one.text(field) == want
 	case "tags":
 		return !slices.ContainsFunc(wanted, missing)

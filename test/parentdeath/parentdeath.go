@@ -1,5 +1,5 @@
-// Package parentdeath tests that a child process dies with the process that started it, however that ends. The test binary starts itself a
-// second time as the parent: call [IsParent] first thing in TestMain.
+// Package parentdeath tests that a child process dies with its parent, no matter how the parent ends. The test binary
+// runs itself again as the parent: call [IsParent] first in TestMain.
 package parentdeath
 
 import (
@@ -8,22 +8,25 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
 
-// variable is set for a test binary that is the parent.
+// variable marks the parent process.
 const variable = "TEST_PARENT_PROCESS"
 
-// IsParent reports whether this process is the parent, which starts a child, prints its process id with [Print] and waits.
+// IsParent reports whether this process is the parent, which starts a child, calls [Print] with its process ID and
+// waits.
 func IsParent() bool { return os.Getenv(variable) != "" }
 
-// Print prints the process id of the child.
+// Print prints the child's process ID.
 func Print(pid int) { _, _ = os.Stdout.WriteString(strconv.Itoa(pid) + "\n") }
 
-// Expect starts the parent, kills it, and fails the test if the child lives on.
+// Expect starts the parent, kills it, and fails the test if the child survives.
 func Expect(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -62,10 +65,34 @@ func Expect(t *testing.T) {
 // Ends reports whether a process ends within a few seconds. A zombie has ended.
 func Ends(pid int) bool {
 	for range 500 {
-		if stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat")); err != nil || strings.Contains(string(stat), ") Z ") {
+		if stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat")); err != nil ||
+			strings.Contains(string(stat), ") Z ") {
 			return true
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	return false
+}
+
+// Stop stops a process and waits until all its threads are stopped: the kernel stops each when it is next scheduled.
+func Stop(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		stats, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task", "*", "stat"))
+		if err == nil && len(stats) > 0 && !slices.ContainsFunc(stats, runs) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("process %d runs after SIGSTOP", pid)
+		}
+	}
+}
+
+// runs reports whether a thread is not stopped, from its stat file.
+func runs(stat string) bool {
+	content, err := os.ReadFile(stat)
+	return err == nil && !strings.Contains(string(content), ") T ")
 }

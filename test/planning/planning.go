@@ -1,5 +1,5 @@
-// Package planning holds what the tests of previews share: catalogues, requests, and planners with real engines. Paths are those from a
-// package below internal/plan.
+// Package planning provides catalogs, requests, and planners with real engines for tests of previews. Paths are
+// relative to a package below internal/plan.
 package planning
 
 import (
@@ -11,15 +11,15 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 )
 
-// Catalog returns a catalogue of the module of this repository in a folder: "modules/aws".
+// Catalog returns a catalog of a module in this repository, such as "modules/aws".
 func Catalog(t testing.TB, folder string) *module.Catalog { return catalog(t, "../../../"+folder) }
 
-// ExampleCatalog returns a catalogue of the module that tests plan.
-func ExampleCatalog(t testing.TB) *module.Catalog { return catalog(t, "../manifest/testdata/modules") }
+// ExampleCatalog returns a catalog of the example module.
+func ExampleCatalog(t testing.TB) *module.Catalog { return catalog(t, "../preview/testdata/modules") }
 
 func catalog(t testing.TB, folder string) *module.Catalog {
 	t.Helper()
@@ -34,10 +34,11 @@ func catalog(t testing.TB, folder string) *module.Catalog {
 	return made
 }
 
-// Requests returns what a file requests.
-func Requests(t testing.TB, name, content string, catalog *module.Catalog) []*manifest.Request {
+// Requests parses a file's content.
+func Requests(t testing.TB, name, content string, catalog *module.Catalog) []*preview.Request {
 	t.Helper()
-	requests, _, err := manifest.Read([]manifest.File{{Name: name, Content: []byte(content)}}, manifest.Cluster{Namespace: "openshift-machine-api"}, catalog)
+	requests, _, err := preview.Read([]preview.File{{Name: name, Content: []byte(content)}},
+		preview.Cluster{Namespace: "openshift-machine-api"}, catalog)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,9 +50,10 @@ func Machine(t testing.TB, metadata map[string]any) string {
 	t.Helper()
 	metadata["labels"] = map[string]any{"machine.openshift.io/cluster-api-cluster": "demo"}
 	raw, err := json.Marshal(map[string]any{
-		"apiVersion": "machine.openshift.io/v1beta1", "kind": manifest.KindMachine, "metadata": metadata,
+		"apiVersion": "machine.openshift.io/v1beta1", "kind": preview.KindMachine, "metadata": metadata,
 		"spec": map[string]any{"providerSpec": map[string]any{"value": map[string]any{
-			"apiVersion": "example.com/v1", "kind": "ExampleProviderSpec", "credentialsSecret": map[string]any{"name": "c"},
+			"apiVersion": "example.com/v1", "kind": "ExampleProviderSpec",
+			"credentialsSecret": map[string]any{"name": "c"},
 		}}},
 	})
 	if err != nil {
@@ -60,7 +62,7 @@ func Machine(t testing.TB, metadata map[string]any) string {
 	return string(raw)
 }
 
-// Planner returns a planner with the engine and the providers that `make tools` built.
+// Planner returns a planner with the engine and providers from `make tools`.
 func Planner(t testing.TB) *offline.Planner {
 	t.Helper()
 	path := os.Getenv("TOFU")
@@ -75,7 +77,9 @@ func Planner(t testing.TB) *offline.Planner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	planner, err := offline.New(offline.Options{Binary: binary, CacheDir: t.TempDir(), ProviderMirror: "../../../bin/mirror", Parallel: 2, Sandbox: confined})
+	planner, err := offline.New(offline.Options{
+		Binary: binary, CacheDir: t.TempDir(), ProviderMirror: "../../../bin/schemas", Parallel: 2, Sandbox: confined,
+	})
 	if err != nil {
 		t.Fatalf("%v; run 'make tools'", err)
 	}

@@ -1,13 +1,17 @@
-// Package suite is what behaviour tests with a real API server begin with: the server, a manager on it, and namespaces of their own.
-// Its functions fail the running test, so they are called from one.
+// Package suite sets behaviour tests up: a real API server, a manager, and a namespace per test. Its functions fail the
+// running test, so call them from one.
 package suite
 
 import (
 	"context"
+	"net/http"
+	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/config"
@@ -21,13 +25,13 @@ import (
 // stopTimeout is longer than a manager takes to stop.
 const stopTimeout = 40 * time.Second
 
-// Start brings an API server up until the suite ends, and sets how patient assertions are. Call it in BeforeSuite.
+// Start starts an API server for the suite, and sets the default timeouts of assertions. Call it in BeforeSuite.
 func Start(features controlplane.FeatureSet, options ...controlplane.Option) *controlplane.ControlPlane {
 	GinkgoHelper()
 	log.SetLogger(GinkgoLogr)
 	SetDefaultEventuallyTimeout(20 * time.Second)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	SetDefaultConsistentlyDuration(500 * time.Millisecond)
+	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	SetDefaultConsistentlyDuration(Watch(500 * time.Millisecond))
 	SetDefaultConsistentlyPollingInterval(50 * time.Millisecond)
 	plane, err := controlplane.Start(features, options...)
 	Expect(err).NotTo(HaveOccurred())
@@ -35,7 +39,14 @@ func Start(features controlplane.FeatureSet, options ...controlplane.Option) *co
 	return plane
 }
 
-// Namespace makes a namespace for a test.
+// Watch returns the duration for Consistently: d, or two fifths of it with -short.
+func Watch(d time.Duration) time.Duration {
+	if testing.Short() {
+		return d * 2 / 5
+	}
+	return d
+}
+
 func Namespace(ctx context.Context, plane *controlplane.ControlPlane) string {
 	GinkgoHelper()
 	namespace, err := plane.Namespace(ctx)
@@ -43,8 +54,8 @@ func Namespace(ctx context.Context, plane *controlplane.ControlPlane) string {
 	return namespace
 }
 
-// NewManager makes a manager whose cache holds one namespace; all of them when namespace is empty. It serves the webhooks that the
-// API server was started with.
+// NewManager creates a manager whose cache is limited to one namespace, unless empty. It serves the API server's
+// webhooks.
 func NewManager(plane *controlplane.ControlPlane, namespace string) manager.Manager {
 	GinkgoHelper()
 	options := manager.Options{
@@ -52,6 +63,10 @@ func NewManager(plane *controlplane.ControlPlane, namespace string) manager.Mana
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 		Logger:     GinkgoLogr.WithValues("namespace", namespace),
+		// Share one, so that managers do not repeat the discovery.
+		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
+			return plane.Client.RESTMapper(), nil
+		},
 	}
 	if server := plane.WebhookServer(); server != nil {
 		options.WebhookServer = server
@@ -64,7 +79,7 @@ func NewManager(plane *controlplane.ControlPlane, namespace string) manager.Mana
 	return mgr
 }
 
-// Run runs a manager until stop is called; the test's end calls it too.
+// Run runs a manager until stop is called or the test ends.
 func Run(mgr manager.Manager) (stop func()) {
 	GinkgoHelper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -1,10 +1,10 @@
-// Package upgrade tests what happens to Machines while the operator goes from one release to the next, on a development cluster, with the built
-// programs: a hundred Machines are Running and five are being made.
+// Package upgrade tests Machines during an upgrade of the operator on a development cluster, with the built programs,
+// while a hundred Machines are Running and five are being created.
 //
 //	make e2e-upgrade                              # from this release to itself, under another version
-//	UPGRADE_FROM=v0.1.0 make e2e-upgrade          # from another release: any commit that this repository has
+//	UPGRADE_FROM=v0.1.0 make e2e-upgrade          # from another release: any commit in this repository
 //
-// Without UPGRADE_FROM the programs are the same before and after, since a clone need not have another commit: what is tested then is the way of an
-// upgrade, the rollout, the change of the leader and that nothing is done to Machines. That this release reads what another has written is
-// tested with UPGRADE_FROM.
+// Without UPGRADE_FROM the programs are identical, because a shallow clone has no other commit: this tests the rollout,
+// the change of the leader, and that Machines stay untouched. Only UPGRADE_FROM tests that this release reads what
+// another one wrote.
 package upgrade

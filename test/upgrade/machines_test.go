@@ -23,13 +23,14 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
 
-// trace is what changes on the cluster when something is done to a Machine. A run takes the lock of the state, and with it another version of its Secret.
+// trace changes when anything is done to a Machine. A run acquires the state's lock, and so changes its Secret's
+// resource version.
 type trace struct {
 	Machine, State string // resource versions
 	Node           string // UID
 }
 
-// traces returns those of all Machines that are settled, by name.
+// traces returns the traces of all settled Machines by name.
 func (w *world) traces() map[string]trace {
 	w.Helper()
 	machines, states, err := w.seen(w.Context())
@@ -40,12 +41,13 @@ func (w *world) traces() map[string]trace {
 		if machine.Status.NodeRef == nil || !known || busy(state) {
 			continue
 		}
-		found[machine.Name] = trace{Machine: machine.ResourceVersion, State: state.ResourceVersion, Node: string(machine.Status.NodeRef.UID)}
+		found[machine.Name] = trace{Machine: machine.ResourceVersion, State: state.ResourceVersion,
+			Node: string(machine.Status.NodeRef.UID)}
 	}
 	return found
 }
 
-// seen returns the Machines, and the states by the UIDs of theirs.
+// seen returns the Machines, and the states by their Machines' UIDs.
 func (w *world) seen(ctx context.Context) ([]machinev1beta1.Machine, map[string]corev1.Secret, error) {
 	var machines machinev1beta1.MachineList
 	var secrets corev1.SecretList
@@ -60,12 +62,12 @@ func (w *world) seen(ctx context.Context) ([]machinev1beta1.Machine, map[string]
 	return machines.Items, states, err
 }
 
-// busy reports whether a run is going on.
+// busy reports whether a run is in progress.
 func busy(state corev1.Secret) bool {
 	return state.Annotations[observe.LockAnnotation]+state.Annotations[observe.IntentAnnotation] != ""
 }
 
-// settled returns an error unless there are so many Machines, all Running with a Node, and no run goes on.
+// settled returns an error unless count Machines exist, all Running with a Node, and no run is in progress.
 func (w *world) settled(ctx context.Context, count int) error {
 	machines, states, err := w.seen(ctx)
 	if err != nil {
@@ -89,7 +91,7 @@ func (w *world) settled(ctx context.Context, count int) error {
 	return nil
 }
 
-// begun returns an error unless the instances of at least so many Machines are being made.
+// begun returns an error unless at least count instances are being created.
 func (w *world) begun(ctx context.Context, count int) error {
 	_, states, err := w.seen(ctx)
 	found := 0
@@ -104,7 +106,7 @@ func (w *world) begun(ctx context.Context, count int) error {
 	return err
 }
 
-// create makes a MachineSet of the example's Machines.
+// create creates a MachineSet from the example.
 func (w *world) create(name string, replicas int32, credentials string) {
 	w.Helper()
 	content, err := os.ReadFile(w.lab.Path("modules/kubemark/examples/machineset.yaml"))
@@ -124,20 +126,23 @@ func (w *world) create(name string, replicas int32, credentials string) {
 	w.must(w.client.Create(w.Context(), set))
 }
 
-// slowCredentials makes a Secret that leads through the proxy, and returns its name.
+// slowCredentials creates credentials that use the proxy, and returns the Secret's name.
 func (w *world) slowCredentials() string {
 	w.Helper()
 	own := &corev1.Secret{}
 	w.must(w.client.Get(w.Context(), client.ObjectKey{Namespace: lab.Namespace, Name: "kubemark-credentials"}, own))
 	slowly := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "slow-credentials", Labels: map[string]string{references.Label: "true"}},
-		Data:       map[string][]byte{"server": []byte(w.proxy.Address()), "ca.crt": w.proxy.Authority(), "token": own.Data["token"]},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: lab.Namespace, Name: "slow-credentials", Labels: map[string]string{references.Label: "true"},
+		},
+		Data: map[string][]byte{
+			"server": []byte(w.proxy.Address()), "ca.crt": w.proxy.Authority(), "token": own.Data["token"],
+		},
 	}
 	w.must(w.client.Create(w.Context(), slowly))
 	return slowly.Name
 }
 
-// until waits until a check returns nil.
 func (w *world) until(what string, check func(context.Context) error) {
 	w.Helper()
 	begun := time.Now()
@@ -152,7 +157,7 @@ func (w *world) until(what string, check func(context.Context) error) {
 			w.Fatalf("waiting until %s: %v", what, err)
 		case <-time.After(time.Second):
 		}
-		if now := check(ctx); now == nil || ctx.Err() == nil { // what a check returns that was cut off says nothing
+		if now := check(ctx); now == nil || ctx.Err() == nil { // ignore a check that the deadline cut off
 			err = now
 		}
 	}

@@ -29,37 +29,43 @@ import (
 
 const (
 	root = "../.."
-	// fromVariable names the environment variable with the commit of the release before.
+	// fromVariable is the environment variable with the commit of the previous release.
 	fromVariable = "UPGRADE_FROM"
-	// The versions of the two releases, which need not be those that were built in.
+	// The versions of the two releases, which may differ from the built-in ones.
 	before, after = "0.9.0", "1.0.0"
 
 	running, coming = 100, 5
-	// slow is how long the infrastructure takes for each of those that are being made.
+	// slow is how long the infrastructure takes to create each of the pending instances.
 	slow = 20 * time.Second
-	// patience is for what takes seconds or a minute on an idle machine.
+	// patience bounds what takes up to a minute on an idle machine.
 	patience = 15 * time.Minute
-	// stopTimeout is what a kubelet gives the manager.
+	// stopTimeout is the grace period that a kubelet gives the manager.
 	stopTimeout = 4 * time.Minute
 )
 
-// Nobody starts a manager again here that has lost its lease on a busy machine, so that the lease is long. One that is stopped gives it away.
+// No kubelet restarts a manager that loses its lease on a busy machine, so the lease is long. A stopped manager
+// releases it.
 var flags = []string{
-	"--leader-elect-lease-duration=2m", "--leader-elect-renew-deadline=90s", "--leader-elect-retry-period=3s", "--max-concurrent-runs=8", "--cluster-id=demo",
+	"--leader-elect-lease-duration=2m", "--leader-elect-renew-deadline=90s", "--leader-elect-retry-period=3s",
+	"--max-concurrent-runs=8", "--cluster-id=demo",
 }
 
 func TestMachinesAreLeftAloneByAnUpgrade(t *testing.T) {
 	w := open(t)
-	// Processes share the port of the webhooks, which Pods do not: the new manager serves them.
-	old, err := w.lab.StartInstance(t.Context(), lab.Instance{Name: "before"}, append([]string{"--webhook-enabled=false"}, flags...)...)
+	// Unlike Pods, processes share the webhooks' port: the new manager serves them.
+	old, err := w.lab.StartInstance(t.Context(), lab.Instance{Name: "before"},
+		append([]string{"--webhook-enabled=false"}, flags...)...)
 	w.must(err)
 	w.leads = old
 	t.Cleanup(func() { w.check(old.Stop(stopTimeout)) })
 	w.create("fleet", running, "kubemark-credentials")
-	w.until(fmt.Sprintf("%d Machines are Running", running), func(ctx context.Context) error { return w.settled(ctx, running) })
+	w.until(fmt.Sprintf("%d Machines are Running", running),
+		func(ctx context.Context) error { return w.settled(ctx, running) })
 	w.until("the release before is rolled out", w.reports(before))
 
-	slowly := w.proxy.Inject(apiproxy.Fault{At: apiproxy.BeforeRequest, Match: apiproxy.NodesMade, Delay: slow, Slow: true})
+	slowly := w.proxy.Inject(apiproxy.Fault{
+		At: apiproxy.BeforeRequest, Match: apiproxy.NodesMade, Delay: slow, Slow: true,
+	})
 	defer slowly.Lift()
 	w.create("late", coming, w.slowCredentials())
 	w.until("all of the others are being made", func(ctx context.Context) error { return w.begun(ctx, coming) })
@@ -69,7 +75,8 @@ func TestMachinesAreLeftAloneByAnUpgrade(t *testing.T) {
 	}
 
 	current := w.upgrade(old)
-	w.until(fmt.Sprintf("%d Machines are Running", running+coming), func(ctx context.Context) error { return w.settled(ctx, running+coming) })
+	w.until(fmt.Sprintf("%d Machines are Running", running+coming),
+		func(ctx context.Context) error { return w.settled(ctx, running+coming) })
 	w.until("the new release is rolled out", w.reports(after))
 
 	now := w.traces()
@@ -99,17 +106,18 @@ type world struct {
 
 func open(t *testing.T) *world {
 	t.Helper()
-	log.SetLogger(logr.Discard()) // clients warn of what is part of the test
+	log.SetLogger(logr.Discard()) // clients warn of injected faults
 	w := &world{T: t}
 	dir, err := os.MkdirTemp("", "machine-iac-upgrade-")
 	w.must(err)
 	opened, err := lab.Open(t.Context(), lab.Options{
-		Root: w.releaseBefore(), Dir: dir, Progress: os.Stdout, Operator: true, Release: lab.OperatorInstance{Version: before},
+		Root: w.releaseBefore(), Dir: dir, Progress: os.Stdout, Operator: true,
+		Release: lab.OperatorInstance{Version: before},
 	})
 	w.must(err)
 	w.lab = opened
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the test's own has ended by now
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the test's context has ended
 		defer cancel()
 		w.check(w.lab.Close(ctx))
 		if t.Failed() {
@@ -138,7 +146,7 @@ func open(t *testing.T) *world {
 	return w
 }
 
-// releaseBefore returns the repository of the release before, with its programs built.
+// releaseBefore returns the repository of the previous release, with its programs built.
 func (w *world) releaseBefore() string {
 	w.Helper()
 	commit := os.Getenv(fromVariable)
@@ -160,45 +168,51 @@ func (w *world) releaseBefore() string {
 			w.must(os.Symlink(filepath.Join(here, "bin", tool.Name()), filepath.Join(there, "bin", tool.Name())))
 		}
 	}
-	w.run(there, "go", "build", "-trimpath", "-ldflags", "-X main.version="+before, "-o", "bin/", "./cmd/machine-controllers", "./cmd/machine-api-operator")
+	w.run(there, "go", "build", "-trimpath", "-ldflags", "-X main.version="+before, "-o", "bin/",
+		"./cmd/machine-controllers", "./cmd/machine-api-operator")
 	return there
 }
 
 func (w *world) run(dir, program string, arguments ...string) {
 	w.Helper()
-	command := exec.Command(program, arguments...) // also after the test's own context has ended
+	command := exec.Command(program, arguments...) // also after the test's context has ended
 	command.Dir, command.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := command.CombinedOutput(); err != nil {
 		w.Fatalf("%s: %v\n%s", command, err, out)
 	}
 }
 
-// upgrade goes to the new release as an administrator does, and plays the kubelet for its rollout: the new Pod is there before the old one ends.
+// upgrade upgrades to the new release as an administrator does, and simulates the kubelet during the rollout: the new
+// Pod starts before the old one ends.
 func (w *world) upgrade(old *lab.Manager) *lab.Manager {
 	w.Helper()
 	w.must(w.lab.Operator.Stop())
 	here, err := filepath.Abs(root)
 	w.must(err)
 	w.must(w.lab.ApplyTree(w.Context(), filepath.Join(here, "install", "kubernetes")))
-	w.lab.Operator, err = w.lab.RunOperator(w.Context(), lab.OperatorInstance{Binary: filepath.Join(here, "bin", "machine-api-operator"), Version: after})
+	w.lab.Operator, err = w.lab.RunOperator(w.Context(),
+		lab.OperatorInstance{Binary: filepath.Join(here, "bin", "machine-api-operator"), Version: after})
 	w.must(err)
 	w.until("the controllers are applied by the new release", func(ctx context.Context) error {
-		version, err := w.lab.Kubectl(ctx, "get", "deployment/machine-api-controllers", "-o", `jsonpath={.metadata.annotations.machine-iac\.io/version}`)
+		version, err := w.lab.Kubectl(ctx, "get", "deployment/machine-api-controllers",
+			"-o", `jsonpath={.metadata.annotations.machine-iac\.io/version}`)
 		if version != after {
 			return errors.Join(err, fmt.Errorf("it is of version %q", version))
 		}
 		return err
 	})
-	current, err := w.lab.StartInstance(w.Context(), lab.Instance{Name: "after", Binary: filepath.Join(here, "bin", "machine-controllers")}, flags...)
+	current, err := w.lab.StartInstance(w.Context(),
+		lab.Instance{Name: "after", Binary: filepath.Join(here, "bin", "machine-controllers")}, flags...)
 	w.must(err)
 	w.Cleanup(func() { w.check(current.Stop(stopTimeout)) })
-	w.must(w.begun(w.Context(), 1)) // or nothing was being made
+	w.must(w.begun(w.Context(), 1)) // otherwise the test would prove nothing
 	w.leads = current
 	w.must(old.Stop(stopTimeout))
 	return current
 }
 
-// startedFor checks that a manager has run engines for so many Machines at most, and that it has the new release's version.
+// startedFor checks that a manager has run engines for at most so many Machines, and that it has the new release's
+// version.
 func (w *world) startedFor(current *lab.Manager, machines int) {
 	w.Helper()
 	token, err := w.lab.MetricsToken(w.Context())

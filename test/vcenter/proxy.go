@@ -11,7 +11,7 @@ import (
 
 const dialTimeout = 10 * time.Second
 
-// forwardTo starts a proxy that leads every connection to the vCenter's name to one address.
+// forwardTo starts a proxy that forwards all connections to one address, whatever their target.
 func forwardTo(address string) *httptest.Server {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodConnect || r.Host != Name+":443" {
@@ -28,12 +28,12 @@ func forwardTo(address string) *httptest.Server {
 			_ = target.Close()
 			return
 		}
-		// Written once the connection is ours: whoever asked sends nothing before.
+		// The client sends nothing before this response.
 		_, _ = io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n")
 		go relay(client, target)
 		go relay(target, client)
 	}))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that were killed
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // killed clients
 	server.Start()
 	return server
 }

@@ -1,4 +1,4 @@
-// Package vcenter runs the simulated vCenter of hack/tools/vcsim for tests, and looks at it as an administrator would.
+// Package vcenter runs the simulated vCenter of test/vcenter/vcsim, and inspects it as an administrator would.
 package vcenter
 
 import (
@@ -22,16 +22,15 @@ import (
 )
 
 const (
-	// Name is what the vCenter is called, in its certificate too.
+	// Name is the vCenter's host name, also in its certificate.
 	Name = "example.com"
-	// Username and Password are who may log in.
+	// Username and Password are the valid login.
 	Username = "administrator@vsphere.local"
 	Password = "simulated"
-	// Template is a virtual machine that can be cloned.
+	// Template is a virtual machine to clone.
 	Template = "DC0_C0_RP0_VM0"
-	// Cluster is the compute cluster.
-	Cluster = "/DC0/host/DC0_C0"
-	// Folder is where virtual machines may be made.
+	Cluster  = "/DC0/host/DC0_C0"
+	// Folder is the folder for new virtual machines.
 	Folder = "/DC0/vm/workers"
 
 	startTimeout = time.Minute
@@ -39,37 +38,35 @@ const (
 	stopTimeout  = 10 * time.Second
 )
 
-// VM is a virtual machine.
 type VM struct {
 	UUID, Annotation, PowerState string
 	CPUs, MemoryMiB              int
-	// Created and Changed are when it was made, and when its configuration was written last.
+	// Created is its creation, Changed the last change of its configuration.
 	Created, Changed time.Time
-	// ClonedFrom is the name of what it was cloned from.
+	// ClonedFrom is the name of its source.
 	ClonedFrom string
 	// Networks and ResourcePool are inventory paths.
 	Networks     []string
 	ResourcePool string
 	ExtraConfig  map[string]string
 	Disks        []Disk
-	// Tags are URNs.
-	Tags []string
-	// Snapshot is what the snapshot is called that it is a linked clone of, and DiskMoveType how its disks were asked for.
+	Tags         []string
+	// Snapshot names the snapshot of which it is a linked clone; DiskMoveType is the clone request's.
 	Snapshot, DiskMoveType string
-	// GroupsAtPowerOn are the groups of virtual machines that it was in when it was powered on last.
+	// GroupsAtPowerOn are its groups when it was last powered on.
 	GroupsAtPowerOn []string
 }
 
-// Disk is a disk of a virtual machine.
 type Disk struct {
 	SizeGiB int
-	// File is where it is, as [datastore] path.
+	// File has the form [datastore] path.
 	File string
 }
 
-// VCenter is a simulated vCenter. It is reached by its name and without a port, as keys of Secrets need, through a proxy of its own.
+// VCenter is a simulated vCenter. Its own proxy makes it reachable by name and without a port, which keys of Secrets
+// require.
 type VCenter struct {
-	// Tag is the URN of a tag that is there.
+	// Tag is the URN of an existing tag.
 	Tag string
 
 	certificate string
@@ -79,7 +76,7 @@ type VCenter struct {
 	client      *http.Client
 }
 
-// Start starts the program as a process. Its certificate and its log are written into dir.
+// Start starts the program, which writes its certificate and log into dir.
 func Start(ctx context.Context, program, dir string) (*VCenter, error) {
 	v := &VCenter{certificate: filepath.Join(dir, "vcenter.pem")}
 	address, err := v.launch(ctx, program, dir)
@@ -95,9 +92,10 @@ func Start(ctx context.Context, program, dir string) (*VCenter, error) {
 	return v, nil
 }
 
-// launch starts the process and returns its address, which it prints when it serves.
+// launch starts the process and returns the address that it prints when it serves.
 func (v *VCenter) launch(ctx context.Context, program, dir string) (string, error) {
-	process := exec.CommandContext(context.WithoutCancel(ctx), program, "--certificate-file", v.certificate, "--username", Username, "--password", Password)
+	process := exec.CommandContext(context.WithoutCancel(ctx), program, "--certificate-file", v.certificate,
+		"--username", Username, "--password", Password)
 	log, err := os.Create(filepath.Join(dir, "vcenter.log"))
 	if err != nil {
 		return "", err
@@ -140,12 +138,11 @@ func (v *VCenter) connect(address string) error {
 	return nil
 }
 
-// Environment is what a provider needs besides its credentials to reach the vCenter.
+// Environment returns what a provider needs, besides credentials, to reach the vCenter.
 func (v *VCenter) Environment() map[string]string {
 	return map[string]string{"SSL_CERT_FILE": v.certificate, "HTTPS_PROXY": v.proxy.URL}
 }
 
-// Close stops it and waits for its end.
 func (v *VCenter) Close() error {
 	if v.transport != nil {
 		v.transport.CloseIdleConnections()
@@ -160,12 +157,12 @@ func (v *VCenter) Close() error {
 	_ = v.process.Process.Signal(os.Interrupt)
 	hung := time.AfterFunc(stopTimeout, func() { _ = v.process.Process.Kill() })
 	defer hung.Stop()
-	_ = v.process.Wait() // how it ends is nobody's concern
+	_ = v.process.Wait() // the exit status does not matter
 	v.process = nil
 	return nil
 }
 
-// VM returns a virtual machine by its inventory path, nil when there is none.
+// VM returns a virtual machine by its inventory path, or nil.
 func (v *VCenter) VM(ctx context.Context, path string) (*VM, error) {
 	found := &VM{}
 	there, err := v.ask(ctx, http.MethodGet, "/test/vm", url.Values{"path": {path}}, found)
@@ -175,51 +172,52 @@ func (v *VCenter) VM(ctx context.Context, path string) (*VM, error) {
 	return found, nil
 }
 
-// Destroy deletes a virtual machine behind everybody's back.
+// Destroy deletes a virtual machine outside of the operator.
 func (v *VCenter) Destroy(ctx context.Context, path string) error {
 	return v.do(ctx, http.MethodDelete, url.Values{"path": {path}})
 }
 
-// PowerOff pulls the plug of a virtual machine.
+// PowerOff powers a virtual machine off without a shutdown.
 func (v *VCenter) PowerOff(ctx context.Context, path string) error {
 	return v.do(ctx, http.MethodPost, url.Values{"path": {path}, "do": {"powerOff"}})
 }
 
-// Attach gives a virtual machine a volume that is a file, as [datastore] path.
+// Attach attaches a volume, given as [datastore] path, to a virtual machine.
 func (v *VCenter) Attach(ctx context.Context, path, file string) error {
 	return v.do(ctx, http.MethodPost, url.Values{"path": {path}, "do": {"attach"}, "file": {file}})
 }
 
-// TagCluster gives a virtual machine the tag of a cluster, as OpenShift's actuator does.
+// TagCluster adds a cluster's tag to a virtual machine, as OpenShift's actuator does.
 func (v *VCenter) TagCluster(ctx context.Context, path, cluster string) error {
 	return v.do(ctx, http.MethodPost, url.Values{"path": {path}, "do": {"tag"}, "cluster": {cluster}})
 }
 
-// Clone makes a virtual machine of the template, as another actuator does, and powers it on.
+// Clone clones the template, as another actuator would, and powers the clone on.
 func (v *VCenter) Clone(ctx context.Context, path string, cpus, memoryMiB int) error {
 	return v.do(ctx, http.MethodPost, url.Values{
-		"path": {path}, "do": {"clone"}, "from": {Template}, "cpus": {strconv.Itoa(cpus)}, "memoryMiB": {strconv.Itoa(memoryMiB)},
+		"path": {path}, "do": {"clone"}, "from": {Template}, "cpus": {strconv.Itoa(cpus)},
+		"memoryMiB": {strconv.Itoa(memoryMiB)},
 	})
 }
 
-// MakeSnapshot makes a snapshot of a virtual machine, which becomes its current one.
+// MakeSnapshot makes a snapshot, which becomes the current one.
 func (v *VCenter) MakeSnapshot(ctx context.Context, path, name string) error {
 	return v.do(ctx, http.MethodPost, url.Values{"path": {path}, "do": {"snapshot"}, "name": {name}})
 }
 
-// MakeGroup makes a group of virtual machines of the cluster.
+// MakeGroup creates a VM group in the cluster.
 func (v *VCenter) MakeGroup(ctx context.Context, name string) error {
 	_, err := v.ask(ctx, http.MethodPost, "/test/group", groupQuery(name), nil)
 	return err
 }
 
-// EmptyGroup takes all virtual machines out of a group behind everybody's back.
+// EmptyGroup removes all virtual machines from a group outside of the operator.
 func (v *VCenter) EmptyGroup(ctx context.Context, name string) error {
 	_, err := v.ask(ctx, http.MethodDelete, "/test/group", groupQuery(name), nil)
 	return err
 }
 
-// Group returns the names of the virtual machines in a group of the cluster, in their order, nil when there is no such group.
+// Group returns the sorted names of the virtual machines in a group, or nil if it does not exist.
 func (v *VCenter) Group(ctx context.Context, name string) (members []string, err error) {
 	_, err = v.ask(ctx, http.MethodGet, "/test/group", groupQuery(name), &members)
 	return members, err
@@ -227,7 +225,7 @@ func (v *VCenter) Group(ctx context.Context, name string) (members []string, err
 
 func groupQuery(name string) url.Values { return url.Values{"cluster": {Cluster}, "name": {name}} }
 
-// HasFile reports whether a file, named as [datastore] path, is there.
+// HasFile reports whether a file, given as [datastore] path, exists.
 func (v *VCenter) HasFile(ctx context.Context, file string) (there bool, err error) {
 	_, err = v.ask(ctx, http.MethodGet, "/test/file", url.Values{"path": {file}}, &there)
 	return there, err
@@ -241,7 +239,7 @@ func (v *VCenter) do(ctx context.Context, method string, query url.Values) error
 	return err
 }
 
-// ask returns false for what is not there.
+// ask returns false if the object does not exist.
 func (v *VCenter) ask(ctx context.Context, method, path string, query url.Values, into any) (bool, error) {
 	address := url.URL{Scheme: "https", Host: Name, Path: path, RawQuery: query.Encode()}
 	request, err := http.NewRequestWithContext(ctx, method, address.String(), nil)

@@ -6,12 +6,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/machine-iac/machine-iac-operator/test/long"
 	"github.com/machine-iac/machine-iac-operator/test/vcenter"
 )
 
-// What tests conclude from a simulated vCenter holds only where it does what a real one does.
+// Tests with a simulated vCenter prove something only if it behaves like a real one.
 func start(t *testing.T) *vcenter.VCenter {
 	t.Helper()
+	long.Test(t)
 	program := filepath.Join("..", "..", "bin", "vcsim")
 	if _, err := os.Stat(program); err != nil {
 		t.Fatalf("%v; run 'make tools'", err)
@@ -35,7 +37,8 @@ func TestACloneIsAsItIsAskedForAndSaysWhenItWasChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	made, err := v.VM(ctx, path)
-	if err != nil || made == nil || made.PowerState != "poweredOn" || made.CPUs != 2 || made.MemoryMiB != 2048 || made.ClonedFrom != vcenter.Template {
+	if err != nil || made == nil || made.PowerState != "poweredOn" || made.CPUs != 2 || made.MemoryMiB != 2048 ||
+		made.ClonedFrom != vcenter.Template {
 		t.Fatalf("the clone is %+v, %v", made, err)
 	}
 	if made.Created.IsZero() || made.Changed.Before(made.Created) {
@@ -50,7 +53,8 @@ func TestACloneIsAsItIsAskedForAndSaysWhenItWasChanged(t *testing.T) {
 	if err := v.Attach(ctx, path, "[LocalDS_0] volumes/clone.vmdk"); err != nil {
 		t.Fatal(err)
 	}
-	if changed, err := v.VM(ctx, path); err != nil || !changed.Changed.After(made.Changed) || !changed.Created.Equal(made.Created) {
+	if changed, err := v.VM(ctx, path); err != nil || !changed.Changed.After(made.Changed) ||
+		!changed.Created.Equal(made.Created) {
 		t.Errorf("with another disk it is %+v, %v; want its configuration to be changed", changed, err)
 	}
 	if err := v.Clone(ctx, path, 2, 2048); err == nil {
@@ -120,7 +124,8 @@ func TestAVirtualMachineHasSnapshotsAndIsInGroups(t *testing.T) {
 	if err := v.Clone(ctx, path, 2, 2048); err != nil {
 		t.Fatal(err)
 	}
-	if made, err := v.VM(ctx, path); err != nil || made.Snapshot != "" || made.DiskMoveType != "" || len(made.GroupsAtPowerOn) > 0 {
+	if made, err := v.VM(ctx, path); err != nil || made.Snapshot != "" || made.DiskMoveType != "" ||
+		len(made.GroupsAtPowerOn) > 0 {
 		t.Errorf("a clone of no snapshot that is in no group is %+v, %v", made, err)
 	}
 }

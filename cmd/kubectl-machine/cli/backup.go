@@ -10,23 +10,25 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
 )
 
-// managerNamespace is the manager's in the manifests of this repository.
+// managerNamespace is the manager's namespace in this repository's manifests.
 const managerNamespace = "openshift-machine-api"
 
-// BackupFlags are what the commands have in common that take states out of a cluster, or put them there.
+// BackupFlags are the common flags of commands that export or import states.
 type BackupFlags struct {
 	Inspection
 	manager string
 }
 
-// RegisterManager adds the namespace of the keys of Pulumi's checkpoints, and the keys of states.
+// RegisterManager adds the flags for the namespace of the keys of Pulumi's checkpoints, and for the
+// keys of states.
 func (f *BackupFlags) RegisterManager(command *cobra.Command) {
 	f.RegisterStateKey(command)
-	command.Flags().StringVar(&f.manager, "manager-namespace", managerNamespace, "Namespace of the manager, where the keys of Pulumi's checkpoints are.")
+	command.Flags().StringVar(&f.manager, "manager-namespace", managerNamespace,
+		"Namespace of the manager, where the keys of Pulumi's checkpoints are.")
 	_ = command.RegisterFlagCompletionFunc("manager-namespace", f.Complete(NamesOf("Namespace")))
 }
 
-// Source returns what a backup is made of, and a client.
+// Source returns the source of a backup, and a client.
 func (f *BackupFlags) Source() (*backup.Source, client.Client, error) {
 	live, _, err := f.Connect()
 	if err != nil {
@@ -40,5 +42,6 @@ func (f *BackupFlags) Source() (*backup.Source, client.Client, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &backup.Source{States: state.New(live, options), Modules: store.New(live, store.Options{}), Keys: keys}, live, nil
+	return &backup.Source{States: state.New(live, options), Modules: store.New(live, store.Options{}),
+		Keys: keys}, live, nil
 }

@@ -20,44 +20,45 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
-	"github.com/machine-iac/machine-iac-operator/internal/state/encryption"
 )
 
-// requestTimeout is how long one request to the API server may take by default.
+// requestTimeout is the default timeout of one request to the API server.
 const requestTimeout = 30 * time.Second
 
-// completionTimeout bounds how long a shell waits for names.
+// completionTimeout limits how long a shell waits for names.
 const completionTimeout = 3 * time.Second
 
 // ClusterFlags are kubectl's flags for a cluster.
 type ClusterFlags struct {
 	*genericclioptions.ConfigFlags
-	// AllNamespaces says that all are read.
+	// AllNamespaces reads all namespaces.
 	AllNamespaces bool
 
 	stateKeyFile string
 }
 
-// Register adds the flags of every command that reads a cluster. The usage is that of --namespace; a command with a flag of that name of
-// its own passes none.
+// Register adds the flags of every command that reads a cluster. namespaceUsage is the help of
+// --namespace; empty if the command has its own flag of that name.
 func (f *ClusterFlags) Register(command *cobra.Command, namespaceUsage string) {
 	f.ConfigFlags = genericclioptions.NewConfigFlags(true)
 	f.Timeout = ptr.To(requestTimeout.String())
-	f.CacheDir = nil // nothing is discovered, so that there is nothing to cache
+	f.CacheDir = nil // there is no discovery to cache
 	if namespaceUsage == "" {
 		f.Namespace = nil
 	}
 	flags := command.Flags()
 	f.AddFlags(flags)
-	// Each fails for a flag that is not there only, which the tests would see.
+	// These fail only for an unknown flag, which the tests would catch.
 	if f.Namespace != nil {
 		flags.Lookup("namespace").Usage = namespaceUsage
 		_ = command.RegisterFlagCompletionFunc("namespace", f.Complete(NamesOf("Namespace")))
 	}
-	for name, list := range map[string]func(clientcmdapi.Config) []string{"context": contexts, "cluster": clusters, "user": users} {
+	for name, list := range map[string]func(clientcmdapi.Config) []string{"context": contexts, "cluster": clusters,
+		"user": users} {
 		_ = command.RegisterFlagCompletionFunc(name, f.completeFromKubeconfig(list))
 	}
-	for _, name := range []string{"as", "as-group", "as-uid", "as-user-extra", "proxy-url", "request-timeout", "server", "tls-server-name", "token"} {
+	for _, name := range []string{"as", "as-group", "as-uid", "as-user-extra", "proxy-url", "request-timeout", "server",
+		"tls-server-name", "token"} {
 		_ = command.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
 }
@@ -68,33 +69,36 @@ func (f *ClusterFlags) RegisterAllNamespaces(command *cobra.Command) {
 	command.MarkFlagsMutuallyExclusive("namespace", "all-namespaces")
 }
 
-// RegisterStateKey adds the flag of a command that reads what is stored of states.
+// RegisterStateKey adds the flag of commands that read stored states.
 func (f *ClusterFlags) RegisterStateKey(command *cobra.Command) {
-	command.Flags().StringVar(&f.stateKeyFile, "state-key-file", "", "File with the key of the manager's --state-key-file, or folder of several, where states are encrypted. What is written is encrypted with the first.")
+	command.Flags().StringVar(&f.stateKeyFile, "state-key-file", "",
+		"File with the key of the manager's --state-key-file, or folder of several, where states are encrypted. What is written is encrypted with the first.")
 }
 
-// StateOptions returns what states are read and written with.
+// StateOptions returns the options for reading and writing states.
 func (f *ClusterFlags) StateOptions() (state.Options, error) {
 	if f.stateKeyFile == "" {
 		return state.Options{}, nil
 	}
-	keys, err := encryption.Read(f.stateKeyFile)
+	keys, err := state.ReadKeys(f.stateKeyFile)
 	if err != nil {
 		return state.Options{}, fmt.Errorf("--state-key-file: %w", err)
 	}
 	return state.Options{Keys: keys}, nil
 }
 
-// Configuration returns how to reach the cluster, and the namespace to read, which is empty for all.
+// Configuration returns how to reach the cluster, and the namespace to read, empty for all.
 func (f *ClusterFlags) Configuration() (*rest.Config, string, error) {
-	log.SetLogger(logr.Discard()) // what concerns people is in errors and on the output
+	log.SetLogger(logr.Discard()) // errors and output say what users need to know
 	loader := f.ToRawKubeConfigLoader()
 	config, err := loader.ClientConfig()
 	if err == nil && f.fallsBack(config) {
 		err = errors.New("there is no kubeconfig")
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("finding the cluster: %w; name a kubeconfig with --kubeconfig, or one of its contexts with --context", err)
+		return nil,
+			"", fmt.Errorf("finding the cluster: %w; name a kubeconfig with --kubeconfig, or one of its contexts with --context",
+				err)
 	}
 	namespace, _, err := loader.Namespace()
 	if err != nil {
@@ -130,19 +134,20 @@ func (f *ClusterFlags) Cluster() (*inspect.Cluster, error) {
 	return inspect.New(config, namespace, options)
 }
 
-// fallsBack reports whether nothing names a cluster, so that kubectl would try a port of this machine.
+// fallsBack reports whether no cluster is configured, so that kubectl would try a local port.
 func (f *ClusterFlags) fallsBack(config *rest.Config) bool {
 	raw, err := f.ToRawKubeConfigLoader().RawConfig()
-	return err == nil && clientcmdapi.IsConfigEmpty(&raw) && *f.APIServer == "" && config.Host == clientcmd.ClusterDefaults.Server
+	return err == nil && clientcmdapi.IsConfigEmpty(&raw) && *f.APIServer == "" &&
+		config.Host == clientcmd.ClusterDefaults.Server
 }
 
-// Completion offers words to a shell.
+// Completion completes words in a shell.
 type Completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
 // Names reads the names of something.
 type Names func(context.Context, *inspect.Cluster) ([]string, error)
 
-// Complete offers names from the cluster, and none where it cannot be read.
+// Complete offers names from the cluster, or none if it is unreachable.
 func (f *ClusterFlags) Complete(read Names) Completion {
 	return func(command *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
 		cluster, err := f.Cluster()
@@ -155,7 +160,8 @@ func (f *ClusterFlags) Complete(read Names) Completion {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return slices.DeleteFunc(found, func(name string) bool { return slices.Contains(given, name) }), cobra.ShellCompDirectiveNoFileComp
+		return slices.DeleteFunc(found,
+			func(name string) bool { return slices.Contains(given, name) }), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 )
 
-// Inspection is what the commands have in common that show what a cluster has.
+// Inspection is shared by the commands that show the content of a cluster.
 type Inspection struct {
 	ClusterFlags
 	// Printer prints the output of a command that has -o.
@@ -29,15 +29,17 @@ func (i *Inspection) Register(command *cobra.Command) {
 // RegisterSelection adds -A and -l.
 func (i *Inspection) RegisterSelection(command *cobra.Command) {
 	i.RegisterAllNamespaces(command)
-	command.Flags().StringVarP(&i.Labels, "selector", "l", "", "Label selector that the objects match, such as -l key1=value1,key2!=value2. Not together with names.")
+	command.Flags().StringVarP(&i.Labels, "selector", "l", "",
+		"Label selector that the objects match, such as -l key1=value1,key2!=value2. Not together with names.")
 	_ = command.RegisterFlagCompletionFunc("selector", cobra.NoFileCompletions)
 }
 
-// RegisterOutput adds -o and what belongs to it.
+// RegisterOutput adds -o and related flags.
 func (i *Inspection) RegisterOutput(command *cobra.Command) {
 	i.Printer = print.New()
 	i.Printer.AddFlags(command)
-	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(i.Printer.Formats(), cobra.ShellCompDirectiveNoFileComp))
+	_ = command.RegisterFlagCompletionFunc("output",
+		cobra.FixedCompletions(i.Printer.Formats(), cobra.ShellCompDirectiveNoFileComp))
 }
 
 // Open returns the cluster.
@@ -56,7 +58,7 @@ func (i *Inspection) ValidateOutput() error {
 	return i.Printer.Validate()
 }
 
-// Read reads what is wanted of the Machines that are selected, and says on the error output what could not be read.
+// Read reads the selected Machines, and writes what is unreadable to the error output.
 func (i *Inspection) Read(command *cobra.Command, names []string, want inspect.Want) (*inspect.Facts, error) {
 	cluster, err := i.Open()
 	if err != nil {
@@ -73,7 +75,7 @@ func (i *Inspection) Read(command *cobra.Command, names []string, want inspect.W
 	return facts, nil
 }
 
-// Nothing says on the error output that there is nothing to print.
+// Nothing writes to the error output that there is nothing to print.
 func (i *Inspection) Nothing(command *cobra.Command, what, namespace string) {
 	where := "in namespace " + namespace
 	if namespace == "" {
@@ -89,7 +91,7 @@ func (i *Inspection) Nothing(command *cobra.Command, what, namespace string) {
 	fmt.Fprintf(command.ErrOrStderr(), "%s %s%s\n", what, where, hint)
 }
 
-// NamesOf reads the names of all objects of kinds.
+// NamesOf reads the names of all objects of some kinds.
 func NamesOf(kinds ...string) Names {
 	return func(ctx context.Context, cluster *inspect.Cluster) ([]string, error) {
 		return cluster.Names(ctx, kinds...)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -39,8 +40,8 @@ folder of a module, or one whose folders are modules; a REFERENCE is what 'kubec
 the manager fetches it. No two modules of one engine may have one name, and no two serve one kind.
 
 A module that keeps the contract is then formatted (fmt -check), validated, and tested by the engine, tofu or terraform, in a copy of its
-folder and with its providers mocked. Providers come from --provider-mirror, and from their registries where that is not given. Tests are
-code. On Linux, engine and providers are confined to that copy (--sandbox), but not from the network: use --no-engine for a module that you do
+folder and with its providers mocked. What a destroy has of it, its providers alone, is validated by itself. Providers come from
+--provider-mirror, and from their registries where that is not given. Tests are code. On Linux, engine and providers are confined to that copy (--sandbox), but not from the network: use --no-engine for a module that you do
 not trust.
 
 A stack, a module whose program Pulumi runs, is checked against docs/contracts/stack.md. The engine checks its variables and locals only, and runs
@@ -63,8 +64,10 @@ The exit code is 0 when every module passes all of it, and 1 when not.`,
 	flags := command.Flags()
 	flags.StringVar(&o.enginePath, "engine-path", "", "File of the engine. Default: tofu, else terraform, on PATH.")
 	flags.BoolVar(&o.noEngine, "no-engine", false, "Check the contract only.")
-	flags.StringVar(&o.providerMirror, "provider-mirror", "", "Folder with the providers, laid out as a filesystem mirror. Nothing is downloaded then.")
-	flags.Var(&o.sandbox, "sandbox", "Whether engine and providers are confined to their files by the kernel's Landlock: preferred, required or off.")
+	flags.StringVar(&o.providerMirror, "provider-mirror", "",
+		"Folder with the providers, laid out as a filesystem mirror. Nothing is downloaded then.")
+	flags.Var(&o.sandbox, "sandbox",
+		"Whether engine and providers are confined to their files by the kernel's Landlock: preferred, required or off.")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long the engine may take for one module.")
 	flags.StringVarP(&o.output, "output", "o", "", "Format of the output: json, or nothing for people.")
 	return command
@@ -90,7 +93,7 @@ func (o checkOptions) run(ctx context.Context, arguments []string, out, errOut i
 		checked.Engine = check.binary.String()
 	}
 	for _, one := range checked.Modules {
-		if err := o.finish(ctx, one, check, out); err != nil {
+		if err := o.finish(ctx, one, check, out, errOut); err != nil {
 			return err
 		}
 	}
@@ -104,8 +107,9 @@ func (o checkOptions) run(ctx context.Context, arguments []string, out, errOut i
 	return nil
 }
 
-// finish checks a module with the engine, if there is one. The text for people is printed as soon as a module is done.
-func (o checkOptions) finish(ctx context.Context, one *checkedModule, check *engineCheck, out io.Writer) error {
+// finish checks a module with the engine, if any. It prints the text for people as soon as a module
+// is done.
+func (o checkOptions) finish(ctx context.Context, one *checkedModule, check *engineCheck, out, errOut io.Writer) error {
 	if check != nil {
 		if err := one.checkByEngine(ctx, check); err != nil {
 			return err
@@ -115,11 +119,16 @@ func (o checkOptions) finish(ctx context.Context, one *checkedModule, check *eng
 	if o.output != "" {
 		return nil
 	}
+	if len(one.WithoutChecksums) > 0 {
+		fmt.Fprintf(errOut, "warning: %s has no checksums of %s: any binary is accepted as that provider; "+
+			"run 'tofu providers lock' (terraform for its registry)\n",
+			filepath.Join(one.Dir, lockFile), strings.Join(one.WithoutChecksums, ", "))
+	}
 	_, err := io.WriteString(out, one.text())
 	return err
 }
 
-// engine returns nil where the check needs none.
+// engine returns nil if the check needs none.
 func (o checkOptions) engine(ctx context.Context, errOut io.Writer) (*engineCheck, error) {
 	if o.noEngine {
 		return nil, nil
@@ -129,7 +138,8 @@ func (o checkOptions) engine(ctx context.Context, errOut io.Writer) (*engineChec
 		return nil, err
 	}
 	if err != nil {
-		fmt.Fprintf(errOut, "warning: fmt, validate and test are left out: %v (--engine-path). --no-engine silences this\n", err)
+		fmt.Fprintf(errOut, "warning: fmt, validate and test are left out: %v (--engine-path). --no-engine silences this\n",
+			err)
 		return nil, nil
 	}
 	confined, err := sandbox.New(sandbox.Options{Mode: o.sandbox})
@@ -139,48 +149,50 @@ func (o checkOptions) engine(ctx context.Context, errOut io.Writer) (*engineChec
 	return newEngineCheck(binary, o.providerMirror, o.timeout, confined)
 }
 
-// checkedModules is the outcome, in the form that -o json prints.
+// checkedModules is the result in the format of -o json.
 type checkedModules struct {
 	OK bool `json:"ok"`
-	// Engine is empty where there was none.
+	// Engine is empty if none was used.
 	Engine   string           `json:"engine,omitempty"`
 	Modules  []*checkedModule `json:"modules"`
 	Problems []string         `json:"problems,omitempty"`
 }
 
-// checkedModule is the outcome for one module.
+// checkedModule is the result for one module.
 type checkedModule struct {
 	OK bool `json:"ok"`
-	// Dir is the folder as it was named, or the reference.
+	// Dir is the folder as given, or the reference.
 	Dir string `json:"dir"`
-	// Reference is name@sha256:digest; empty when the module does not keep the contract.
+	// Reference is name@sha256:digest; empty if the module breaks the contract.
 	Reference string   `json:"reference,omitempty"`
 	Kinds     []string `json:"kinds,omitempty"`
 	Providers []string `json:"providers,omitempty"`
-	// Defaults are the fields that are filled in.
+	// Defaults are the fields with defaults.
 	Defaults []string `json:"defaults,omitempty"`
 	Passed   []string `json:"passed,omitempty"`
 	// LeftOut is what the engine did not check.
 	LeftOut []string `json:"leftOut,omitempty"`
-	// NoBatches is why no process serves several of its Machines at once; empty where one may.
-	NoBatches string   `json:"noBatches,omitempty"`
-	Breaches  []breach `json:"breaches,omitempty"`
-	files     fs.FS
-	loaded    *module.Module
+	// NoBatches is why Machines with this module cannot share a process; empty if they can.
+	NoBatches string `json:"noBatches,omitempty"`
+	// WithoutChecksums are the registries' providers without checksums in the lock file.
+	WithoutChecksums []string `json:"withoutChecksums,omitempty"`
+	Breaches         []breach `json:"breaches,omitempty"`
+	files            fs.FS
+	loaded           *module.Module
 }
 
-// breach is one thing that is wrong, at a place.
+// breach is one problem, with its place.
 type breach struct {
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"`
 	What    string `json:"what,omitempty"`
 	Problem string `json:"problem"`
 	Fix     string `json:"fix,omitempty"`
-	// Unsafe says that no content with the breach is used, wherever it comes from.
+	// Unsafe means that content with this breach is never used, wherever it comes from.
 	Unsafe bool `json:"unsafe,omitempty"`
 }
 
-// settle sums up once everything has been checked.
+// settle completes the result once everything has been checked.
 func (c *checkedModules) settle() {
 	c.OK = len(c.Problems) == 0
 	for _, one := range c.Modules {
@@ -188,7 +200,7 @@ func (c *checkedModules) settle() {
 	}
 }
 
-// print prints what concerns all modules together; as JSON, that is everything.
+// print prints what concerns all modules; as JSON, that is everything.
 func (c *checkedModules) print(out io.Writer, format string) error {
 	if format == "json" {
 		encoder := json.NewEncoder(out)
@@ -228,7 +240,9 @@ func (m *checkedModule) text() string {
 	fmt.Fprintf(&text, "%s serves %s; providers: %s%s; passed: %s%s\n",
 		m.Reference, strings.Join(m.Kinds, ", "), providers, defaults, strings.Join(m.Passed, ", "), leftOut)
 	if m.NoBatches != "" {
-		fmt.Fprintf(&text, "note: each of its Machines has engine processes of its own, which cost several times as much as batches: %s\n", m.NoBatches)
+		fmt.Fprintf(&text,
+			"note: each of its Machines has engine processes of its own, which cost several times as much as batches: %s\n",
+			m.NoBatches)
 	}
 	return text.String()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,13 +12,14 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/batch"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/module/source"
 )
 
-// moduleFolders returns the folders of the modules that the arguments name, each once.
+// moduleFolders returns the folders of the modules in the arguments, each once.
 func moduleFolders(dirs []string) ([]string, error) {
 	var folders []string
 	for _, dir := range dirs {
@@ -34,7 +36,7 @@ func moduleFolders(dirs []string) ([]string, error) {
 	return folders, nil
 }
 
-// foldersIn returns dir itself when it has the files of a module, else the folders in it.
+// foldersIn returns dir itself if it has the files of a module, else its subfolders.
 func foldersIn(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -51,12 +53,14 @@ func foldersIn(dir string) ([]string, error) {
 		}
 	}
 	if len(inside) == 0 {
-		return nil, fmt.Errorf("looking for modules in %s: there is no module.yaml and no folder; name the folder of a module, or one whose folders are modules", dir)
+		return nil,
+			fmt.Errorf("looking for modules in %s: there is no module.yaml and no folder; name the folder of a module, or one whose folders are modules", dir)
 	}
 	return inside, nil
 }
 
-// findModules returns the modules that the arguments name, which are folders and references, each folder once.
+// findModules returns the modules in the arguments, which are folders and references, each folder
+// once.
 func findModules(ctx context.Context, arguments []string) ([]*checkedModule, error) {
 	var dirs []string
 	var fetched []*checkedModule
@@ -116,6 +120,10 @@ func (m *checkedModule) checkContract() {
 		m.add(contract.Breach{Problem: err.Error()})
 		return
 	}
+	if breaches := checkInstallation(loaded); len(breaches) > 0 {
+		m.add(breaches...)
+		return
+	}
 	m.loaded = loaded
 	m.Reference = loaded.Reference()
 	m.Kinds = kindsOf(loaded)
@@ -123,13 +131,16 @@ func (m *checkedModule) checkContract() {
 	for _, one := range loaded.Defaults() {
 		m.Defaults = append(m.Defaults, one.Path)
 	}
-	if _, err := batch.NewModule(loaded.Files()); err != nil && loaded.Engine() == v1alpha1.EngineTerraform {
+	if _, err := batch.NewModule(loaded.Files()); err != nil && loaded.Traits().HCL {
 		m.NoBatches = err.Error()
+	}
+	if content, err := fs.ReadFile(loaded.Files(), lockFile); err == nil {
+		m.WithoutChecksums, _ = tofu.WithoutChecksums(content) // an unreadable lock file is a breach
 	}
 	m.Passed = []string{"contract"}
 }
 
-// checkName checks what load.Modules does: a module is called as its folder.
+// checkName checks, like load.Modules, that a module has the name of its folder.
 func checkName(folder string, loaded *module.Module) error {
 	absolute, err := filepath.Abs(folder)
 	if err != nil {
@@ -137,7 +148,8 @@ func checkName(folder string, loaded *module.Module) error {
 	}
 	if name := filepath.Base(absolute); name != loaded.Name() {
 		return &contract.Error{Module: loaded.Name(), Breaches: []contract.Breach{{
-			File: "module.yaml", What: "metadata.name", Problem: fmt.Sprintf("is %q in the folder %s", loaded.Name(), name), Fix: "use the folder's name",
+			File: "module.yaml", What: "metadata.name", Problem: fmt.Sprintf("is %q in the folder %s", loaded.Name(),
+				name), Fix: "use the folder's name",
 		}}}
 	}
 	return nil
@@ -158,7 +170,7 @@ func (m *checkedModule) add(breaches ...contract.Breach) {
 	}
 }
 
-// kindsOf returns what kinds a module serves; the one for any module of its engine, where it has none of its own.
+// kindsOf returns the kinds that a module serves, or the generic one if it has none of its own.
 func kindsOf(loaded *module.Module) []string {
 	var kinds []string
 	for _, served := range loaded.Spec().ProviderSpecs {
@@ -167,13 +179,13 @@ func kindsOf(loaded *module.Module) []string {
 		}
 	}
 	if len(kinds) == 0 {
-		kinds = append(kinds, v1alpha1.GroupVersion.String()+" "+module.KindForAny(loaded.Engine()))
+		kinds = append(kinds, v1alpha1.GroupVersion.String()+" "+loaded.Traits().KindForAny)
 	}
 	return kinds
 }
 
-// providersOf returns the providers with their versions, and the packages of a stack that bridge none. One that both engines' registries
-// have is listed once, without a host.
+// providersOf returns the providers with their versions, and the packages of a stack that bridge
+// none. A provider in both engines' registries is listed once, without a host.
 func providersOf(loaded *module.Module) []string {
 	var providers []string
 	for _, provider := range loaded.Providers() {

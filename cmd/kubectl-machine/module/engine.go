@@ -19,8 +19,8 @@ import (
 
 	"github.com/hashicorp/terraform-exec/tfexec"
 
-	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
@@ -28,38 +28,50 @@ import (
 
 const (
 	lockFile = ".terraform.lock.hcl"
-	// endDelay is how long an interrupted engine may take before it is killed: it has nothing to save.
+	// endDelay is how long an interrupted engine has to exit before it is killed. It has nothing to
+	// save.
 	endDelay = 5 * time.Second
 )
 
 // engineCheck checks modules with an engine.
 type engineCheck struct {
 	binary tofu.Binary
-	// mirror is absolute; empty means that providers come from where the user's own configuration says.
-	mirror  string
-	timeout time.Duration
-	// sandbox confines the engine with the providers that it starts; nil confines nothing.
+	// mirror is absolute; if empty, providers come from the sources in the user's own configuration.
+	mirror   string
+	mirrored *provider.Mirror
+	timeout  time.Duration
+	// sandbox confines the engine and its providers; nil disables it.
 	sandbox *sandbox.Sandbox
 }
 
-func newEngineCheck(binary tofu.Binary, mirror string, timeout time.Duration, confined *sandbox.Sandbox) (*engineCheck, error) {
+func newEngineCheck(binary tofu.Binary, mirror string, timeout time.Duration,
+	confined *sandbox.Sandbox) (*engineCheck, error) {
 	if err := confined.Check(); err != nil {
 		return nil, err
 	}
 	if mirror == "" {
-		return &engineCheck{binary: binary, timeout: timeout, sandbox: confined}, nil
+		return &engineCheck{binary: binary, mirrored: &provider.Mirror{}, timeout: timeout, sandbox: confined}, nil
 	}
 	absolute, err := filepath.Abs(mirror)
 	if err != nil {
 		return nil, fmt.Errorf("finding the provider mirror: %w", err)
 	}
 	if info, err := os.Stat(absolute); err != nil || !info.IsDir() {
-		return nil, fmt.Errorf("finding the provider mirror: %s is no folder; name one that is laid out as a filesystem mirror", mirror)
+		return nil,
+			fmt.Errorf("finding the provider mirror: %s is no folder; name one that is laid out as a filesystem mirror", mirror)
 	}
-	return &engineCheck{binary: binary, mirror: absolute, timeout: timeout, sandbox: confined.Reading(sandbox.Tree(absolute)...)}, nil
+	mirrored, err := provider.OpenMirror(absolute)
+	if err != nil {
+		return nil, err
+	}
+	return &engineCheck{
+		binary: binary, mirror: absolute, mirrored: mirrored, timeout: timeout,
+		sandbox: confined.Reading(sandbox.Tree(absolute)...),
+	}, nil
 }
 
-// checkByEngine adds what the engine finds. A module that breaks the contract never reaches it. The error is one of the machine.
+// checkByEngine adds what the engine finds. A module that breaks the contract never reaches the
+// engine. An error is a problem of this machine, not of the module.
 func (m *checkedModule) checkByEngine(ctx context.Context, check *engineCheck) (err error) {
 	if m.loaded == nil {
 		return nil
@@ -72,12 +84,12 @@ func (m *checkedModule) checkByEngine(ctx context.Context, check *engineCheck) (
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	copied := filepath.Join(scratch, "module")
-	if err := copyModule(copied, m.files); err != nil {
+	if err := copyModule(copied, m.files, check.mirrored); err != nil {
 		return fmt.Errorf("checking %s: %w", m.Dir, err)
 	}
 	w := &work{module: m, check: check, dir: copied, engine: check.binary.Name}
 	confined := check.sandbox
-	if check.mirror == "" { // an initialisation writes where the user's own configuration says, and starts no provider
+	if check.mirror == "" { // init writes where the user's own configuration says, and starts no provider
 		confined = nil
 	}
 	if w.terraform, err = w.cli(confined); err != nil {
@@ -94,24 +106,25 @@ func (m *checkedModule) checkByEngine(ctx context.Context, check *engineCheck) (
 		switch {
 		case len(m.Breaches) == before:
 			m.Passed = append(m.Passed, step.name)
-		case step.name != "fmt": // what follows would only say the same again
+		case step.name != "fmt": // later steps would only repeat it
 			return nil
 		}
 	}
 	return nil
 }
 
-// step is one thing that an engine does with a module.
+// step is one check by the engine.
 type step struct {
 	name string
 	run  func(context.Context) error
 }
 
-// steps returns what applies to the module. Of a stack that is its HCL: the types, validations and locals. Its program is skipped.
+// steps returns the steps for the module. For a stack, they check its HCL: types, validations and
+// locals. Its program is skipped.
 func (w *work) steps() []step {
 	steps := []step{{"fmt", w.format}, {"init", w.initialise}, {"validate", w.validate}}
-	if w.module.loaded.Engine() != v1alpha1.EnginePulumi {
-		return append(steps, step{"test", w.test})
+	if w.module.loaded.Traits().HCL {
+		return append(steps, step{"destroy", w.destroy}, step{"test", w.test})
 	}
 	w.module.LeftOut = []string{"program"}
 	if tests, err := fs.Glob(w.module.files, "tests/*.tftest.hcl"); err != nil || len(tests) == 0 {
@@ -121,8 +134,8 @@ func (w *work) steps() []step {
 	return append(steps, step{"test", w.test})
 }
 
-// cli returns the CLI with a built environment: nothing of the caller's credentials or TF_VAR_*. Credentials are dummies,
-// as some providers want to be configured before anything is validated.
+// cli returns the CLI with a clean environment: no credentials of the caller, no TF_VAR_*.
+// Credentials are dummies, since some providers must be configured before anything is validated.
 func (w *work) cli(confined *sandbox.Sandbox) (*tfexec.Terraform, error) {
 	c, scratch, credentials := w.check, filepath.Dir(w.dir), w.module.loaded.Spec().Credentials
 	terraform, err := tfexec.NewTerraform(w.dir, confined.Program(c.binary.Path))
@@ -140,7 +153,8 @@ func (w *work) cli(confined *sandbox.Sandbox) (*tfexec.Terraform, error) {
 		pass = append(pass, cli.UsersVariables...)
 	} else {
 		config := filepath.Join(scratch, "cli.tfrc")
-		content := "disable_checkpoint = true\nprovider_installation {\n  filesystem_mirror {\n    path = " + strconv.Quote(c.mirror) + "\n  }\n}\n"
+		content := "disable_checkpoint = true\nprovider_installation {\n  filesystem_mirror {\n    path = " +
+			strconv.Quote(c.mirror) + "\n  }\n}\n"
 		if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
 			return nil, err
 		}
@@ -154,14 +168,16 @@ func (w *work) cli(confined *sandbox.Sandbox) (*tfexec.Terraform, error) {
 	if confined != nil {
 		environment["TMPDIR"] = scratch
 	}
-	maps.Copy(environment, confined.Environment(sandbox.Policy{Program: c.binary.Path, Read: w.readable(environment), Write: []string{scratch}}))
+	maps.Copy(environment,
+		confined.Environment(sandbox.Policy{Program: c.binary.Path, Read: w.readable(environment), Write: []string{scratch}}))
 	if err := terraform.SetEnv(environment); err != nil {
 		return nil, err
 	}
 	return terraform, terraform.SetWaitDelay(endDelay)
 }
 
-// readable is what the CLI may read beside the mirror: its configuration, and where that keeps providers, which those of the module are links to.
+// readable returns what the CLI may read besides the mirror: its configuration, and its folders of
+// providers, which the module's are links to.
 func (w *work) readable(environment map[string]string) []string {
 	found := sandbox.Tree(filepath.Join(w.dir, ".terraform"))
 	for _, name := range []string{"TF_CLI_CONFIG_FILE", "TF_PLUGIN_CACHE_DIR", "SSL_CERT_FILE", "SSL_CERT_DIR"} {
@@ -173,8 +189,9 @@ func (w *work) readable(environment map[string]string) []string {
 	return found
 }
 
-// copyModule copies what belongs to a module: no folders and files that begin with a dot, such as .terraform, but the lock file.
-func copyModule(to string, from fs.FS) error {
+// copyModule copies the module without files and folders that start with a dot, such as .terraform.
+// The lock file is adapted to an engine that uses the mirror.
+func copyModule(to string, from fs.FS, mirrored *provider.Mirror) error {
 	return fs.WalkDir(from, ".", func(name string, entry fs.DirEntry, err error) error {
 		hidden := strings.HasPrefix(entry.Name(), ".") && name != "." && name != lockFile
 		target := filepath.Join(to, filepath.FromSlash(name))
@@ -189,6 +206,9 @@ func copyModule(to string, from fs.FS) error {
 			return nil
 		}
 		content, err := fs.ReadFile(from, name)
+		if err == nil && name == lockFile {
+			content, err = tofu.LockForMirror(content, mirrored)
+		}
 		if err != nil {
 			return err
 		}
@@ -196,18 +216,18 @@ func copyModule(to string, from fs.FS) error {
 	})
 }
 
-// work is the check of one module's copy.
+// work is the check of a copy of one module.
 type work struct {
 	module    *checkedModule
 	check     *engineCheck
 	terraform *tfexec.Terraform
 	dir       string
 	engine    string
-	// beside is the search whose files are copied beside those of the module; none in a run of the module alone.
+	// beside is the search whose files are next to the module's; none in a run of the module alone.
 	beside search
 }
 
-// testsFolder holds the tests of a module, and in a folder of its name those of each search.
+// testsFolder contains the tests of a module, and those of each search in a subfolder of its name.
 const testsFolder = "tests"
 
 func (w *work) format(ctx context.Context) error {
@@ -216,7 +236,8 @@ func (w *work) format(ctx context.Context) error {
 		return err
 	}
 	for _, file := range files {
-		w.module.add(contract.Breach{File: file, Problem: "is not formatted", Fix: "run " + w.engine + " fmt -recursive in the module's folder"})
+		w.module.add(contract.Breach{File: file, Problem: "is not formatted",
+			Fix: "run " + w.engine + " fmt -recursive in the module's folder"})
 	}
 	return nil
 }
@@ -227,7 +248,7 @@ func (w *work) initialise(ctx context.Context) error {
 	if err != nil {
 		return w.addDiagnostics(ctx, &output, err)
 	}
-	w.terraform, err = w.cli(w.check.sandbox) // what comes next starts providers
+	w.terraform, err = w.cli(w.check.sandbox) // the next step starts providers
 	return err
 }
 
@@ -243,7 +264,7 @@ func (w *work) validate(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return w.checkDisruptive(ctx)
 }
 
 func (w *work) validateWith(ctx context.Context, one search) error {
@@ -280,8 +301,8 @@ func (w *work) test(ctx context.Context) error {
 	return nil
 }
 
-// testSearch runs the tests of a search, if there are any: what it does where it finds nothing, where it finds several, and where it finds what
-// belongs to others.
+// testSearch runs the tests of a search, if any: for finding nothing, several objects, and objects
+// of others.
 func (w *work) testSearch(ctx context.Context, one search) error {
 	tests, err := fs.Glob(w.module.files, path.Join(testsFolder, one.folder, "*.tftest.hcl"))
 	if err != nil || len(tests) == 0 {
@@ -292,7 +313,7 @@ func (w *work) testSearch(ctx context.Context, one search) error {
 		return err
 	}
 	defer remove()
-	// The engine takes the tests of one folder; tfexec knows no flag for another that engines take.
+	// The engine runs the tests of one folder; tfexec does not support the flag for another one.
 	folder, aside := filepath.Join(w.dir, testsFolder), filepath.Join(w.dir, ".tests")
 	if err := os.Rename(folder, aside); err != nil {
 		return err
@@ -302,10 +323,12 @@ func (w *work) testSearch(ctx context.Context, one search) error {
 	}
 	var output bytes.Buffer
 	err = w.terraform.Test(ctx, &output)
-	return errors.Join(w.addDiagnostics(ctx, &output, err), os.Rename(folder, filepath.Join(aside, one.folder)), os.Rename(aside, folder))
+	return errors.Join(w.addDiagnostics(ctx, &output, err), os.Rename(folder, filepath.Join(aside, one.folder)),
+		os.Rename(aside, folder))
 }
 
-// addDiagnostics adds the errors in the engine's -json output as breaches. It returns a failure that the output does not explain.
+// addDiagnostics adds the errors in the engine's -json output as breaches. It returns a failure
+// that the output does not explain.
 func (w *work) addDiagnostics(ctx context.Context, output *bytes.Buffer, failure error) error {
 	if failure == nil {
 		return nil
@@ -355,12 +378,13 @@ type diagnostic struct {
 	what string
 }
 
-// add adds an error as a breach; the engine's detail is the fix. Warnings are not added.
+// add adds an error as a breach, with the engine's detail as the fix. It skips warnings.
 func (w *work) add(d diagnostic) {
 	if d.Severity != "error" {
 		return
 	}
-	if i := slices.IndexFunc(w.beside.files, func(name string) bool { return path.Base(name) == d.Range.Filename }); i >= 0 {
+	if i := slices.IndexFunc(w.beside.files,
+		func(name string) bool { return path.Base(name) == d.Range.Filename }); i >= 0 {
 		d.Range.Filename = w.beside.files[i]
 	}
 	w.module.add(contract.Breach{

@@ -1,5 +1,5 @@
-// Package module is `kubectl machine module`: it makes, checks, packs and pushes provider modules. One file a command; contract.go and engine.go are
-// the two halves of a check.
+// Package module is `kubectl machine module`: it creates, checks, packs and pushes provider
+// modules. Each command has a file; contract.go and engine.go are the two halves of a check.
 package module
 
 import (
@@ -21,7 +21,8 @@ docs/contracts/module.md says what they must be, docs/contributing-a-provider.md
 		Args: cobra.ArbitraryArgs,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			if len(arguments) > 0 {
-				return fmt.Errorf("unknown command %q for %q; '%s --help' lists them", arguments[0], command.CommandPath(), command.CommandPath())
+				return fmt.Errorf("unknown command %q for %q; '%s --help' lists them", arguments[0], command.CommandPath(),
+					command.CommandPath())
 			}
 			return command.Help()
 		},

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module/scaffold"
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/module/scaffold"
 )
 
 func newNew() *cobra.Command {
@@ -36,14 +36,17 @@ placeholder that makes nothing, terraform_data; replace it by the resource of yo
 	}
 	flags := command.Flags()
 	flags.StringVar(&dir, "dir", ".", "Folder in which the module's folder is made.")
-	flags.StringVar(&options.Kind, "kind", "", "providerSpec kind that the module serves. Default: NAME in camel case and MachineProviderSpec.")
-	flags.StringVar(&options.APIVersion, "api-version", "", "Group and version of the kind. Default: NAME.machine-iac.io/v1alpha1.")
-	flags.StringVar(&options.Provider, "provider", "", "Source of the provider that makes the instance, such as hashicorp/aws.")
+	flags.StringVar(&options.Kind, "kind", "",
+		"providerSpec kind that the module serves. Default: NAME in camel case and MachineProviderSpec.")
+	flags.StringVar(&options.APIVersion, "api-version", "",
+		"Group and version of the kind. Default: NAME.machine-iac.io/v1alpha1.")
+	flags.StringVar(&options.Provider, "provider", "",
+		"Source of the provider that makes the instance, such as hashicorp/aws.")
 	flags.StringVar(&options.ProviderVersion, "provider-version", "", "Exact version of the provider.")
 	return command
 }
 
-// nextSteps returns what was created and what comes next.
+// nextSteps returns what was created and what to do next.
 func nextSteps(folder string, options scaffold.Options) string {
 	text := fmt.Sprintf("The module %s is in %s. It keeps the contract and passes its tests as it is:\n\n  kubectl machine module check %s\n",
 		options.Name, folder, folder)
@@ -52,5 +55,6 @@ func nextSteps(folder string, options scaffold.Options) string {
 			"  cd %s && tofu providers lock -platform=linux_amd64 -platform=linux_arm64\n",
 			options.Provider, options.ProviderVersion, filepath.Clean(folder))
 	}
-	return text + "\nMake it yours in this order: variables.tf, main.tf, outputs.tf, module.yaml, lookup/, adopt/, inventory/, tests/, README.md, examples/.\n"
+	return text +
+		"\nMake it yours in this order: variables.tf, main.tf, outputs.tf, module.yaml, lookup/, adopt/, inventory/, tests/, README.md, examples/.\n"
 }

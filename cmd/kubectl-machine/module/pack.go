@@ -18,8 +18,8 @@ func newPack() *cobra.Command {
 		Use:   "pack DIR",
 		Short: "Pack a provider module into an archive",
 		Long: `Pack the module in the folder DIR into a tar.gz, and print the reference to it: the file and its digest, for --module-source
-of the manager. The module must keep the contract; its own tests are left to 'kubectl machine module check'. The same files give the same
-digest, whoever packs them.
+of the manager. The module must keep the contract; its own tests are left to 'kubectl machine module check'. The same files always give the
+same digest.
 
 Put the archive where managers find it, on a web server for example, and write that location before the @ of the reference.`,
 		Example: `  # Make acme.tar.gz
@@ -48,11 +48,12 @@ Put the archive where managers find it, on a web server for example, and write t
 			return err
 		},
 	}
-	command.Flags().StringVarP(&file, "output", "o", "", "File that is written, or written anew. Default: NAME.tar.gz in this folder.")
+	command.Flags().StringVarP(&file, "output", "o", "",
+		"File that is written, or written anew. Default: NAME.tar.gz in this folder.")
 	return command
 }
 
-// packFolder packs the module in a folder that is called as the module is.
+// packFolder packs the module in a folder of its name.
 func packFolder(dir string) (source.Packed, error) {
 	packed, err := source.Pack(os.DirFS(dir))
 	if err == nil {
@@ -64,7 +65,8 @@ func packFolder(dir string) (source.Packed, error) {
 	return packed, nil
 }
 
-// outside returns the absolute path of a file. In the module's folder it would be a part of the module the next time.
+// outside returns the absolute path of a file. It must not be in the module's folder, where it
+// would become a part of the module.
 func outside(dir, file string) (string, error) {
 	folder, err := realPath(dir)
 	if err != nil {
@@ -74,8 +76,11 @@ func outside(dir, file string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("finding the folder of the archive: %w", err)
 	}
-	if inside, err := filepath.Rel(folder, parent); err == nil && inside != ".." && !strings.HasPrefix(inside, ".."+string(filepath.Separator)) {
-		return "", fmt.Errorf("%s would be in the module's folder, and a part of the module from then on; name another place with -o", file)
+	if inside, err := filepath.Rel(folder, parent); err == nil && inside != ".." &&
+		!strings.HasPrefix(inside, ".."+string(filepath.Separator)) {
+		return "",
+			fmt.Errorf("%s would be in the module's folder, and a part of the module from then on; name another place with -o",
+				file)
 	}
 	return filepath.Join(parent, filepath.Base(file)), nil
 }
@@ -88,7 +93,7 @@ func realPath(path string) (string, error) {
 	return filepath.EvalSymlinks(absolute)
 }
 
-// writeFile makes a file appear with all of its content, or leaves it as it was.
+// writeFile writes a file atomically.
 func writeFile(path string, content []byte) (err error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is there, and is not a regular file", path)

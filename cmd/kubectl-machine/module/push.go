@@ -48,12 +48,14 @@ write it.`,
 			return err
 		},
 	}
-	command.Flags().StringVar(&signKey, "sign", "", "File with a private key to sign the artifact with: ECDSA or Ed25519, in PEM, without a passphrase.")
+	command.Flags().StringVar(&signKey, "sign", "",
+		"File with a private key to sign the artifact with: ECDSA or Ed25519, in PEM, without a passphrase.")
 	command.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "How long the registry may take.")
 	return command
 }
 
-// signerOf returns what signs an artifact with the key in a file; nothing does without one.
+// signerOf returns a function that signs an artifact with the key in a file, or does nothing
+// without one.
 func signerOf(file string) (func(context.Context, source.Reference, source.Options) error, error) {
 	if file == "" {
 		return func(context.Context, source.Reference, source.Options) error { return nil }, nil

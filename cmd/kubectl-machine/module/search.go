@@ -5,19 +5,18 @@ import (
 	"path"
 	"path/filepath"
 
-	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
 )
 
-// search is a folder of the module whose files run beside those of the module.
+// search is a folder of the module whose files run next to those of the module.
 type search struct {
 	folder string
 	files  []string
 }
 
-// searches are those that the module has.
+// searches returns the module's searches.
 func (w *work) searches() []search {
-	if w.module.loaded.Engine() == v1alpha1.EnginePulumi {
+	if !w.module.loaded.Traits().HCL {
 		return nil
 	}
 	var found []search
@@ -33,12 +32,13 @@ func (w *work) searches() []search {
 	return found
 }
 
-// copySearch copies the files of a search beside those of the module, where they are when it is used, until the returned function is called.
+// copySearch copies the files of a search next to those of the module, as in a run, until the
+// returned function is called.
 func (w *work) copySearch(of search) (remove func(), err error) {
 	w.beside = of
 	remove = func() {
 		for _, name := range of.files {
-			_ = os.Remove(filepath.Join(w.dir, path.Base(name))) // the folder goes as a whole
+			_ = os.Remove(filepath.Join(w.dir, path.Base(name))) // the whole folder is removed later
 		}
 		w.beside = search{}
 	}

@@ -23,7 +23,7 @@ func newSign() *cobra.Command {
 		Short: "Sign a module that the cluster keeps for Machines",
 		Long: `Sign a module that is stored in the namespace of the Machines that were made with it, so that a manager with --module-key-file uses it. It
 is for content from before the manager had a key, and from a backup; a manager signs by itself what it has loaded, and what it keeps. Compare the
-digest with one that you know: whoever may write Secrets there may have stored the content. The Machine's status names its module.`,
+digest with one that you know: any user who may write Secrets there may have stored the content. The Machine's status names its module.`,
 		Example: `  kubectl machine module sign acme@sha256:0a1b... -n openshift-machine-api --module-key-file module.key`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, arguments []string) error {
@@ -31,7 +31,8 @@ digest with one that you know: whoever may write Secrets there may have stored t
 		},
 	}
 	f.Register(command, "Namespace of the Machines. Default: the context's.")
-	command.Flags().StringVar(&f.keyFile, "module-key-file", "", "File with the key of the manager's --module-key-file, or folder of which the first key signs.")
+	command.Flags().StringVar(&f.keyFile, "module-key-file", "",
+		"File with the key of the manager's --module-key-file, or folder of which the first key signs.")
 	_ = command.MarkFlagRequired("module-key-file")
 	command.ValidArgsFunction = cobra.NoFileCompletions
 	return command
@@ -57,7 +58,8 @@ func (f *signFlags) sign(command *cobra.Command, reference string) error {
 		return err
 	}
 	if found.Name() != name {
-		return fmt.Errorf("the content with this digest is the module %s, and not %s; find out who wrote the reference", found.Name(), name)
+		return fmt.Errorf("the content with this digest is the module %s, and not %s; find out who wrote the reference",
+			found.Name(), name)
 	}
 	if err := store.New(live, store.Options{Keys: keys}).Keep(command.Context(), namespace, found); err != nil {
 		return err

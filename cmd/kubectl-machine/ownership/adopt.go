@@ -10,21 +10,21 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
-	"github.com/machine-iac/machine-iac-operator/internal/inspect/ownership"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 )
 
-// adoptInterval is how often adopt looks what the manager has found.
+// adoptInterval is how often adopt polls the manager's report.
 const adoptInterval = 500 * time.Millisecond
 
-// differsCode is the exit code where an adoption would change or leave something that differs, or is refused.
+// differsCode is the exit code if an adoption would change or ignore a difference, or is refused.
 const differsCode cli.ExitCode = 2
 
 // adoptFlags are those of adopt.
@@ -43,9 +43,11 @@ func NewAdopt() *cobra.Command {
 		Short: "Adopt instances that something else than the operator has made",
 		Long: `Adopt the instances of Machines that something else than the operator has made: another actuator, or plain Terraform. The manager finds each
 instance by its provider ID, imports what the Machine's module would have made, and changes it in place at most. With --plan it only plans that, and
-what differs is shown. Without names, all Machines of the namespace are meant whose instance is not adopted.
+what differs is shown. Without names, all Machines of the namespace are meant whose instance is not adopted and that are not being deleted. The
+instance of a Machine that is named and being deleted is adopted and then destroyed.
 
-The command sets the annotation machine-iac.io/adoption of each Machine and waits for the manager. With --from-state, the instance is found by its ID in a
+The command sets the annotation machine-iac.io/adoption of each Machine and waits for the manager. You need the right to
+"adopt" machines.machine.openshift.io, and the manager another --adoption than Never. With --from-state, the instance is found by its ID in a
 Terraform state; remove it from that state first, as the command says, so that it never has two owners.
 
 Exit codes: 0 where all are adopted, or would be as they are; 1 for an error; 2 where something differs or is refused.`,
@@ -66,7 +68,8 @@ Exit codes: 0 where all are adopted, or would be as they are; 1 for an error; 2 
 		},
 	}
 	f.Register(command)
-	command.Flags().StringVarP(&f.Labels, "selector", "l", "", "Label selector that the Machines match, such as -l key1=value1,key2!=value2. Not together with names.")
+	command.Flags().StringVarP(&f.Labels, "selector", "l", "",
+		"Label selector that the Machines match, such as -l key1=value1,key2!=value2. Not together with names.")
 	_ = command.RegisterFlagCompletionFunc("selector", cobra.NoFileCompletions)
 	f.RegisterOutput(command)
 	f.from.register(command)
@@ -104,7 +107,8 @@ func (f *adoptFlags) run(command *cobra.Command, names []string) error {
 		}
 	}
 	since := metav1.Now().Rfc3339Copy()
-	annotations[lifecycle.AdoptionAnnotation], annotations[lifecycle.AdoptionRequestedAnnotation] = string(asked), since.UTC().Format(time.RFC3339)
+	annotations[lifecycle.AdoptionAnnotation], annotations[lifecycle.AdoptionRequestedAnnotation] = string(asked),
+		since.UTC().Format(time.RFC3339)
 	for i := range machines {
 		if err := annotate(command.Context(), live, &machines[i], annotations); err != nil {
 			return err
@@ -112,7 +116,7 @@ func (f *adoptFlags) run(command *cobra.Command, names []string) error {
 	}
 	late := f.wait(command.Context(), live, machines, since)
 	facts.Machines = machines
-	list := ownership.Adoptions(facts)
+	list := inspect.Adoptions(facts)
 	if err := f.Printer.Print(command.OutOrStdout(), list); err != nil {
 		return err
 	}
@@ -123,7 +127,8 @@ func (f *adoptFlags) run(command *cobra.Command, names []string) error {
 	return resultCode(list)
 }
 
-// adoptable returns the Machines whose instance is not adopted. One that is named and has an instance of the operator's own is an error.
+// adoptable returns the Machines whose instance is not adopted. It returns an error for a named
+// Machine whose instance the operator created.
 func (f *adoptFlags) adoptable(machines []machinev1beta1.Machine, named bool) ([]machinev1beta1.Machine, error) {
 	var wanted []machinev1beta1.Machine
 	for i := range machines {
@@ -131,23 +136,28 @@ func (f *adoptFlags) adoptable(machines []machinev1beta1.Machine, named bool) ([
 		_, own := machine.Annotations[record.WitnessAnnotation]
 		provided := machine.Spec.ProviderID != nil && *machine.Spec.ProviderID != ""
 		switch {
-		case !own && (provided || f.from.path != "") && machine.DeletionTimestamp.IsZero():
+		case !own && (provided || f.from.path != "") && (machine.DeletionTimestamp.IsZero() || named && !f.plan):
 			wanted = append(wanted, *machine)
 		case !named:
 		case own:
-			return nil, fmt.Errorf("the Machine %s: the operator has made its instance, or has adopted it before; nothing was changed", machine.Name)
+			return nil,
+				fmt.Errorf("the Machine %s: the operator has made its instance, or has adopted it before; nothing was changed",
+					machine.Name)
 		case !machine.DeletionTimestamp.IsZero():
-			return nil, fmt.Errorf("the Machine %s is being deleted; nothing was changed", machine.Name)
+			return nil,
+				fmt.Errorf("the Machine %s is being deleted, and such an adoption is not planned: without --plan its instance is adopted, and then destroyed; nothing was changed", machine.Name)
 		default:
-			return nil, fmt.Errorf("the Machine %s has no provider ID, so that there is nothing to find its instance by: set spec.providerID, or name its resource in a Terraform "+
-				"state with --from-state and --address; nothing was changed", machine.Name)
+			return nil,
+				fmt.Errorf("the Machine %s has no provider ID, so that there is nothing to find its instance by: set spec.providerID, or name its resource in a Terraform "+
+					"state with --from-state and --address; nothing was changed", machine.Name)
 		}
 	}
 	return wanted, nil
 }
 
 // annotate sets annotations of a Machine.
-func annotate(ctx context.Context, live client.Client, machine *machinev1beta1.Machine, annotations map[string]string) error {
+func annotate(ctx context.Context, live client.Client, machine *machinev1beta1.Machine,
+	annotations map[string]string) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": machine.UID, "annotations": annotations}})
 	if err != nil {
 		return err
@@ -158,8 +168,10 @@ func annotate(ctx context.Context, live client.Client, machine *machinev1beta1.M
 	return nil
 }
 
-// wait reads the Machines until the manager has reported on each since a time, and returns the names of those that it has not.
-func (f *adoptFlags) wait(ctx context.Context, live client.Client, machines []machinev1beta1.Machine, since metav1.Time) []string {
+// wait reads the Machines until the manager has reported on each since a time, and returns the
+// names of the rest.
+func (f *adoptFlags) wait(ctx context.Context, live client.Client, machines []machinev1beta1.Machine,
+	since metav1.Time) []string {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	var late []string
@@ -167,7 +179,8 @@ func (f *adoptFlags) wait(ctx context.Context, live client.Client, machines []ma
 		err := wait.PollUntilContextCancel(ctx, adoptInterval, true, func(ctx context.Context) (bool, error) {
 			now := &machinev1beta1.Machine{}
 			if err := live.Get(ctx, client.ObjectKeyFromObject(&machines[i]), now); err != nil {
-				return false, client.IgnoreNotFound(err)
+				deleted := apierrors.IsNotFound(err) && !machines[i].DeletionTimestamp.IsZero()
+				return deleted, client.IgnoreNotFound(err)
 			}
 			machines[i] = *now
 			return f.reported(now, since), nil
@@ -179,29 +192,30 @@ func (f *adoptFlags) wait(ctx context.Context, live client.Client, machines []ma
 	return late
 }
 
-// reported reports whether the manager has done what was asked for, or has refused it, since a time.
+// reported reports whether the manager has fulfilled or refused the request since a time.
 func (f *adoptFlags) reported(machine *machinev1beta1.Machine, since metav1.Time) bool {
-	found := ownership.AdoptionOf(machine)
+	found := inspect.AdoptionOf(machine)
 	switch {
 	case found == nil:
 		return false
-	case found.Result == ownership.AdoptionDone:
+	case found.Result == inspect.AdoptionDone:
 		return true
 	case found.Planned == nil || found.Planned.Before(&since):
 		return false
 	}
-	return f.plan || found.Result == ownership.AdoptionRefused || machine.Annotations[lifecycle.AdoptionAnnotation] == string(lifecycle.AdoptionPlan)
+	return f.plan || found.Result == inspect.AdoptionRefused ||
+		machine.Annotations[lifecycle.AdoptionAnnotation] == string(lifecycle.AdoptionPlan)
 }
 
 // resultCode returns the exit code of a list.
-func resultCode(list *ownership.AdoptionList) error {
+func resultCode(list *inspect.AdoptionList) error {
 	var refused []string
 	differs := false
 	for i := range list.Items {
 		switch list.Items[i].Result {
-		case ownership.AdoptionRefused:
+		case inspect.AdoptionRefused:
 			refused = append(refused, list.Items[i].Machine)
-		case ownership.AdoptionDiffers:
+		case inspect.AdoptionDiffers:
 			differs = true
 		}
 	}

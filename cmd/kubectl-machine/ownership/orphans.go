@@ -1,5 +1,5 @@
-// Package ownership has the commands about what belongs to whom: orphans, which shows what belongs to nobody and has it destroyed, and adopt, which takes over
-// what something else has made.
+// Package ownership has the commands about ownership: orphans shows what belongs to no Machine and
+// has it destroyed, and adopt takes over what the operator did not create.
 package ownership
 
 import (
@@ -14,7 +14,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
-	"github.com/machine-iac/machine-iac-operator/internal/inspect/ownership"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 )
 
 // orphanOptions are the flags of orphans.
@@ -43,8 +43,8 @@ deleted, so that all is found that belongs to it, and that its Node is drained.
 
 With --adopt-as, a state is given to the Machine of its name, and an instance is adopted by a new Machine. A Machine that is not there is made: like
 those of the MachineSet that the state names or that --machine-set names, and for an instance otherwise like the Machine that it was listed with,
-without labels of a MachineSet.`,
-		Example: `  # What nobody owns any more
+without labels of a MachineSet. For both, and for an instance with --destroy, you need the right to "adopt" machines.machine.openshift.io.`,
+		Example: `  # List states and instances without a Machine
   kubectl machine orphans -n openshift-machine-api
 
   # All that is known of one
@@ -71,11 +71,15 @@ without labels of a MachineSet.`,
 	o.RegisterOutput(command)
 	flags := command.Flags()
 	o.RegisterManager(command)
-	flags.StringVar(&o.destroy, "destroy", "", "Have what the state of NAME lists, or the instance NAME, destroyed, after a confirmation.")
-	flags.StringVar(&o.adoptAs, "adopt-as", "", "Give the orphan to the Machine of this name, which is made where it is not there.")
-	flags.StringVar(&o.machineSet, "machine-set", "", "MachineSet whose template and labels a Machine gets that is made, with --adopt-as or --destroy of an instance.")
+	flags.StringVar(&o.destroy, "destroy", "",
+		"Have what the state of NAME lists, or the instance NAME, destroyed, after a confirmation.")
+	flags.StringVar(&o.adoptAs, "adopt-as", "",
+		"Give the orphan to the Machine of this name, which is made where it is not there.")
+	flags.StringVar(&o.machineSet, "machine-set", "",
+		"MachineSet whose template and labels a Machine gets that is made, with --adopt-as or --destroy of an instance.")
 	flags.BoolVar(&o.yes, "yes", false, "Ask for no confirmation.")
-	flags.DurationVar(&o.wait, "wait", defaultOrphanWait, "How long to wait until it is done, with --destroy or --adopt-as. 0 only requests it.")
+	flags.DurationVar(&o.wait, "wait", defaultOrphanWait,
+		"How long to wait until it is done, with --destroy or --adopt-as. 0 only requests it.")
 	command.MarkFlagsMutuallyExclusive("destroy", "adopt-as", "all-namespaces")
 	command.MarkFlagsMutuallyExclusive("destroy", "adopt-as", "output")
 	_ = command.RegisterFlagCompletionFunc("adopt-as", cobra.NoFileCompletions)
@@ -86,7 +90,7 @@ without labels of a MachineSet.`,
 }
 
 func orphanNames(ctx context.Context, cluster *inspect.Cluster) ([]string, error) {
-	list, err := ownership.Orphans(ctx, cluster, nil, time.Now())
+	list, err := inspect.Orphans(ctx, cluster, nil, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -102,13 +106,13 @@ func (o *orphanOptions) list(command *cobra.Command, names []string) error {
 		return errors.New("--yes, --wait and --machine-set belong to --destroy NAME and --adopt-as NAME; without one, nothing is done")
 	}
 	if o.AllNamespaces && len(names) > 0 {
-		return errors.New("a name is that of one namespace: leave out -A, or the names")
+		return errors.New("a resource cannot be retrieved by name across all namespaces")
 	}
 	cluster, err := o.Open()
 	if err != nil {
 		return err
 	}
-	list, err := ownership.Orphans(command.Context(), cluster, names, time.Now())
+	list, err := inspect.Orphans(command.Context(), cluster, names, time.Now())
 	if err != nil {
 		return err
 	}
@@ -121,7 +125,7 @@ func (o *orphanOptions) list(command *cobra.Command, names []string) error {
 	return o.Printer.Print(command.OutOrStdout(), list)
 }
 
-// namespaceOrAll returns the namespace that is read, empty for all.
+// namespaceOrAll returns the namespace to read, or "" for all.
 func (o *orphanOptions) namespaceOrAll() string {
 	if _, namespace, err := o.Configuration(); err == nil {
 		return namespace
@@ -145,7 +149,7 @@ func (o *orphanOptions) runDestroy(command *cobra.Command, names []string) error
 	if err != nil {
 		return err
 	}
-	if found.Kind == ownership.OrphanInstance {
+	if found.Kind == inspect.OrphanInstance {
 		live, _, err := o.Connect()
 		if err != nil {
 			return err
@@ -169,7 +173,8 @@ func (o *orphanOptions) runDestroy(command *cobra.Command, names []string) error
 		fmt.Fprintf(command.OutOrStdout(), "the destroy of %s is requested\n", found.Name())
 		return nil
 	}
-	fmt.Fprintln(command.ErrOrStderr(), "note: the destroy is requested; the operator looks at the states every two minutes, at thousands less often")
+	fmt.Fprintln(command.ErrOrStderr(),
+		"note: the destroy is requested; the operator looks at the states every two minutes, at thousands less often")
 	if err := r.waitUntilGone(command, o.wait); err != nil {
 		return err
 	}
@@ -178,8 +183,8 @@ func (o *orphanOptions) runDestroy(command *cobra.Command, names []string) error
 }
 
 // oneOrphan finds the orphan of a name.
-func oneOrphan(ctx context.Context, cluster *inspect.Cluster, name string) (*ownership.Orphan, error) {
-	list, err := ownership.Orphans(ctx, cluster, []string{name}, time.Now())
+func oneOrphan(ctx context.Context, cluster *inspect.Cluster, name string) (*inspect.Orphan, error) {
+	list, err := inspect.Orphans(ctx, cluster, []string{name}, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -190,13 +195,14 @@ func oneOrphan(ctx context.Context, cluster *inspect.Cluster, name string) (*own
 	for i := range list.Items {
 		secrets = append(secrets, list.Items[i].Secret)
 	}
-	return nil, fmt.Errorf("%d orphans are called %q; name one by its Secret: %s", len(list.Items), name, strings.Join(secrets, ", "))
+	return nil, fmt.Errorf("%d orphans are called %q; name one by its Secret: %s", len(list.Items),
+		name, strings.Join(secrets, ", "))
 }
 
 // destroyable returns why a destroy cannot be requested.
-func destroyable(o *ownership.Orphan) error {
+func destroyable(o *inspect.Orphan) error {
 	switch {
-	case o.Kind == ownership.OrphanUnsaved:
+	case o.Kind == inspect.OrphanUnsaved:
 		return fmt.Errorf("%s is a state that could not be saved, which no run works with; look for each of its resources by its ID, remove what belongs to no Machine, and then the Secret: "+
 			"see docs/troubleshooting.md", o.Secret)
 	case o.Claimed != "":
@@ -208,21 +214,22 @@ func destroyable(o *ownership.Orphan) error {
 }
 
 // describeOrphan shows what a destroy would remove.
-func describeOrphan(command *cobra.Command, o *ownership.Orphan) {
+func describeOrphan(command *cobra.Command, o *inspect.Orphan) {
 	since := ""
 	if o.Since != nil {
 		since = " since " + o.Since.UTC().Format(time.RFC3339)
 	}
 	out := command.ErrOrStderr()
-	fmt.Fprintf(out, "The Machine %s (%s) is gone%s. Its state %s/%s lists %d resources:\n", o.Name(), o.UID, since, o.Namespace, o.Secret, len(o.Resources))
+	fmt.Fprintf(out, "The Machine %s (%s) is gone%s. Its state %s/%s lists %d resources:\n",
+		print.OneLine(o.Name()), print.OneLine(string(o.UID)), since, o.Namespace, o.Secret, len(o.Resources))
 	for _, resource := range o.Resources {
-		fmt.Fprintf(out, "  %s\n", resource)
+		fmt.Fprintln(out, "  "+print.OneLine(resource.String()))
 	}
 }
 
-// confirmed asks a question, and reports whether the reply is yes.
+// confirmed asks a question and reports whether the answer is yes.
 func confirmed(command *cobra.Command, question string) bool {
 	fmt.Fprint(command.ErrOrStderr(), question)
-	reply, _ := bufio.NewReader(command.InOrStdin()).ReadString('\n') // none is no
+	reply, _ := bufio.NewReader(command.InOrStdin()).ReadString('\n') // no answer means no
 	return strings.TrimSpace(reply) == "yes"
 }

@@ -18,18 +18,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/backup"
-	"github.com/machine-iac/machine-iac-operator/internal/inspect/ownership"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// withdrawTimeout bounds how long it takes to remove a Machine that was made in vain, also when the command is interrupted.
+// withdrawTimeout limits the removal of a Machine that was created in vain, even after the command
+// is interrupted.
 const withdrawTimeout = 30 * time.Second
 
 var errNameTaken = errors.New("there is already a Machine")
 
-// runAdopt gives an orphan a Machine.
+// runAdopt gives a Machine to an orphan.
 func (o *orphanOptions) runAdopt(command *cobra.Command, names []string) error {
 	if len(names) != 1 {
 		return fmt.Errorf("--adopt-as %s gives one orphan a Machine: name the orphan, as in 'kubectl machine orphans NAME --adopt-as %s'", o.adoptAs, o.adoptAs)
@@ -48,11 +50,13 @@ func (o *orphanOptions) runAdopt(command *cobra.Command, names []string) error {
 	}
 	a := orphanAdoption{options: o, live: live, orphan: found, name: o.adoptAs}
 	switch {
-	case found.Kind == ownership.OrphanUnsaved:
-		return fmt.Errorf("%s is a state that could not be saved, which no Machine can have; see docs/troubleshooting.md", found.Secret)
+	case found.Kind == inspect.OrphanUnsaved:
+		return fmt.Errorf("%s is a state that could not be saved, which no Machine can have; see docs/troubleshooting.md",
+			found.Secret)
 	case found.Claimed != "":
-		return fmt.Errorf("%s is not given to %s: %s; import its state for that one: docs/backup.md", found.Name(), o.adoptAs, found.Claimed)
-	case found.Kind == ownership.OrphanInstance:
+		return fmt.Errorf("%s is not given to %s: %s; import its state for that one: docs/backup.md", found.Name(), o.adoptAs,
+			found.Claimed)
+	case found.Kind == inspect.OrphanInstance:
 		return a.adoptInstance(command)
 	}
 	return a.adoptState(command)
@@ -62,14 +66,15 @@ func (o *orphanOptions) runAdopt(command *cobra.Command, names []string) error {
 type orphanAdoption struct {
 	options *orphanOptions
 	live    client.Client
-	orphan  *ownership.Orphan
+	orphan  *inspect.Orphan
 	// name is what the Machine is called.
 	name string
-	// made is the Machine once it is made; nil where there was one.
+	// made is the Machine if it was created; nil if it existed.
 	made *machinev1beta1.Machine
 }
 
-// create makes the Machine, like those of a MachineSet or like the one that an instance was listed with.
+// create creates the Machine, like those of a MachineSet or like the one that an instance was
+// listed with.
 func (a *orphanAdoption) create(ctx context.Context, asked lifecycle.Adoption) error {
 	machine, err := a.machine(ctx, asked)
 	if err != nil {
@@ -86,7 +91,7 @@ func (a *orphanAdoption) create(ctx context.Context, asked lifecycle.Adoption) e
 	return nil
 }
 
-// createFreely makes the Machine under a name that is not taken.
+// createFreely creates the Machine under a free name.
 func (a *orphanAdoption) createFreely(ctx context.Context) (err error) {
 	for _, a.name = range lifecycle.OrphanMachineNames(a.orphan.Instance, a.orphan.ProviderID) {
 		if err = a.create(ctx, lifecycle.AdoptionPlan); !errors.Is(err, errNameTaken) {
@@ -108,14 +113,17 @@ func (a *orphanAdoption) machine(ctx context.Context, asked lifecycle.Adoption) 
 		}
 		return lifecycle.MachineOfSet(a.name, a.orphan.ProviderID, set, asked, now), nil
 	}
-	if a.orphan.Kind == ownership.OrphanState {
-		return nil, fmt.Errorf("there is no Machine %s, and the state does not say which MachineSet its Machine belonged to: name one with --machine-set, or create the Machine "+
-			"from its manifest with the annotation %s: %s, with which nothing is created for it, and repeat the command", a.name, lifecycle.AdoptionAnnotation, lifecycle.AdoptionPlan)
+	if a.orphan.Kind == inspect.OrphanState {
+		return nil,
+			fmt.Errorf("there is no Machine %s, and the state does not say which MachineSet its Machine belonged to: name one with --machine-set, or create the Machine "+
+				"from its manifest with the annotation %s: %s, with which nothing is created for it, and repeat the command",
+				a.name, lifecycle.AdoptionAnnotation, lifecycle.AdoptionPlan)
 	}
 	like := &machinev1beta1.Machine{}
 	err := a.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: a.orphan.ListedBy}, like)
 	if a.orphan.ListedBy == "" || apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("the Machine %q, with whose providerSpec the instance was listed, is gone: name a MachineSet of its place with --machine-set, or wait for the next inventory", a.orphan.ListedBy)
+		return nil,
+			fmt.Errorf("the Machine %q, with whose providerSpec the instance was listed, is gone: name a MachineSet of its place with --machine-set, or wait for the next inventory", a.orphan.ListedBy)
 	}
 	if err != nil {
 		return nil, err
@@ -123,7 +131,7 @@ func (a *orphanAdoption) machine(ctx context.Context, asked lifecycle.Adoption) 
 	return lifecycle.MachineForOrphan(a.name, a.orphan.ProviderID, like, asked, now), nil
 }
 
-// hasRoom refuses a MachineSet that has as many Machines as it is to have: it would delete one of them.
+// hasRoom rejects a MachineSet that has all its replicas: it would delete one of them.
 func (a *orphanAdoption) hasRoom(ctx context.Context, set *machinev1beta1.MachineSet) error {
 	selector, err := metav1.LabelSelectorAsSelector(&set.Spec.Selector)
 	if err != nil {
@@ -134,7 +142,8 @@ func (a *orphanAdoption) hasRoom(ctx context.Context, set *machinev1beta1.Machin
 		replicas = int(*set.Spec.Replicas)
 	}
 	machines := &machinev1beta1.MachineList{}
-	if err := a.live.List(ctx, machines, client.InNamespace(set.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+	if err := a.live.List(ctx, machines, client.InNamespace(set.Namespace),
+		client.MatchingLabelsSelector{Selector: selector}); err != nil {
 		return fmt.Errorf("listing the Machines of %s: %w", set.Name, err)
 	}
 	has := 0
@@ -149,48 +158,58 @@ func (a *orphanAdoption) hasRoom(ctx context.Context, set *machinev1beta1.Machin
 	return nil
 }
 
-// adoptInstance makes a Machine that adopts the instance, and waits until it has.
+// adoptInstance creates a Machine that adopts the instance, and waits until it has.
 func (a *orphanAdoption) adoptInstance(command *cobra.Command) error {
 	ctx := command.Context()
 	if err := a.create(ctx, lifecycle.AdoptionAdopt); err != nil {
 		return err
 	}
 	if a.options.wait <= 0 {
-		fmt.Fprintf(command.OutOrStdout(), "machine/%s is created, and its adoption of %s is requested\n", a.name, a.orphan.ProviderID)
+		fmt.Fprintf(command.OutOrStdout(), "machine/%s is created, and its adoption of %s is requested\n", a.name,
+			a.orphan.ProviderID)
 		return nil
 	}
-	found, err := a.waitFor(ctx, func(f *ownership.MachineAdoption) bool {
-		return f.Result == ownership.AdoptionDone || f.Result == ownership.AdoptionRefused
+	found, err := a.waitFor(ctx, func(f *inspect.MachineAdoption) bool {
+		return f.Result == inspect.AdoptionDone || f.Result == inspect.AdoptionRefused
 	})
 	switch {
 	case err != nil:
 		return fmt.Errorf("the manager has not adopted %s within %s: %w; it does once it runs; to withdraw the request, and not by a delete, with which the instance would be destroyed: "+
-			"kubectl annotate machine -n %s %s %s=%s --overwrite", a.orphan.ProviderID, a.options.wait, err, a.orphan.Namespace, a.name, lifecycle.AdoptionAnnotation, lifecycle.AdoptionPlan)
-	case found.Result == ownership.AdoptionRefused:
+			"kubectl annotate machine -n %s %s %s=%s --overwrite", a.orphan.ProviderID, a.options.wait, err, a.orphan.Namespace,
+			a.name, lifecycle.AdoptionAnnotation, lifecycle.AdoptionPlan)
+	case found.Result == inspect.AdoptionRefused:
 		return errors.Join(fmt.Errorf("%s is not adopted: %s", a.orphan.ProviderID, found.Message), a.withdraw(ctx))
 	}
 	fmt.Fprintf(command.OutOrStdout(), "machine/%s has adopted %s\n", a.name, a.orphan.ProviderID)
 	return nil
 }
 
-// destroyInstance makes a Machine that adopts the instance, shows what that would import, and deletes it when that is confirmed.
+// destroyInstance creates a Machine that adopts the instance, shows what that would import, and
+// deletes the Machine after a confirmation.
 func (a *orphanAdoption) destroyInstance(command *cobra.Command) error {
 	ctx, out := command.Context(), command.ErrOrStderr()
 	if a.options.wait <= 0 {
 		return errors.New("an instance is adopted before it is destroyed, to find all that belongs to it: leave out --wait 0")
 	}
-	fmt.Fprintf(out, "The instance %s (%s) belongs to no Machine and no state. Its adoption by a Machine is planned, to find what belongs to it.\n", a.orphan.Instance, a.orphan.ProviderID)
+	fmt.Fprintf(out,
+		"The instance %s (%s) belongs to no Machine and no state here: %s. Its adoption by a Machine is planned, to find what belongs to it.\n",
+		print.OneLine(a.orphan.Instance), print.OneLine(a.orphan.ProviderID), print.OneLine(a.orphan.Whose))
 	if err := a.createFreely(ctx); err != nil {
 		return err
 	}
-	found, err := a.waitFor(ctx, func(f *ownership.MachineAdoption) bool { return f.Planned != nil })
+	found, err := a.waitFor(ctx, func(f *inspect.MachineAdoption) bool { return f.Planned != nil })
 	switch {
 	case err != nil:
-		err = fmt.Errorf("the manager has not planned the adoption of %s within %s: %w; nothing was changed", a.orphan.ProviderID, a.options.wait, err)
-	case found.Result == ownership.AdoptionRefused:
-		err = fmt.Errorf("%s cannot be adopted, and so is not destroyed: %s; nothing was changed", a.orphan.ProviderID, found.Message)
+		err = fmt.Errorf("the manager has not planned the adoption of %s within %s: %w; nothing was changed",
+			a.orphan.ProviderID, a.options.wait, err)
+	case found.Result == inspect.AdoptionRefused:
+		err = fmt.Errorf("%s cannot be adopted, and so is not destroyed: %s; nothing was changed", a.orphan.ProviderID,
+			found.Message)
 	default:
-		fmt.Fprintf(out, "A destroy would remove:\n  %s\n", strings.Join(found.Imports, "\n  "))
+		fmt.Fprintln(out, "A destroy would remove:")
+		for _, imported := range found.Imports {
+			fmt.Fprintln(out, "  "+print.OneLine(imported))
+		}
 		if !a.options.yes && !confirmed(command, "Destroy this? Only 'yes' is taken for it: ") {
 			err = errors.New("it was not confirmed; nothing was changed")
 		}
@@ -205,21 +224,23 @@ func (a *orphanAdoption) destroyInstance(command *cobra.Command) error {
 	if err != nil {
 		return errors.Join(err, a.withdraw(ctx))
 	}
-	if _, err := a.waitFor(ctx, func(*ownership.MachineAdoption) bool { return false }); err != nil && !apierrors.IsNotFound(err) {
+	if _, err := a.waitFor(ctx, func(*inspect.MachineAdoption) bool { return false }); err != nil &&
+		!apierrors.IsNotFound(err) {
 		return fmt.Errorf("%s was not destroyed within %s: %w; the Machine %s is being deleted, and its conditions say what it waits for", a.orphan.ProviderID, a.options.wait, err, a.name)
 	}
 	fmt.Fprintf(command.OutOrStdout(), "%s is destroyed\n", a.orphan.Name())
 	return nil
 }
 
-// waitFor reads the Machine until what is known of its adoption is as wanted.
-func (a *orphanAdoption) waitFor(ctx context.Context, wanted func(*ownership.MachineAdoption) bool) (found *ownership.MachineAdoption, err error) {
+// waitFor reads the Machine until its adoption is as wanted.
+func (a *orphanAdoption) waitFor(ctx context.Context,
+	wanted func(*inspect.MachineAdoption) bool) (found *inspect.MachineAdoption, err error) {
 	err = wait.PollUntilContextTimeout(ctx, adoptInterval, a.options.wait, true, func(ctx context.Context) (bool, error) {
 		now := &machinev1beta1.Machine{}
 		if err := a.live.Get(ctx, client.ObjectKeyFromObject(a.made), now); err != nil {
 			return false, err
 		}
-		found = ownership.AdoptionOf(now)
+		found = inspect.AdoptionOf(now)
 		return found != nil && wanted(found), nil
 	})
 	return found, err
@@ -233,8 +254,10 @@ func (a *orphanAdoption) delete(ctx context.Context) error {
 	return nil
 }
 
-// withdraw removes the Machine that was made, without its instance. The manager adopts, and then destroys, what a Machine that is deleted is to adopt: the
-// request is taken back first, and the Machine goes at once, as it was read. One that has begun to adopt the instance stays.
+// withdraw removes the created Machine without its instance. The manager would adopt, and then
+// destroy, what a deleted Machine is to adopt. So withdraw first cancels the request, and then
+// removes the Machine immediately if it is unchanged. A Machine that has begun to adopt the
+// instance stays.
 func (a *orphanAdoption) withdraw(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTimeout)
 	defer cancel()
@@ -257,18 +280,20 @@ func (a *orphanAdoption) withdraw(ctx context.Context) error {
 	return err
 }
 
-// remove removes a Machine that is as it was read, without a finalizer that waits for its instance.
+// remove removes an unchanged Machine, without the finalizer that waits for its instance.
 func (a *orphanAdoption) remove(ctx context.Context, now *machinev1beta1.Machine) error {
 	before := now.DeepCopy()
 	metav1.SetMetaDataAnnotation(&now.ObjectMeta, lifecycle.AdoptionAnnotation, string(lifecycle.AdoptionPlan))
 	now.Finalizers = nil
-	if err := a.live.Patch(ctx, now, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := a.live.Patch(ctx, now, client.MergeFromWithOptions(before,
+		client.MergeFromWithOptimisticLock{})); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	return client.IgnoreNotFound(a.live.Delete(ctx, now, client.Preconditions{UID: &now.UID, ResourceVersion: &now.ResourceVersion}))
+	return client.IgnoreNotFound(a.live.Delete(ctx, now,
+		client.Preconditions{UID: &now.UID, ResourceVersion: &now.ResourceVersion}))
 }
 
-// adoptState gives a state to the Machine of its name, which is made where there is none.
+// adoptState gives a state to the Machine of its name, which it creates if missing.
 func (a *orphanAdoption) adoptState(command *cobra.Command) error {
 	ctx, uid := command.Context(), a.orphan.UID
 	if a.orphan.Machine != "" && a.orphan.Machine != a.name {
@@ -288,16 +313,18 @@ func (a *orphanAdoption) adoptState(command *cobra.Command) error {
 		return err
 	}
 	if a.made != nil { // nothing was created for it while it had no state
-		patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:null,%q:null}}}`, a.made.UID, lifecycle.AdoptionAnnotation, lifecycle.AdoptionRequestedAnnotation)
+		patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:null,%q:null}}}`, a.made.UID,
+			lifecycle.AdoptionAnnotation, lifecycle.AdoptionRequestedAnnotation)
 		if err := a.live.Patch(ctx, a.made.DeepCopy(), client.RawPatch(types.MergePatchType, patch)); err != nil {
-			return fmt.Errorf("the Machine %s has the state, and its annotation %s could not be removed: %w; remove it", a.name, lifecycle.AdoptionAnnotation, err)
+			return fmt.Errorf("the Machine %s has the state, and its annotation %s could not be removed: %w; remove it",
+				a.name, lifecycle.AdoptionAnnotation, err)
 		}
 	}
 	fmt.Fprintf(command.OutOrStdout(), "machine/%s has the state of the Machine with UID %s\n", a.name, uid)
 	return nil
 }
 
-// move stores the state under the UID of the Machine, as an import of a backup does.
+// move stores the state under the UID of the Machine, like an import of a backup.
 func (a *orphanAdoption) move(ctx context.Context, uid types.UID) error {
 	source, live, err := a.options.Source()
 	if err != nil {
@@ -311,7 +338,8 @@ func (a *orphanAdoption) move(ctx context.Context, uid types.UID) error {
 	if len(kept.States) == 0 {
 		return fmt.Errorf("%s has no state to give: %s", a.orphan.Secret, strings.Join(kept.Notes, "; "))
 	}
-	target := &backup.Target{Source: *source, Client: live, Namespace: a.orphan.Namespace, Map: map[types.UID]string{uid: a.name}}
+	target := &backup.Target{Source: *source, Client: live, Namespace: a.orphan.Namespace,
+		Map: map[types.UID]string{uid: a.name}}
 	items, err := target.Check(ctx, kept)
 	if err == nil {
 		err = target.Import(ctx, kept, items, now)

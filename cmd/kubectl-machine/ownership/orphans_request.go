@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
-	"github.com/machine-iac/machine-iac-operator/internal/inspect/ownership"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -26,17 +25,18 @@ const (
 	orphanPoll = 2 * time.Second
 )
 
-// orphanRequest asks the manager to do something about an orphan. Only the leading manager writes states.
+// orphanRequest asks the manager to handle an orphan. Only the leading manager writes states.
 type orphanRequest struct {
 	live    client.Client
 	cluster *inspect.Cluster
-	orphan  *ownership.Orphan
+	orphan  *inspect.Orphan
 }
 
-// destroy requests the destroy of the very state that was shown.
+// destroy requests the destroy of exactly the state that was shown.
 func (r *orphanRequest) destroy(ctx context.Context) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"resourceVersion": r.orphan.Version(), "annotations": map[string]string{record.OrphanActionAnnotation: record.OrphanDestroy},
+		"resourceVersion": r.orphan.Version(),
+		"annotations":     map[string]string{record.OrphanActionAnnotation: record.OrphanDestroy},
 	}})
 	if err != nil {
 		return fmt.Errorf("requesting the destroy: %w", err)
@@ -49,14 +49,15 @@ func (r *orphanRequest) destroy(ctx context.Context) error {
 	return err
 }
 
-// waitUntilGone returns when the state is gone, or why it will not be for now.
+// waitUntilGone waits for the state to be removed. It returns an error if that does not happen within
+// patience, or says why it cannot happen.
 func (r *orphanRequest) waitUntilGone(command *cobra.Command, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(command.Context(), patience)
 	defer cancel()
 	ticker := time.NewTicker(orphanPoll)
 	defer ticker.Stop()
 	for {
-		now, err := ownership.ReadOrphan(ctx, r.cluster, state.Key{Namespace: r.orphan.Namespace, Name: r.orphan.Secret})
+		now, err := inspect.ReadOrphan(ctx, r.cluster, state.Key{Namespace: r.orphan.Namespace, Name: r.orphan.Secret})
 		switch {
 		case errors.Is(err, state.ErrNotFound):
 			return nil
@@ -76,7 +77,7 @@ func (r *orphanRequest) waitUntilGone(command *cobra.Command, patience time.Dura
 	}
 }
 
-// pending says that time is up.
+// pending returns the error for a timeout.
 func (r *orphanRequest) pending(ctx context.Context, patience time.Duration) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -84,20 +85,24 @@ func (r *orphanRequest) pending(ctx context.Context, patience time.Duration) err
 	return fmt.Errorf("%s was not destroyed within %s; the request stays until it is: look at the manager's log, and at 'kubectl machine orphans'%s", r.orphan.Name(), patience, r.withdraw())
 }
 
-// failed returns why the state that was read was not destroyed so far; nil while nothing says so.
-func (r *orphanRequest) failed(now *ownership.Orphan) error {
+// failed returns why the state has not been destroyed yet, or nil if nothing says so.
+func (r *orphanRequest) failed(now *inspect.Orphan) error {
 	switch {
 	case now.Action == "":
 		return fmt.Errorf("%s was not destroyed: the operator, or somebody else, has dropped the request, which it does where the Machine exists", r.orphan.Name())
 	case now.Problem != "" && now.Problem != r.orphan.Problem:
-		return fmt.Errorf("%s was not destroyed: %s; the operator tries it again%s", r.orphan.Name(), now.Problem, r.withdraw())
-	case now.Last != nil && now.Last.Result == record.RunFailed && (r.orphan.Last == nil || r.orphan.Last.Run != now.Last.Run):
-		return fmt.Errorf("%s was not destroyed: %s; the operator tries it again%s", r.orphan.Name(), now.Last.Message, r.withdraw())
+		return fmt.Errorf("%s was not destroyed: %s; the operator tries it again%s", r.orphan.Name(), now.Problem,
+			r.withdraw())
+	case now.Last != nil && now.Last.Result == record.RunFailed &&
+		(r.orphan.Last == nil || r.orphan.Last.Run != now.Last.Run):
+		return fmt.Errorf("%s was not destroyed: %s; the operator tries it again%s", r.orphan.Name(), now.Last.Message,
+			r.withdraw())
 	}
 	return nil
 }
 
-// withdraw says how to withdraw the request.
+// withdraw returns how to withdraw the request.
 func (r *orphanRequest) withdraw() string {
-	return fmt.Sprintf("; to withdraw the request: kubectl annotate secret -n %s %s %s-", r.orphan.Namespace, r.orphan.Secret, record.OrphanActionAnnotation)
+	return fmt.Sprintf("; to withdraw the request: kubectl annotate secret -n %s %s %s-", r.orphan.Namespace,
+		r.orphan.Secret, record.OrphanActionAnnotation)
 }

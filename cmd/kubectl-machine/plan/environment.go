@@ -9,36 +9,39 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/config"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+	"github.com/machine-iac/machine-iac-operator/internal/installation"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 )
 
 // noClusterConfigNote is for users with fewer rights than the manager.
 const noClusterConfigNote = "you may not read how the cluster reaches its infrastructure, so that your own proxies and authorities are used; " +
 	"docs/kubectl-machine.md lists the rights that each command needs"
 
-// runEnvironment is how runs of the operator reach the infrastructure: by the manager's --engine-env, and by the cluster's configuration.
-// The user's own proxies and authorities are used for what neither sets.
+// runEnvironment is how the operator's runs reach the infrastructure: through the manager's
+// --engine-env and the cluster's configuration. The user's own proxies and CAs apply if neither
+// sets them.
 type runEnvironment struct {
-	// cluster is nil where the user may not read the cluster's configuration.
+	// cluster is nil if the user may not read the cluster's configuration.
 	cluster *config.Reader
 	// clusterValues are for defaults of providerSpecs.
 	clusterValues module.ClusterValues
-	// known is what modules may know of the cluster; nil where the user may not read it.
-	known      *platform.Cluster
+	// known are the facts about the cluster for modules; nil if the user may not read them.
+	known      *module.Cluster
 	given, own map[string]string
 	// dir has the file with the authorities.
 	dir string
 }
 
 // newRunEnvironment reads the cluster's configuration. The caller closes the result.
-func newRunEnvironment(ctx context.Context, cluster client.Reader, given map[string]string) (s *runEnvironment, err error) {
+func newRunEnvironment(ctx context.Context, cluster client.Reader, namespace string,
+	given map[string]string) (s *runEnvironment, err error) {
 	s = &runEnvironment{given: given, own: ownAccess()}
 	if s.dir, err = os.MkdirTemp("", "authorities"); err != nil {
 		return nil, fmt.Errorf("making a folder for certificate authorities: %w", err)
@@ -48,7 +51,15 @@ func newRunEnvironment(ctx context.Context, cluster client.Reader, given map[str
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	reader, err := config.New(config.Options{Client: cluster, Dir: s.dir, Given: slices.Collect(maps.Keys(given))})
+	options := config.Options{Client: cluster, Dir: s.dir, Given: slices.Collect(maps.Keys(given))}
+	own, err := installation.Read(ctx, cluster, namespace)
+	switch {
+	case err == nil:
+		options.Installation = string(own.UID())
+	case !inspect.Denied(err) && !apierrors.IsNotFound(err):
+		return nil, err
+	}
+	reader, err := config.New(options)
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +77,10 @@ func newRunEnvironment(ctx context.Context, cluster client.Reader, given map[str
 // Close removes the file with the authorities.
 func (s *runEnvironment) Close() error { return os.RemoveAll(s.dir) }
 
-// Environment returns the environment of providers, given the variables of their module, and its sensitive values.
-func (s *runEnvironment) Environment(ctx context.Context, variables []v1alpha1.EnvironmentVariable) (map[string]string, []string, error) {
+// Environment returns the environment of providers, given the variables of their module, and its
+// sensitive values.
+func (s *runEnvironment) Environment(ctx context.Context, variables []v1alpha1.EnvironmentVariable) (map[string]string,
+	[]string, error) {
 	set := map[string]string{}
 	var sensitive []string
 	if s.cluster != nil {
@@ -82,8 +95,8 @@ func (s *runEnvironment) Environment(ctx context.Context, variables []v1alpha1.E
 	return environment, sensitive, nil
 }
 
-// defaults returns the user's own variables for what is not set. Proxies are taken together or not at all: exceptions that were made
-// for one proxy may be wrong for another.
+// defaults returns the user's own variables for what is not set. It takes either all or none of the
+// proxy variables: exceptions for one proxy may be wrong for another.
 func (s *runEnvironment) defaults(set map[string]string) map[string]string {
 	own := maps.Clone(s.own)
 	if slices.ContainsFunc(slices.Collect(maps.Keys(set)), isProxy) {
@@ -94,7 +107,7 @@ func (s *runEnvironment) defaults(set map[string]string) map[string]string {
 
 func isProxy(name string) bool { return strings.HasSuffix(strings.ToLower(name), "_proxy") }
 
-// ownAccess returns the proxies and authorities of the user's environment.
+// ownAccess returns the proxies and CAs of the user's environment.
 func ownAccess() map[string]string {
 	environment := map[string]string{}
 	for _, name := range cli.UsersVariables {

@@ -16,6 +16,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 // ownVariables sets the proxies and authorities of the user's environment.
@@ -41,7 +42,7 @@ func environmentOf(t *testing.T, plane *controlplane.ControlPlane, user string, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := newRunEnvironment(t.Context(), cluster, given)
+	found, err := newRunEnvironment(t.Context(), cluster, metav1.NamespaceDefault, given)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,6 +58,7 @@ func environmentOf(t *testing.T, plane *controlplane.ControlPlane, user string, 
 }
 
 func TestEnvironmentIsThatOfARun(t *testing.T) {
+	long.Test(t)
 	plane, err := controlplane.Start(controlplane.Default)
 	if err != nil {
 		t.Fatalf("%v; run 'make tools'", err)

@@ -7,20 +7,21 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/config"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 )
 
-// takeInfrastructure sets what no flag sets from the Infrastructure that a flag names, or that is among the manifests.
-func (o *planOptions) takeInfrastructure(manifests []manifest.File, stdin io.Reader) error {
+// takeInfrastructure sets what no flag sets from the Infrastructure that a flag names, or that is
+// among the manifests.
+func (o *planOptions) takeInfrastructure(manifests []preview.File, stdin io.Reader) error {
 	o.cluster.ClusterValues = o.clusterValues
 	files := manifests
 	if o.infrastructure != "" {
 		var err error
-		if files, err = manifest.ReadFiles([]string{o.infrastructure}, false, stdin); err != nil {
+		if files, err = preview.ReadFiles([]string{o.infrastructure}, false, stdin); err != nil {
 			return err
 		}
 	}
-	found, err := manifest.Infrastructure(files)
+	found, err := preview.Infrastructure(files)
 	if err != nil {
 		return err
 	}

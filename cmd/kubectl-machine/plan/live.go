@@ -15,8 +15,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/live"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -28,24 +28,31 @@ type liveOptions struct {
 	updates desired.ModuleUpdates
 	// environment is what the manager gives every engine.
 	environment map[string]string
+	moduleKey   string
 	cluster     cli.ClusterFlags
 }
 
 func (o *liveOptions) register(command *cobra.Command) {
 	flags := command.Flags()
-	flags.BoolVar(&o.enabled, "live", false, "Read the cluster, and show what the manifests would change of the Machines that exist.")
+	flags.BoolVar(&o.enabled, "live", false,
+		"Read the cluster, and show what the manifests would change of the Machines that exist.")
 	flags.BoolVar(&o.refresh, "refresh", false,
 		"Have providers compare the instances with their states: with the credentials in the cluster, and with the infrastructure.")
 	o.updates = desired.ModuleUpdatesHold
-	flags.Var(&moduleUpdates{&o.updates}, "module-updates", "What the manager does about Machines whose module has changed, as its own flag says: Hold or InPlace.")
+	flags.Var(&moduleUpdates{&o.updates}, "module-updates",
+		"What the manager does about Machines whose module has changed, as its own flag says: Hold or InPlace.")
 	flags.StringToStringVar(&o.environment, "engine-env", nil,
 		"NAME=VALUE that the manager gives every engine, by its own flag, such as a proxy; may be repeated. For --refresh.")
+	flags.StringVar(&o.moduleKey, "module-key-file", "",
+		"File with the key of the manager's --module-key-file, or folder of several. Of the modules that the cluster stores, only those that it has signed are used.")
 	o.cluster.Register(command, "")
 	o.cluster.RegisterStateKey(command)
-	// Each fails for a flag that is not there only, which the tests would see.
+	// These fail only for an unknown flag, which the tests would catch.
+	_ = command.MarkFlagFilename("module-key-file")
 	_ = command.RegisterFlagCompletionFunc("engine-env", cobra.NoFileCompletions)
 	_ = command.RegisterFlagCompletionFunc("module-updates", cobra.FixedCompletions(
-		[]string{string(desired.ModuleUpdatesHold), string(desired.ModuleUpdatesInPlace)}, cobra.ShellCompDirectiveNoFileComp))
+		[]string{string(desired.ModuleUpdatesHold),
+			string(desired.ModuleUpdatesInPlace)}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // moduleUpdates is the actuator's flag, with the type that help shows.
@@ -60,16 +67,20 @@ func (o *liveOptions) validate(names, files []string) error {
 	}
 	switch {
 	case len(names) > 0 && len(files) > 0:
-		return fmt.Errorf("there are both names (%s) and files; give one of them, and files with --live for an edit", strings.Join(names, ", "))
+		return fmt.Errorf("there are both names (%s) and files; give one of them, and files with --live for an edit",
+			strings.Join(names, ", "))
 	case o.refresh && !o.enabled && len(names) == 0:
 		return errors.New("--refresh is about Machines that exist; add --live, or name a MachineSet")
+	case o.moduleKey != "" && !o.enabled && len(names) == 0:
+		return errors.New("--module-key-file is about modules that the cluster stores; add --live, or name a MachineSet")
 	case len(o.environment) > 0 && !o.refresh:
 		return errors.New("--engine-env is for providers that reach the infrastructure; add --refresh, or leave it out")
 	}
 	return nil
 }
 
-// connect returns a client for the cluster, and the namespace of names and manifests that set none: the context's where it has one and no flag sets it.
+// connect returns a client for the cluster, and the default namespace of names and manifests: the
+// context's, if it has one and no flag is set.
 func (o *liveOptions) connect(namespace string, given bool) (client.Client, string, error) {
 	cluster, own, err := o.cluster.Connect()
 	if !given && own != metav1.NamespaceDefault {
@@ -79,7 +90,7 @@ func (o *liveOptions) connect(namespace string, given bool) (client.Client, stri
 }
 
 // manifests returns objects of the cluster that are named, as they are now.
-func (o *liveOptions) manifests(ctx context.Context, namespace string, names []string) ([]manifest.File, error) {
+func (o *liveOptions) manifests(ctx context.Context, namespace string, names []string) ([]preview.File, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
@@ -95,28 +106,37 @@ func (o *liveOptions) manifests(ctx context.Context, namespace string, names []s
 	if err != nil {
 		return nil, err
 	}
-	var files []manifest.File
+	var files []preview.File
 	for _, object := range objects {
 		object.SetManagedFields(nil)
 		content, err := yaml.Marshal(object)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", object.GetName(), err)
 		}
-		files = append(files, manifest.File{Name: "cluster", Content: content})
+		files = append(files, preview.File{Name: "cluster", Content: content})
 	}
 	return files, nil
 }
 
-// plan returns how requests are planned against a cluster.
-func (o *liveOptions) plan(cluster client.Client, catalog *module.Catalog, known manifest.Cluster, environment *runEnvironment) planning {
-	return func(ctx context.Context, requests []*manifest.Request, planner preview.Planner, engine string) (*preview.Preview, error) {
+// plan returns a function that plans requests against a cluster.
+func (o *liveOptions) plan(cluster client.Client, catalog *module.Catalog, known preview.Cluster,
+	environment *runEnvironment) planning {
+	return func(ctx context.Context, requests []*preview.Request, planner preview.Planner,
+		engine string) (*preview.Preview, error) {
 		states, err := o.cluster.StateOptions()
 		if err != nil {
 			return nil, err
 		}
+		var keys *store.Keys
+		if o.moduleKey != "" {
+			if keys, err = store.ReadKeys(o.moduleKey); err != nil {
+				return nil, err
+			}
+		}
 		return live.Plan(ctx, requests, live.Options{
-			Client: cluster, Catalog: catalog, ClusterValues: known.ClusterValues, Known: known.Known, ModuleUpdates: o.updates, Planner: planner, Engine: engine,
-			Refresh: o.refresh, Environment: environment, States: states,
+			Client: cluster, Catalog: catalog, ClusterValues: known.ClusterValues, Known: known.Known, ModuleUpdates: o.updates,
+			Planner: planner, Engine: engine,
+			Refresh: o.refresh, Environment: environment, States: states, ModuleKeys: keys,
 		})
 	}
 }

@@ -1,5 +1,5 @@
-// Package plan is `kubectl machine plan`: live.go is about its flags for a cluster, planners.go finds the engines, and environment.go is how providers
-// reach the infrastructure.
+// Package plan is `kubectl machine plan`: live.go is about its flags for a cluster, planners.go
+// finds the engines, and environment.go is how providers reach the infrastructure.
 package plan
 
 import (
@@ -11,7 +11,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -25,21 +24,19 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
 	"github.com/machine-iac/machine-iac-operator/internal/module/source"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/print"
 	"github.com/machine-iac/machine-iac-operator/modules"
 	"github.com/machine-iac/machine-iac-operator/stacks"
 )
 
-// changesFound is the exit code of --detailed-exitcode where something would change.
+// changesFound is the exit code of --detailed-exitcode if something would change.
 const changesFound cli.ExitCode = 2
 
 // planOptions are the flags of plan.
 type planOptions struct {
 	files            []string
 	recursive        bool
-	cluster          manifest.Cluster
+	cluster          preview.Cluster
 	clusterValues    map[string]string
 	infrastructure   string
 	moduleDirs       []string
@@ -50,6 +47,21 @@ type planOptions struct {
 	detailedExitCode bool
 	live             liveOptions
 }
+
+const examples = `  # What a MachineSet would create
+  kubectl machine plan -f machineset.yaml
+
+  # All manifests in a folder, for a pull request
+  kubectl machine plan -R -f cluster/ --cluster-id demo-x7k2p -o markdown
+
+  # From another program, for a script
+  kustomize build . | kubectl machine plan -f - --detailed-exitcode -o json
+
+  # What an edit would do to the Machines that exist
+  kubectl machine plan --live -f machineset.yaml
+
+  # How the Machines of a MachineSet differ from its template, and their instances from their states
+  kubectl machine plan machineset/workers --refresh`
 
 // NewCommand returns the command.
 func NewCommand() *cobra.Command {
@@ -71,41 +83,38 @@ now. Nothing is written to the cluster, and nothing but the API server is contac
 credentials that the cluster has, and with the proxies, authorities and endpoints that it names, as in a run; they compare each instance
 with its state, and report drift.
 
+A Machine may have been made with another module than this program has, which the cluster then stores. Users who may write Secrets there may store
+one too, so it is used only if a key of --module-key-file has signed it.
+
 The exit code is 0, and 1 for an error; with --detailed-exitcode it is 2 where something would change.`,
-		Example: `  # What a MachineSet would create
-  kubectl machine plan -f machineset.yaml
-
-  # All manifests in a folder, for a pull request
-  kubectl machine plan -R -f cluster/ --cluster-id demo-x7k2p -o markdown
-
-  # From another program, for a script
-  kustomize build . | kubectl machine plan -f - --detailed-exitcode -o json
-
-  # What an edit would do to the Machines that exist
-  kubectl machine plan --live -f machineset.yaml
-
-  # How the Machines of a MachineSet differ from its template, and their instances from their states
-  kubectl machine plan machineset/workers --refresh`,
-		RunE: o.run,
+		Example: examples,
+		RunE:    o.run,
 	}
 	o.live.register(command)
 	flags := command.Flags()
-	flags.StringSliceVarP(&o.files, "filename", "f", nil, "File or folder with MachineSets and Machines, or - for the standard input; may be repeated.")
+	flags.StringSliceVarP(&o.files, "filename", "f", nil,
+		"File or folder with MachineSets and Machines, or - for the standard input; may be repeated.")
 	flags.BoolVarP(&o.recursive, "recursive", "R", false, "Read the folders in folders too.")
-	flags.StringVarP(&o.cluster.Namespace, "namespace", "n", "openshift-machine-api", "Namespace of manifests without one, and of names. Against a cluster: the context's, where it has one.")
-	flags.StringVar(&o.cluster.ID, "cluster-id", "", "Name of the cluster's infrastructure, for manifests without its label.")
+	flags.StringVarP(&o.cluster.Namespace, "namespace", "n", "openshift-machine-api",
+		"Namespace of manifests without one, and of names. Against a cluster: the context's, where it has one.")
+	flags.StringVar(&o.cluster.ID, "cluster-id", "",
+		"Name of the cluster's infrastructure, for manifests without its label.")
 	flags.StringToStringVar(&o.clusterValues, "cluster-fact", nil,
-		"NAME=VALUE that is known of the cluster, for the defaults of fields that a manifest lacks: "+strings.Join(clusterValueNames(), ", ")+"; may be repeated.")
+		"NAME=VALUE that is known of the cluster, for the defaults of fields that a manifest lacks: "+
+			strings.Join(clusterValueNames(), ", ")+"; may be repeated.")
 	flags.StringVar(&o.infrastructure, "infrastructure", "",
 		"File with the Infrastructure of an OpenShift cluster, for what modules read of it and for the defaults of fields. Default: one among the manifests, or the cluster's.")
-	flags.StringArrayVar(&o.moduleDirs, "module-dir", nil, "Folder of a provider module, or of several, beside those that are built in; may be repeated.")
+	flags.StringArrayVar(&o.moduleDirs, "module-dir", nil,
+		"Folder of a provider module, or of several, beside those that are built in; may be repeated.")
 	flags.StringArrayVar(&o.moduleSources, "module-source", nil,
 		"Provider module in an archive, as the manager takes it: oci://registry/repository@sha256:..., https://... or file:///...; may be repeated.")
-	flags.StringVar(&o.engines.enginePath, "engine-path", "", "File of the engine. Default: tofu beside kubectl-machine, else tofu or terraform on PATH.")
+	flags.StringVar(&o.engines.enginePath, "engine-path", "",
+		"File of the engine. Default: tofu beside kubectl-machine, else tofu or terraform on PATH.")
 	flags.StringVar(&o.engines.providerMirror, "provider-mirror", "",
 		"Folder with the providers, laid out as a filesystem mirror. Nothing is downloaded then. Default: schemas or mirror beside kubectl-machine.")
 	o.engines.registerPulumi(flags)
-	flags.StringVar(&o.engines.cacheDir, "cache-dir", "", "Folder that keeps modules which are initialised. Default: one in the user's cache folder.")
+	flags.StringVar(&o.engines.cacheDir, "cache-dir", "",
+		"Folder that keeps modules which are initialised. Default: one in the user's cache folder.")
 	o.engines.registerSandbox(flags)
 	flags.IntVar(&o.engines.parallel, "parallel", runtime.NumCPU(), "How many engines may run at once.")
 	flags.DurationVar(&o.timeout, "timeout", 10*time.Minute, "How long it may take.")
@@ -118,13 +127,13 @@ The exit code is 0, and 1 for an error; with --detailed-exitcode it is 2 where s
 // completeFlags has a shell complete what flags take.
 func completeFlags(command *cobra.Command) {
 	var formats []string
-	for format, use := range print.Formats {
+	for format, use := range preview.Formats {
 		if format != "" {
 			formats = append(formats, format+"\t"+use)
 		}
 	}
 	slices.Sort(formats)
-	// Each fails for a flag that is not there only, which the tests would see.
+	// These fail only for an unknown flag, which the tests would catch.
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	_ = command.MarkFlagFilename("filename", "yaml", "yml", "json")
 	_ = command.MarkFlagFilename("infrastructure", "yaml", "yml", "json")
@@ -136,7 +145,8 @@ func completeFlags(command *cobra.Command) {
 	}
 }
 
-// clusterValueNames returns the cluster values that --cluster-fact takes. Those of each Machine have flags of their own.
+// clusterValueNames returns the cluster values that --cluster-fact takes. Those of each Machine
+// have flags of their own.
 func clusterValueNames() []string {
 	return slices.DeleteFunc(module.ClusterValueNames(), module.PerMachine)
 }
@@ -148,12 +158,14 @@ func (o planOptions) validate(names []string) error {
 	if err := o.live.validate(names, o.files); err != nil {
 		return err
 	}
-	if _, known := print.Formats[o.output]; !known {
-		return fmt.Errorf("the output format %q is not known; write -o json, -o yaml or -o markdown, or leave it out", o.output)
+	if _, known := preview.Formats[o.output]; !known {
+		return fmt.Errorf("the output format %q is not known; write -o json, -o yaml or -o markdown, or leave it out",
+			o.output)
 	}
 	for name := range o.clusterValues {
 		if !slices.Contains(clusterValueNames(), name) {
-			return fmt.Errorf("--cluster-fact names %q, which is not a cluster value; name one of %s", name, strings.Join(clusterValueNames(), ", "))
+			return fmt.Errorf("--cluster-fact names %q, which is not a cluster value; name one of %s", name,
+				strings.Join(clusterValueNames(), ", "))
 		}
 	}
 	if o.engines.parallel < 1 {
@@ -166,7 +178,8 @@ func (o *planOptions) run(command *cobra.Command, names []string) error {
 	if err := o.validate(names); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(command.Context(), o.timeout, fmt.Errorf("it took longer than %s; --timeout gives it more time", o.timeout))
+	ctx, cancel := context.WithTimeoutCause(command.Context(), o.timeout,
+		fmt.Errorf("it took longer than %s; --timeout gives it more time", o.timeout))
 	defer cancel()
 	result, err := o.result(ctx, command, names)
 	if cause := context.Cause(ctx); err != nil && cause != nil {
@@ -175,7 +188,8 @@ func (o *planOptions) run(command *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
-	if err := print.Print(command.OutOrStdout(), result, o.output, inColour(command.OutOrStdout())); err != nil {
+	out, colours := o.out(command.OutOrStdout())
+	if err := preview.Print(out, result, o.output, colours); err != nil {
 		return err
 	}
 	if o.detailedExitCode && result.Summary.Changes() {
@@ -184,9 +198,9 @@ func (o *planOptions) run(command *cobra.Command, names []string) error {
 	return nil
 }
 
-// result reads, checks and plans all that there is to plan.
+// result reads, checks and plans everything.
 func (o planOptions) result(ctx context.Context, command *cobra.Command, names []string) (*preview.Preview, error) {
-	files, err := manifest.ReadFiles(o.files, o.recursive, command.InOrStdin())
+	files, err := preview.ReadFiles(o.files, o.recursive, command.InOrStdin())
 	if err != nil {
 		return nil, err
 	}
@@ -194,11 +208,6 @@ func (o planOptions) result(ctx context.Context, command *cobra.Command, names [
 		return nil, err
 	}
 	live := o.live.enabled || len(names) > 0
-	if !live {
-		if requests := o.quickly(files, command.ErrOrStderr()); len(requests) > 0 {
-			return o.plan(ctx, requests, preview.Plan)
-		}
-	}
 	catalog, err := o.catalog(ctx)
 	if err != nil {
 		return nil, err
@@ -213,51 +222,9 @@ func (o planOptions) result(ctx context.Context, command *cobra.Command, names [
 	return o.plan(ctx, requests, preview.Plan)
 }
 
-// Fields by which a providerSpec names what serves it, in YAML and in JSON.
-var (
-	kindField   = field("kind")
-	moduleField = field("module")
-	stackField  = field("stack")
-)
-
-func field(name string) *regexp.Regexp {
-	return regexp.MustCompile(`\b` + name + `["']?[ \t]*:[ \t]*["']?([A-Za-z0-9-]+)`)
-}
-
-// valuesOf returns all that a field may be in files.
-func valuesOf(field *regexp.Regexp, files []manifest.File) []string {
-	var values []string
-	for _, file := range files {
-		for _, found := range field.FindAllSubmatch(file.Content, -1) {
-			values = append(values, string(found[1]))
-		}
-	}
-	return values
-}
-
-// quickly returns the requests of files by the modules alone that serve what they name. It returns none where any of it is not as it should be: what is
-// wrong is said with all modules at hand. Modules of users are loaded together with all others, of which they may be a second one.
-func (o planOptions) quickly(files []manifest.File, errOut io.Writer) []*manifest.Request {
-	if len(o.moduleDirs) > 0 || len(o.moduleSources) > 0 {
-		return nil
-	}
-	kinds := valuesOf(kindField, files)
-	builtin, builtinErr := load.Serving(modules.FS, valuesOf(moduleField, files), kinds)
-	programs, programsErr := load.Serving(stacks.FS, valuesOf(stackField, files), kinds)
-	catalog, err := module.NewCatalog(slices.Concat(builtin, programs)...)
-	if errors.Join(builtinErr, programsErr, err) != nil {
-		return nil
-	}
-	requests, err := o.requests(files, catalog, errOut)
-	if err != nil {
-		return nil
-	}
-	return requests
-}
-
-// liveResult is result where a cluster is read as well.
+// liveResult is result with a cluster.
 func (o planOptions) liveResult(
-	ctx context.Context, command *cobra.Command, catalog *module.Catalog, files []manifest.File, names []string,
+	ctx context.Context, command *cobra.Command, catalog *module.Catalog, files []preview.File, names []string,
 ) (_ *preview.Preview, err error) {
 	cluster, namespace, err := o.live.connect(o.cluster.Namespace, command.Flags().Changed("namespace"))
 	if err != nil {
@@ -268,7 +235,7 @@ func (o planOptions) liveResult(
 	if err != nil {
 		return nil, err
 	}
-	environment, err := newRunEnvironment(ctx, cluster, o.live.environment)
+	environment, err := newRunEnvironment(ctx, cluster, namespace, o.live.environment)
 	if err != nil {
 		return nil, err
 	}
@@ -285,7 +252,7 @@ func (o planOptions) liveResult(
 	return o.plan(ctx, requests, o.live.plan(cluster, catalog, o.cluster, environment))
 }
 
-// take sets what no flag sets from the cluster, as the manager does.
+// take sets what no flag sets from the cluster, like the manager.
 func (o *planOptions) take(found module.ClusterValues) {
 	clusterValues := module.ClusterValues{}
 	maps.Copy(clusterValues, found)
@@ -296,8 +263,9 @@ func (o *planOptions) take(found module.ClusterValues) {
 }
 
 // requests returns what is to be planned of files.
-func (o planOptions) requests(files []manifest.File, catalog *module.Catalog, errOut io.Writer) ([]*manifest.Request, error) {
-	requests, skipped, err := manifest.Read(files, o.cluster, catalog)
+func (o planOptions) requests(files []preview.File, catalog *module.Catalog,
+	errOut io.Writer) ([]*preview.Request, error) {
+	requests, skipped, err := preview.Read(files, o.cluster, catalog)
 	if err != nil {
 		return nil, err
 	}
@@ -332,10 +300,12 @@ func (o planOptions) catalog(ctx context.Context) (*module.Catalog, error) {
 }
 
 // planning is how requests are planned, with a planner that is called engine.
-type planning func(ctx context.Context, requests []*manifest.Request, planner preview.Planner, engine string) (*preview.Preview, error)
+type planning func(ctx context.Context, requests []*preview.Request, planner preview.Planner,
+	engine string) (*preview.Preview, error)
 
 // plan has the engines plan what is requested.
-func (o planOptions) plan(ctx context.Context, requests []*manifest.Request, plan planning) (result *preview.Preview, err error) {
+func (o planOptions) plan(ctx context.Context, requests []*preview.Request, plan planning) (result *preview.Preview,
+	err error) {
 	var needed []v1alpha1.Engine
 	for _, one := range requests {
 		needed = append(needed, one.Engine())
@@ -345,7 +315,14 @@ func (o planOptions) plan(ctx context.Context, requests []*manifest.Request, pla
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, engines.close()) }()
-	return plan(ctx, requests, engines, engines.title())
+	if err := checkProviders(o.engines.mirror(), requests); err != nil {
+		return nil, err
+	}
+	result, err = plan(ctx, requests, engines, engines.title())
+	if err != nil && strings.Contains(err.Error(), unavailable) {
+		return nil, fmt.Errorf("%w\n%s", err, providerHint)
+	}
+	return result, err
 }
 
 func ownEnvironment() map[string]string {
@@ -358,7 +335,8 @@ func ownEnvironment() map[string]string {
 	return environment
 }
 
-// orBeside returns what was named, or else the first of the names that is in the folder of this program; empty where none is.
+// orBeside returns what was named, or else the first of the names that is in the folder of this
+// program; empty where none is.
 func orBeside(named string, names ...string) string {
 	program, err := os.Executable()
 	if named != "" || err != nil {
@@ -374,6 +352,15 @@ func orBeside(named string, names ...string) string {
 		}
 	}
 	return ""
+}
+
+// out returns the writer for a plan. A coloured plan, whose codes Visible would escape, has escaped
+// the rest itself.
+func (o planOptions) out(to io.Writer) (out io.Writer, colours bool) {
+	if shown, ok := to.(*cli.Visible); ok && o.output == "" && inColour(shown.Out) {
+		return shown.Out, true
+	}
+	return to, false
 }
 
 // inColour reports whether out is a terminal whose user has not switched colours off.

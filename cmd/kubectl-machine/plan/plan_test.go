@@ -1,17 +1,13 @@
 package plan
 
 import (
-	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 )
 
 func TestWhatNoFlagSetsIsTakenFromTheCluster(t *testing.T) {
@@ -65,62 +61,5 @@ func TestColoursAreForTerminals(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	if inColour(terminal) {
 		t.Error("NO_COLOR is for all programs")
-	}
-}
-
-// TestWhatIsReadQuicklyIsWhatAllModulesGive compares requests for which only the modules are loaded that serve them.
-func TestWhatIsReadQuicklyIsWhatAllModulesGive(t *testing.T) {
-	var all []manifest.File
-	for _, pattern := range []string{"modules/*/examples/machineset.yaml", "stacks/*/examples/machineset.yaml"} {
-		paths, err := filepath.Glob(filepath.Join("..", "..", "..", pattern))
-		if err != nil || len(paths) == 0 {
-			t.Fatalf("there are no examples: %v, %v", paths, err)
-		}
-		read, err := manifest.ReadFiles(paths, false, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, read...)
-	}
-	o := planOptions{cluster: manifest.Cluster{ID: "demo"}}
-	catalog, err := o.catalog(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range all {
-		object, err := yaml.YAMLToJSON(file.Content)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, one := range []manifest.File{file, {Name: file.Name, Content: object}} {
-			want, err := o.requests([]manifest.File{one}, catalog, io.Discard)
-			if err != nil {
-				t.Fatalf("%s: %v", one.Name, err)
-			}
-			got := o.quickly([]manifest.File{one}, io.Discard)
-			if len(got) != len(want) {
-				t.Errorf("%s: %d requests, want %d", one.Name, len(got), len(want))
-				continue
-			}
-			for i := range want {
-				if got[i].Module.Reference() != want[i].Module.Reference() || got[i].Key() != want[i].Key() {
-					t.Errorf("%s is planned by %s, want %s", one.Name, got[i].Module.Reference(), want[i].Module.Reference())
-				}
-			}
-		}
-	}
-	for name, other := range map[string]struct {
-		options planOptions
-		content string
-	}{
-		"a kind that nobody serves":       {o, "kind: MachineSet\n"},
-		"a second module, of a user":      {planOptions{moduleDirs: []string{"x"}}, string(all[0].Content)},
-		"one that is fetched":             {planOptions{moduleSources: []string{"x"}}, string(all[0].Content)},
-		"one of two that nobody serves":   {o, string(all[0].Content) + "\n---\n" + strings.ReplaceAll(string(all[0].Content), "ProviderConfig", "Other")},
-		"what is no manifest of anything": {o, "kind: [\n"},
-	} {
-		if got := other.options.quickly([]manifest.File{{Name: "x.yaml", Content: []byte(other.content)}}, io.Discard); len(got) > 0 {
-			t.Errorf("%s: %d requests, want none", name, len(got))
-		}
 	}
 }

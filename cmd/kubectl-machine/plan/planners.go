@@ -18,7 +18,6 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/program"
 )
 
 // engineOptions are the flags that say where the engines are, and what they may use.
@@ -39,14 +38,25 @@ func (o engineOptions) confined() (*sandbox.Sandbox, error) {
 }
 
 func (o *engineOptions) registerPulumi(flags *pflag.FlagSet) {
-	flags.StringVar(&o.pulumi, "pulumi", "", "File of the CLI that plans stacks. Default: pulumi beside kubectl-machine, else on PATH.")
+	flags.StringVar(&o.pulumi, "pulumi", "",
+		"File of the CLI that plans stacks. Default: pulumi beside kubectl-machine, else on PATH.")
 	flags.StringVar(&o.pulumiPlugins, "pulumi-plugins", "",
 		"Folder with Pulumi's plugins. Nothing is downloaded. Default: pulumi-plugins beside kubectl-machine, else the user's own.")
 }
 
 func (o *engineOptions) registerSandbox(flags *pflag.FlagSet) {
 	o.sandbox = sandbox.Preferred
-	flags.Var(&o.sandbox, "sandbox", "Whether engines and providers are confined to their files by the kernel's Landlock: preferred, required or off.")
+	flags.Var(&o.sandbox, "sandbox",
+		"Whether engines and providers are confined to their files by the kernel's Landlock: preferred, required or off.")
+}
+
+// engines has the planner of every engine.
+var engines = []struct {
+	name v1alpha1.Engine
+	open func(o engineOptions, ctx context.Context, into *planners) (preview.Planner, error)
+}{
+	{v1alpha1.EngineTerraform, engineOptions.openTofu},
+	{v1alpha1.EnginePulumi, engineOptions.openPulumi},
 }
 
 // planners are the engines that are needed for what is planned.
@@ -59,21 +69,20 @@ type planners struct {
 // open finds the engines.
 func (o engineOptions) open(ctx context.Context, needed []v1alpha1.Engine) (*planners, error) {
 	opened := &planners{Planners: preview.Planners{}}
-	for _, one := range []struct {
-		engine v1alpha1.Engine
-		open   func(ctx context.Context, into *planners) error
-	}{{v1alpha1.EngineTerraform, o.openTofu}, {v1alpha1.EnginePulumi, o.openPulumi}} {
-		if !slices.Contains(needed, one.engine) {
+	for _, one := range engines {
+		if !slices.Contains(needed, one.name) {
 			continue
 		}
-		if err := one.open(ctx, opened); err != nil {
+		planner, err := one.open(o, ctx, opened)
+		if err != nil {
 			return nil, errors.Join(err, opened.close())
 		}
+		opened.Planners[one.name] = planner
 	}
 	return opened, nil
 }
 
-// close ends and removes all that was opened, the last first.
+// close closes and removes everything that was opened, in reverse order.
 func (p *planners) close() error {
 	var failed []error
 	for _, one := range slices.Backward(p.closes) {
@@ -88,66 +97,70 @@ func (p *planners) title() string { return strings.Join(p.names, ", ") }
 // mirror returns the folder with the providers; empty where there is none.
 func (o engineOptions) mirror() string { return orBeside(o.providerMirror, "schemas", "mirror") }
 
-func (o engineOptions) openTofu(ctx context.Context, into *planners) error {
-	binary, err := tofu.Find(ctx, tofu.FindOptions{Path: orBeside(o.enginePath, tofu.OpenTofu)})
+func (o engineOptions) openTofu(ctx context.Context, into *planners) (preview.Planner, error) {
+	path := orBeside(o.enginePath, tofu.OpenTofu)
+	binary, err := tofu.Find(ctx, tofu.FindOptions{Path: path})
+	if err != nil && path == "" {
+		return nil, fmt.Errorf("no engine beside kubectl-machine: %w; %s", err, engineHint)
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	confined, err := o.confined()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	cache, release, err := o.cache()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	into.closes = append(into.closes, release)
-	options := offline.Options{Binary: binary, CacheDir: cache, ProviderMirror: o.mirror(), Parallel: o.parallel, Sandbox: confined}
+	options := offline.Options{Binary: binary, CacheDir: cache, ProviderMirror: o.mirror(), Parallel: o.parallel,
+		Sandbox: confined}
 	if options.ProviderMirror == "" {
 		options.InitEnvironment = ownEnvironment()
 	}
 	planner, err := offline.New(options)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	into.closes = append(into.closes, planner.Close)
-	into.Planners[v1alpha1.EngineTerraform] = planner
 	into.names = append(into.names, binary.Name+" "+binary.Version.String())
-	return nil
+	return planner, nil
 }
 
-func (o engineOptions) openPulumi(ctx context.Context, into *planners) error {
+func (o engineOptions) openPulumi(ctx context.Context, into *planners) (preview.Planner, error) {
 	path := orBeside(o.pulumi, pulumi.Name)
 	if path == "" {
 		found, err := exec.LookPath(pulumi.Name)
 		if err != nil {
-			return errors.New("finding pulumi, which plans stacks: it is neither beside kubectl-machine nor on PATH; install it, or name its file with --pulumi")
+			return nil, errors.New("finding pulumi, which plans stacks: it is neither beside kubectl-machine nor on PATH; install it, or name its file with --pulumi")
 		}
 		path = found
 	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // the hosts of languages are beside it
+		path = real // the language hosts are next to it
 	}
 	binary, err := pulumi.Find(ctx, path)
 	if err != nil {
-		return fmt.Errorf("%w; name another with --pulumi", err)
+		return nil, fmt.Errorf("%w; name another with --pulumi", err)
 	}
 	plugins, err := o.plugins()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	confined, err := o.confined()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	planner, err := program.New(ctx, program.Options{Binary: binary, Plugins: plugins, ProviderMirror: o.mirror(), Parallel: o.parallel, Sandbox: confined})
+	planner, err := offline.NewStackPlanner(ctx, offline.StackOptions{Binary: binary, Plugins: plugins, ProviderMirror: o.mirror(),
+		Parallel: o.parallel, Sandbox: confined})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	into.closes = append(into.closes, func() error { return planner.Close(ctx) })
-	into.Planners[v1alpha1.EnginePulumi] = planner
 	into.names = append(into.names, pulumi.Name+" "+binary.Version.String())
-	return nil
+	return planner, nil
 }
 
 // plugins returns the folder with Pulumi's plugins.
@@ -161,7 +174,8 @@ func (o engineOptions) plugins() (string, error) {
 			return own, nil
 		}
 	}
-	return "", errors.New("finding Pulumi's plugins: there are none beside kubectl-machine (pulumi-plugins) or in the user's own folder; name a folder with --pulumi-plugins")
+	return "",
+		errors.New("finding Pulumi's plugins: there are none beside kubectl-machine (pulumi-plugins) or in the user's own folder; name a folder with --pulumi-plugins")
 }
 
 // cache returns the folder that keeps modules. Where the user has none, it is one for this call.

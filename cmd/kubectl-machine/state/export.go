@@ -25,8 +25,10 @@ type folderFlags struct {
 func (f *folderFlags) register(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringVarP(&f.folder, "output", "o", "", "Folder to write to. It is made where it is not there. Required.")
-	flags.StringArrayVar(&f.recipients, "recipient", nil, "Encrypt for a recipient of age (age1...) or a public SSH key (ssh-ed25519 ...). May be given several times.")
-	flags.StringArrayVar(&f.files, "recipients-file", nil, "Encrypt for the recipients in a file, one a line. May be given several times.")
+	flags.StringArrayVar(&f.recipients, "recipient", nil,
+		"Encrypt for a recipient of age (age1...) or a public SSH key (ssh-ed25519 ...). May be given several times.")
+	flags.StringArrayVar(&f.files, "recipients-file", nil,
+		"Encrypt for the recipients in a file, one a line. May be given several times.")
 	flags.BoolVar(&f.force, "force", false, "Replace files that are there and differ.")
 	_ = command.MarkFlagDirname("output")
 	_ = command.RegisterFlagCompletionFunc("recipient", cobra.NoFileCompletions)
@@ -46,7 +48,8 @@ func (f *folderFlags) open() (*backup.Folder, backup.Recipients, error) {
 }
 
 // writeBackup collects states and writes them into the folder.
-func writeBackup(ctx context.Context, command *cobra.Command, from *backup.Source, keys []state.Key, into *folderFlags, whole bool) (*backup.Backup, error) {
+func writeBackup(ctx context.Context, command *cobra.Command, from *backup.Source, keys []state.Key, into *folderFlags,
+	whole bool) (*backup.Backup, error) {
 	collected, err := from.Collect(ctx, keys, time.Now())
 	if err != nil {
 		return nil, err
@@ -126,7 +129,8 @@ docs/backup.md says what else belongs to a backup, and how to restore one.`,
 				f.Nothing(command, "There are no states of Machines", facts.Namespace)
 				return nil
 			}
-			fmt.Fprintf(command.OutOrStdout(), "%s and %s written to %s\n", counted(len(written.States), "state"), counted(len(written.Modules), "module"), into.folder)
+			fmt.Fprintf(command.OutOrStdout(), "%s and %s written to %s\n", counted(len(written.States), "state"),
+				counted(len(written.Modules), "module"), into.folder)
 			return nil
 		},
 	}

@@ -68,9 +68,12 @@ The exit code is 1 if a state is refused or fails; the others are imported nonet
 	f.RegisterOutput(command)
 	f.RegisterManager(command)
 	flags := command.Flags()
-	flags.StringArrayVar(&f.identities, "identity", nil, "File with an identity of age, or a private SSH key, to open an encrypted backup with. May be given several times.")
-	flags.StringArrayVar(&f.mapped, "map", nil, "Import the state of the Machine with a UID for a Machine that was made anew: UID=MACHINE. May be given several times.")
-	flags.StringVar(&f.moduleKey, "module-key-file", "", "File with the key of the manager's --module-key-file, to sign the modules of the backup with. Without it, the manager uses those only that it signed or has loaded itself.")
+	flags.StringArrayVar(&f.identities, "identity", nil,
+		"File with an identity of age, or a private SSH key, to open an encrypted backup with. May be given several times.")
+	flags.StringArrayVar(&f.mapped, "map", nil,
+		"Import the state of the Machine with a UID for a Machine that was made anew: UID=MACHINE. May be given several times.")
+	flags.StringVar(&f.moduleKey, "module-key-file", "",
+		"File with the key of the manager's --module-key-file, to sign the modules of the backup with. Without it, the manager uses those only that it signed or has loaded itself.")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "Only say what would be done.")
 	_ = command.RegisterFlagCompletionFunc("map", cobra.NoFileCompletions)
 	return command
@@ -104,7 +107,7 @@ func (f *importFlags) target() (*backup.Target, error) {
 	return target, nil
 }
 
-// load reads the backup, and leaves the states that are named.
+// load reads the backup and keeps the named states.
 func (f *importFlags) load(arguments []string) (*backup.Backup, error) {
 	with, err := backup.ReadIdentities(f.identities)
 	if err != nil {
@@ -127,14 +130,15 @@ func (f *importFlags) load(arguments []string) (*backup.Backup, error) {
 	return kept, nil
 }
 
-// report prints what has become of the states, and fails unless all are there now.
+// report prints the results, and returns an error unless all states are there now.
 func (f *importFlags) report(command *cobra.Command, items []backup.Item) error {
 	list := &importList{Items: []importedState{}, AllNamespaces: f.AllNamespaces}
 	var failed bool
 	for i := range items {
 		item := &items[i]
 		one := importedState{
-			Namespace: item.Namespace, Machine: cmp.Or(item.State.Machine, string(item.UID)), From: item.UID, Serial: item.Serial, Stored: item.Stored,
+			Namespace: item.Namespace, Machine: cmp.Or(item.State.Machine,
+				string(item.UID)), From: item.UID, Serial: item.Serial, Stored: item.Stored,
 			Result: string(item.Result), Reason: item.Reason, Notes: item.Notes,
 		}
 		if machine := item.Machine(); machine != nil {

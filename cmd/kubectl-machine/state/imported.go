@@ -14,7 +14,8 @@ import (
 // importedState is a state of a backup, and what has become of it, or would.
 type importedState struct {
 	Namespace string `json:"namespace"`
-	// Machine is the name of the Machine that the state is for, UID its UID; empty where there is none.
+	// Machine is the name of the Machine that the state is for, UID its UID; empty where there is
+	// none.
 	Machine string    `json:"machine"`
 	UID     types.UID `json:"machineUID,omitempty"`
 	// From is the UID of the Machine that the state was exported of.
@@ -61,7 +62,8 @@ func (l *importList) Rows(bool) [][]string {
 			details = append(details, one.Reason)
 		}
 		details = append(details, one.Notes...)
-		rows = append(rows, []string{cmp.Or(one.Machine, "-"), strconv.FormatUint(one.Serial, 10), stored, one.Result, strings.Join(details, "; ")})
+		rows = append(rows, []string{cmp.Or(one.Machine, "-"), strconv.FormatUint(one.Serial, 10), stored, one.Result,
+			strings.Join(details, "; ")})
 	}
 	return rows
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/backup"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
-	"github.com/machine-iac/machine-iac-operator/internal/inspect/ownership"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -73,7 +72,8 @@ To take a Machine back, remove the annotation and import the state again.`,
 	return command
 }
 
-// releasable returns the states of Machines that are to be released, in their order, or why one of them cannot be.
+// releasable returns the states of Machines to release, in order, or why one of them cannot be
+// released.
 func releasable(facts *inspect.Facts, names []string) ([]state.Key, error) {
 	list, err := inspect.States(facts)
 	if err != nil {
@@ -91,14 +91,16 @@ func releasable(facts *inspect.Facts, names []string) ([]state.Key, error) {
 		}
 		stored := &list.Items[at]
 		if stored.Intent != nil {
-			return nil, fmt.Errorf("the Machine %s: a run has not settled (%s), so that its instance is not known for sure: wait until the manager has found out; nothing was changed",
-				machine.Name, stored.Intent.Operation)
+			return nil,
+				fmt.Errorf("the Machine %s: a run has not settled (%s), so that its instance is not known for sure: wait until the manager has found out; nothing was changed",
+					machine.Name, stored.Intent.Operation)
 		}
 		keys = append(keys, state.Key{Namespace: stored.Namespace, Name: stored.Secret})
 	}
 	for i := range list.Items {
 		if !slices.ContainsFunc(facts.Machines, func(m machinev1beta1.Machine) bool { return m.UID == list.Items[i].UID }) {
-			return nil, fmt.Errorf("the Machine %s is gone: its state is one without a Machine, and cannot be released; nothing was changed", list.Items[i].Machine)
+			return nil,
+				fmt.Errorf("the Machine %s is gone: its state is one without a Machine, and cannot be released; nothing was changed", list.Items[i].Machine)
 		}
 	}
 	return keys, nil
@@ -147,8 +149,10 @@ func (f *releaseFlags) release(command *cobra.Command, machines []machinev1beta1
 	return nil
 }
 
-// requestRelease sets the annotation on a Machine whose state is still the one that was written.
-func requestRelease(ctx context.Context, live client.Client, states *state.Store, machine *machinev1beta1.Machine, key state.Key, written string) error {
+// requestRelease sets the annotation on a Machine if its state has not changed since it was
+// written.
+func requestRelease(ctx context.Context, live client.Client, states *state.Store, machine *machinev1beta1.Machine,
+	key state.Key, written string) error {
 	if err := waitForRun(ctx, states, machine, key); err != nil {
 		return fmt.Errorf("%w; it is not released, and those before it are", err)
 	}
@@ -171,7 +175,7 @@ func requestRelease(ctx context.Context, live client.Client, states *state.Store
 	return nil
 }
 
-// waitForRun waits until no run has the state, such as a drift check.
+// waitForRun waits until no run, such as a drift check, has the state.
 func waitForRun(ctx context.Context, states *state.Store, machine *machinev1beta1.Machine, key state.Key) error {
 	var held *state.Lock
 	err := wait.PollUntilContextCancel(ctx, releaseInterval, true, func(ctx context.Context) (bool, error) {
@@ -184,15 +188,17 @@ func waitForRun(ctx context.Context, states *state.Store, machine *machinev1beta
 	})
 	switch {
 	case err != nil && held != nil:
-		return fmt.Errorf("the Machine %s: a run is in progress (%s) that has not ended in time", machine.Name, held.Operation)
+		return fmt.Errorf("the Machine %s: a run is in progress (%s) that has not ended in time", machine.Name,
+			held.Operation)
 	case err != nil:
 		return fmt.Errorf("reading the state of Machine %s: %w", machine.Name, err)
 	}
 	return nil
 }
 
-// waitForRelease waits until the state is gone and the Machine says that it is released.
-func waitForRelease(ctx context.Context, live client.Client, states *state.Store, machine *machinev1beta1.Machine, key state.Key) error {
+// waitForRelease waits until the state is gone and the Machine reports its release.
+func waitForRelease(ctx context.Context, live client.Client, states *state.Store, machine *machinev1beta1.Machine,
+	key state.Key) error {
 	last := "its state is still there"
 	err := wait.PollUntilContextCancel(ctx, releaseInterval, true, func(ctx context.Context) (bool, error) {
 		_, err := states.Get(ctx, key)
@@ -203,7 +209,7 @@ func waitForRelease(ctx context.Context, live client.Client, states *state.Store
 		if err := live.Get(ctx, client.ObjectKeyFromObject(machine), now); err != nil {
 			return false, err
 		}
-		condition := ownership.AdoptedCondition(now)
+		condition := inspect.AdoptedCondition(now)
 		if condition == nil || condition.Status != "False" || condition.Reason != "Released" {
 			last = "its state is removed, and its status does not say so yet"
 			return false, nil

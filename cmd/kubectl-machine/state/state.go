@@ -1,5 +1,6 @@
-// Package state is `kubectl machine state`: it lists states, shows them, exports them into a folder and imports them from there. It has release as
-// well, which exports a state and has the manager forget it.
+// Package state is `kubectl machine state`: it lists states, shows them, exports them into a folder
+// and imports them from there. It has release as well, which exports a state and has the manager
+// forget it.
 package state
 
 import (
@@ -10,7 +11,6 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
-	"github.com/machine-iac/machine-iac-operator/internal/inspect/show"
 )
 
 // NewCommand returns the group of commands.
@@ -88,7 +88,7 @@ Values that the state marks, values with a name such as password or user_data, a
 			if err != nil {
 				return err
 			}
-			shown, err := show.NewState(snapshot, sensitive)
+			shown, err := inspect.NewState(snapshot, sensitive)
 			if err != nil {
 				return err
 			}
@@ -151,13 +151,15 @@ func pull(ctx context.Context, cluster *inspect.Cluster, machine string, serial 
 		return nil, err
 	}
 	if snapshot.Raw == nil {
-		return nil, fmt.Errorf("the Machine %q has no state yet: a run has begun, and the engine has written nothing", machine)
+		return nil, fmt.Errorf("the Machine %q has no state yet: a run has begun, and the engine has written nothing",
+			machine)
 	}
 	return snapshot.Raw, nil
 }
 
 func warnSecrets(command *cobra.Command) {
-	fmt.Fprintln(command.ErrOrStderr(), "warning: this holds credentials and user data in the clear; keep it private, and remove the copies that you make")
+	fmt.Fprintln(command.ErrOrStderr(),
+		"warning: this holds credentials and user data in the clear; keep it private, and remove the copies that you make")
 }
 
 func stateNames(ctx context.Context, cluster *inspect.Cluster) ([]string, error) {

@@ -17,18 +17,21 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// shown is how many Machines and states a refusal names.
+// shown limits how many Machines and states a refusal lists.
 const shown = 20
 
 // crds are those of install/kubernetes/crds.
 var crds = []string{
-	"machines.machine.openshift.io", "machinesets.machine.openshift.io", "machinehealthchecks.machine.openshift.io", "machineapioperators.machine-iac.io",
+	"machines.machine.openshift.io", "machinesets.machine.openshift.io", "machinehealthchecks.machine.openshift.io",
+	"machineapioperators.machine-iac.io",
 }
 
-// kept are objects that the operator or the manager reads, or has made, and that are of use to the next installation.
+// kept are objects that the operator or manager reads or has created, and that the next
+// installation can use.
 var kept = []struct{ kind, name string }{
-	{"ConfigMap", "machine-api-operator-config"}, {"ConfigMap", "machine-api-operator-images"}, {"ConfigMap", "mao-trusted-ca"}, {"ConfigMap", "machine-iac-inventory"},
-	{"Secret", "machine-iac-pulumi-keys"},
+	{"ConfigMap", "machine-api-operator-config"}, {"ConfigMap", "machine-api-operator-images"}, {"ConfigMap",
+		"mao-trusted-ca"}, {"ConfigMap", "machine-iac-inventory"},
+	{"Secret", "machine-iac-installation"}, {"Secret", "machine-iac-pulumi-keys"},
 }
 
 // remains are what an uninstallation leaves behind.
@@ -51,7 +54,8 @@ func readRemains(ctx context.Context, cluster *inspect.Cluster, live client.Clie
 		return nil, err
 	}
 	modules := metadataList("Secret")
-	if err := live.List(ctx, modules, client.InNamespace(cluster.Namespace()), client.HasLabels{"machine-iac.io/module-content"}); err != nil {
+	if err := live.List(ctx, modules, client.InNamespace(cluster.Namespace()),
+		client.HasLabels{"machine-iac.io/module-content"}); err != nil {
 		return nil, fmt.Errorf("listing the contents of modules: %w", err)
 	}
 	s.modules = len(modules.Items)
@@ -64,7 +68,8 @@ func readRemains(ctx context.Context, cluster *inspect.Cluster, live client.Clie
 	}
 	for _, name := range crds {
 		found := &metav1.PartialObjectMetadata{}
-		found.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+		found.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1",
+			Kind: "CustomResourceDefinition"})
 		if err := s.keep(ctx, live, found, client.ObjectKey{Name: name}); err != nil {
 			return nil, err
 		}
@@ -72,7 +77,8 @@ func readRemains(ctx context.Context, cluster *inspect.Cluster, live client.Clie
 	return s, nil
 }
 
-func (s *remains) keep(ctx context.Context, live client.Client, object *metav1.PartialObjectMetadata, key client.ObjectKey) error {
+func (s *remains) keep(ctx context.Context, live client.Client, object *metav1.PartialObjectMetadata,
+	key client.ObjectKey) error {
 	kind := object.GroupVersionKind()
 	err := live.Get(ctx, key, object)
 	if apierrors.IsNotFound(err) {
@@ -92,7 +98,7 @@ func metadataList(kind string) *metav1.PartialObjectMetadataList {
 	return list
 }
 
-// machines reports whether there is something that only the manager can look after.
+// machines reports whether there is anything that only the manager can handle.
 func (s *remains) machines() bool {
 	return len(s.facts.Machines)+len(s.facts.States)+len(s.unsaved) > 0
 }
@@ -114,7 +120,8 @@ func (s *remains) lines() []string {
 		lines = append(lines, fmt.Sprintf("  secret/%s, state with %d resources", head.Key.Name, head.Managed))
 	}
 	for i := range s.unsaved {
-		lines = append(lines, fmt.Sprintf("  secret/%s, state that could not be saved, of Machine %s", s.unsaved[i].Name, s.unsaved[i].Machine))
+		lines = append(lines, fmt.Sprintf("  secret/%s, state that could not be saved, of Machine %s", s.unsaved[i].Name,
+			s.unsaved[i].Machine))
 	}
 	if more := len(lines) - shown; more > 0 {
 		lines = append(lines[:shown], fmt.Sprintf("  and %d more", more))
@@ -125,7 +132,8 @@ func (s *remains) lines() []string {
 // print says what stays.
 func (s *remains) print(out io.Writer, namespace string) {
 	fmt.Fprintf(out, "\nWhat stays, in the namespace %s and in the cluster:\n", namespace)
-	fmt.Fprintf(out, "  %s, MachineSets (%d), Secrets with contents of modules (%d)\n", s.counts(), len(s.facts.Sets), s.modules)
+	fmt.Fprintf(out, "  %s, MachineSets (%d), Secrets with contents of modules (%d)\n", s.counts(),
+		len(s.facts.Sets), s.modules)
 	for _, one := range s.objects {
 		fmt.Fprintf(out, "  %s\n", one)
 	}

@@ -46,9 +46,10 @@ type removal struct {
 	operands, own []*unstructured.Unstructured
 }
 
-// find reads what is to be removed, and returns an error where that is not this operator's to remove.
+// find reads what to remove. It returns an error if it is not this operator's.
 func (r *removal) find(ctx context.Context) error {
-	deployment := object(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, r.namespace, operatorName)
+	deployment := object(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, r.namespace,
+		operatorName)
 	found, err := r.get(ctx, deployment)
 	if err != nil {
 		return err
@@ -64,31 +65,37 @@ func (r *removal) find(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	slices.Reverse(all) // webhooks first, then what serves them, then its rights
+	slices.Reverse(all) // webhooks first, then what serves them, then its permissions
 	if r.operands, err = r.existing(ctx, all, true); err != nil {
 		return err
 	}
-	// Objects of the cluster have the same names wherever the operator is installed: what is in the namespace says whose they are.
-	here := slices.ContainsFunc(r.operands, func(one *unstructured.Unstructured) bool { return one.GetNamespace() == r.namespace })
+	// Cluster-scoped objects have the same names wherever the operator is installed: the namespace
+	// tells whose they are.
+	here := slices.ContainsFunc(r.operands,
+		func(one *unstructured.Unstructured) bool { return one.GetNamespace() == r.namespace })
 	if r.operator == nil && !here {
 		return fmt.Errorf("there is no Deployment %s and nothing that it has installed in the namespace %s; name the namespace of the installation, such as -n openshift-machine-api",
 			operatorName, r.namespace)
 	}
-	own := []*unstructured.Unstructured{object(schema.GroupVersionKind{Group: "machine-iac.io", Version: "v1alpha1", Kind: "MachineAPIOperator"}, "", "machine-api")}
-	if r.operator != nil { // else what has the same names may be another operator's
-		own = append(own, object(schema.GroupVersionKind{Group: "config.openshift.io", Version: "v1", Kind: "ClusterOperator"}, "", "machine-api"))
+	own := []*unstructured.Unstructured{object(schema.GroupVersionKind{Group: "machine-iac.io", Version: "v1alpha1",
+		Kind: "MachineAPIOperator"}, "", "machine-api")}
+	if r.operator != nil { // otherwise an operator elsewhere may own objects of the same names
+		own = append(own,
+			object(schema.GroupVersionKind{Group: "config.openshift.io", Version: "v1", Kind: "ClusterOperator"},
+				"", "machine-api"))
 		manifests, err := operands.Manifests(install.Operator, r.namespace)
 		if err != nil {
 			return err
 		}
 		slices.Reverse(manifests)
-		own = append(own, slices.DeleteFunc(manifests, func(one *unstructured.Unstructured) bool { return one.GetKind() == "Deployment" })...)
+		own = append(own, slices.DeleteFunc(manifests,
+			func(one *unstructured.Unstructured) bool { return one.GetKind() == "Deployment" })...)
 	}
 	r.own, err = r.existing(ctx, own, false)
 	return err
 }
 
-// removable returns an error unless the Deployment is this operator's, and nothing would restore it.
+// removable returns an error unless the Deployment is this operator's and nothing would restore it.
 func removable(deployment *unstructured.Unstructured) error {
 	if deployment.GetLabels()[nameLabel] != ownName {
 		return fmt.Errorf("the Deployment %s/%s lacks the label %s=%s: it is another operator, such as OpenShift's own; nothing was removed",
@@ -101,21 +108,25 @@ func removable(deployment *unstructured.Unstructured) error {
 	return nil
 }
 
-// warn says who else knows of the installation.
+// warn reports what else tracks the installation.
 func (r *removal) warn() {
 	if release := r.operator.GetAnnotations()["meta.helm.sh/release-name"]; release != "" {
-		fmt.Fprintf(r.errOut, "note: Helm keeps a record of the release %s; remove it with 'helm uninstall %s' afterwards\n", release, release)
+		fmt.Fprintf(r.errOut, "note: Helm keeps a record of the release %s; remove it with 'helm uninstall %s' afterwards\n",
+			release, release)
 	}
 	for name := range r.operator.GetAnnotations() {
 		if strings.HasPrefix(name, "include.release.openshift.io/") {
-			fmt.Fprintln(r.errOut, "warning: the cluster-version operator restores what it has applied, unless spec.overrides of the ClusterVersion has it unmanaged")
+			fmt.Fprintln(r.errOut,
+				"warning: the cluster-version operator restores what it has applied, unless spec.overrides of the ClusterVersion has it unmanaged")
 			return
 		}
 	}
 }
 
-// existing returns those objects that there are; only those that the operator has applied where that is wanted.
-func (r *removal) existing(ctx context.Context, objects []*unstructured.Unstructured, applied bool) ([]*unstructured.Unstructured, error) {
+// existing returns those objects that there are; only those that the operator has applied where
+// that is wanted.
+func (r *removal) existing(ctx context.Context, objects []*unstructured.Unstructured,
+	applied bool) ([]*unstructured.Unstructured, error) {
 	var existing []*unstructured.Unstructured
 	for _, one := range objects {
 		found := object(one.GroupVersionKind(), one.GetNamespace(), one.GetName())
@@ -135,7 +146,7 @@ func (r *removal) existing(ctx context.Context, objects []*unstructured.Unstruct
 	return existing, nil
 }
 
-// get reads an object that need not be there, of an API that the cluster may not have.
+// get reads an optional object of an API that the cluster may not have.
 func (r *removal) get(ctx context.Context, into *unstructured.Unstructured) (bool, error) {
 	err := r.live.Get(ctx, client.ObjectKeyFromObject(into), into)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
@@ -147,7 +158,8 @@ func (r *removal) get(ctx context.Context, into *unstructured.Unstructured) (boo
 	return true, nil
 }
 
-// run removes everything. The operator's Deployment is the last, so that the command can be repeated.
+// run removes everything. It removes the operator's Deployment last, so that the command can be
+// repeated.
 func (r *removal) run(ctx context.Context) error {
 	if r.operator != nil {
 		if err := r.stop(ctx); err != nil {
@@ -172,7 +184,7 @@ func (r *removal) run(ctx context.Context) error {
 			return err
 		}
 	}
-	// The rights of the Pods come after them: they save the states of their runs until they end.
+	// Remove the Pods' permissions after the Pods: they save the states of their runs until they exit.
 	for _, one := range workloads {
 		if err := r.ended(ctx, one); err != nil {
 			return err
@@ -189,7 +201,7 @@ func (r *removal) run(ctx context.Context) error {
 	return r.remove(ctx, r.operator)
 }
 
-// stop ends the operator, which would restore what is removed.
+// stop stops the operator, which would restore what is removed.
 func (r *removal) stop(ctx context.Context) error {
 	if r.dryRun != dryRunClient {
 		patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":0}}`))
@@ -205,7 +217,7 @@ func (r *removal) stop(ctx context.Context) error {
 	return r.ended(ctx, r.operator)
 }
 
-// ended waits until a Deployment's or DaemonSet's Pods are gone.
+// ended waits until the Pods of a Deployment or DaemonSet are gone.
 func (r *removal) ended(ctx context.Context, of *unstructured.Unstructured) error {
 	if r.dryRun != dryRunNone {
 		return nil
@@ -217,7 +229,8 @@ func (r *removal) ended(ctx context.Context, of *unstructured.Unstructured) erro
 	var left []string
 	err = wait.PollUntilContextCancel(ctx, podInterval, true, func(ctx context.Context) (bool, error) {
 		pods := metadataList("Pod")
-		if err := r.live.List(ctx, pods, client.InNamespace(r.namespace), client.MatchingLabelsSelector{Selector: labels.SelectorFromSet(selected)}); err != nil {
+		if err := r.live.List(ctx, pods, client.InNamespace(r.namespace),
+			client.MatchingLabelsSelector{Selector: labels.SelectorFromSet(selected)}); err != nil {
 			return false, fmt.Errorf("listing the Pods of %s: %w", named(of), err)
 		}
 		left = nil
@@ -227,7 +240,8 @@ func (r *removal) ended(ctx context.Context, of *unstructured.Unstructured) erro
 		return len(left) == 0, nil
 	})
 	if err != nil && len(left) > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("the Pods of %s have not ended in time: %s; repeat the command to go on", named(of), strings.Join(left, ", "))
+		return fmt.Errorf("the Pods of %s have not ended in time: %s; repeat the command to go on", named(of),
+			strings.Join(left, ", "))
 	}
 	return err
 }
@@ -236,7 +250,8 @@ func (r *removal) ended(ctx context.Context, of *unstructured.Unstructured) erro
 func (r *removal) remove(ctx context.Context, one *unstructured.Unstructured) error {
 	if r.dryRun != dryRunClient {
 		uid := one.GetUID()
-		options := []client.DeleteOption{client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground)}
+		options := []client.DeleteOption{client.Preconditions{UID: &uid},
+			client.PropagationPolicy(metav1.DeletePropagationBackground)}
 		if r.dryRun == dryRunServer {
 			options = append(options, client.DryRunAll)
 		}

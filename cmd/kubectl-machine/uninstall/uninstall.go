@@ -1,4 +1,5 @@
-// Package uninstall is `kubectl machine uninstall`: it removes the operator and what it has installed, and leaves the Machines, their states and the CRDs.
+// Package uninstall is `kubectl machine uninstall`: it removes the operator and what it has
+// installed, and keeps the Machines, their states and the CRDs.
 package uninstall
 
 import (
@@ -55,12 +56,15 @@ deleted keeps its finalizer until the operator is installed again.`,
 	}
 	o.Register(command, "Namespace of the installation. Default: the context's.")
 	flags := command.Flags()
-	flags.BoolVar(&o.evenWithMachines, "even-with-machines", false, "Go on although there are Machines or states, which stay.")
-	flags.StringVar(&o.dryRun, "dry-run", dryRunNone, "Print what would be removed, and remove nothing: client, or server, where the API server checks each request. none removes.")
+	flags.BoolVar(&o.evenWithMachines, "even-with-machines", false,
+		"Go on although there are Machines or states, which stay.")
+	flags.StringVar(&o.dryRun, "dry-run", dryRunNone,
+		"Print what would be removed, and remove nothing: client, or server, where the API server checks each request. none removes.")
 	flags.Lookup("dry-run").NoOptDefVal = dryRunClient
 	flags.DurationVar(&o.timeout, "timeout", defaultTimeout, "How long to wait for Pods to end, in all.")
 	for name, complete := range map[string]cli.Completion{
-		"timeout": cobra.NoFileCompletions, "dry-run": cobra.FixedCompletions([]string{dryRunNone, dryRunClient, dryRunServer}, cobra.ShellCompDirectiveNoFileComp),
+		"timeout": cobra.NoFileCompletions, "dry-run": cobra.FixedCompletions([]string{dryRunNone, dryRunClient,
+			dryRunServer}, cobra.ShellCompDirectiveNoFileComp),
 	} {
 		_ = command.RegisterFlagCompletionFunc(name, complete)
 	}
@@ -87,7 +91,8 @@ func (o *options) run(command *cobra.Command) error {
 	}
 	ctx, cancel := context.WithTimeout(command.Context(), o.timeout)
 	defer cancel()
-	r := &removal{live: live, namespace: namespace, dryRun: o.dryRun, out: command.OutOrStdout(), errOut: command.ErrOrStderr()}
+	r := &removal{live: live, namespace: namespace, dryRun: o.dryRun, out: command.OutOrStdout(),
+		errOut: command.ErrOrStderr()}
 	if err := r.find(ctx); err != nil {
 		return err
 	}
@@ -99,7 +104,8 @@ func (o *options) run(command *cobra.Command) error {
 		if o.dryRun == dryRunNone {
 			return stays.refusal(namespace)
 		}
-		fmt.Fprintln(command.ErrOrStderr(), "note: without --even-with-machines nothing is removed while there are", stays.counts())
+		fmt.Fprintln(command.ErrOrStderr(), "note: without --even-with-machines nothing is removed while there are",
+			stays.counts())
 	}
 	if err := r.run(ctx); err != nil {
 		return err
@@ -110,6 +116,7 @@ func (o *options) run(command *cobra.Command) error {
 
 // refusal returns why nothing is removed.
 func (s *remains) refusal(namespace string) error {
-	return errors.New(s.counts() + " in the namespace " + namespace + " would be managed by nobody; nothing was removed\n" + strings.Join(s.lines(), "\n") +
+	return errors.New(s.counts() + " in the namespace " + namespace +
+		" would have no manager; nothing was removed\n" + strings.Join(s.lines(), "\n") +
 		"\ndelete the MachineSets and Machines and wait until they are gone, or set --even-with-machines to leave them, their states and instances as they are")
 }

@@ -1,5 +1,6 @@
-// Command machine-controller-manager-provider-iac is the machine controller of Gardener's machine-controller-manager, with a driver that has
-// instances made by machine-iac-operator: any provider module or stack is a provider of Gardener by it. Its flags are those of MCM's machine
+// Command machine-controller-manager-provider-iac is the machine controller of Gardener's
+// machine-controller-manager, with a driver that creates instances through machine-iac-operator. It
+// makes any provider module or stack a provider of Gardener. Its flags are those of MCM's machine
 // controller.
 package main
 
@@ -19,7 +20,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/gardener/driver"
 )
 
-// inCluster is MCM's word for the service account of the Pod.
+// inCluster is MCM's value for the Pod's service account.
 const inCluster = "inClusterConfig"
 
 func main() {
@@ -49,7 +50,8 @@ func run() error {
 	}))
 }
 
-// control returns how the control cluster is reached, by the rules of MCM: without a kubeconfig of its own it is the target cluster.
+// control returns the configuration of the control cluster by MCM's rules: without a kubeconfig of
+// its own it is the target cluster.
 func control(server *options.MCServer) (*rest.Config, error) {
 	path := server.ControlKubeconfig
 	switch path {
@@ -62,7 +64,7 @@ func control(server *options.MCServer) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Each create that is waited for reads and watches one Machine beside MCM's own calls.
+	// Each create reads and watches a Machine in addition to MCM's own calls.
 	config.QPS, config.Burst = server.KubeAPIQPS*2, int(server.KubeAPIBurst)*2
 	return config, nil
 }

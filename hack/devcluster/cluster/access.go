@@ -16,11 +16,10 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// tokenLifetime is how long the token of a service account's kubeconfig is valid.
 const tokenLifetime = 24 * time.Hour
 
-// Server returns the URL of the API server, or "" when the cluster was never up. It changes when [Cluster.Up] finds the port
-// taken by another program.
+// Server returns the URL of the API server, or "" if the cluster was never up. It changes when [Cluster.Up] finds the
+// port taken by another program.
 func (c *Cluster) Server() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -36,10 +35,10 @@ func (c *Cluster) CAData() ([]byte, error) {
 	return data, nil
 }
 
-// AdminKubeconfig returns the path of the kubeconfig of the cluster's administrator. The file is there once the cluster was up.
+// AdminKubeconfig returns the path of the administrator's kubeconfig. The file exists once the cluster has been up.
 func (c *Cluster) AdminKubeconfig() string { return c.layout.adminKubeconfig() }
 
-// AdminConfig returns the client configuration of the cluster's administrator, who may do everything.
+// AdminConfig returns the administrator's client configuration.
 func (c *Cluster) AdminConfig() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", c.layout.adminKubeconfig())
 	if err != nil {
@@ -48,13 +47,26 @@ func (c *Cluster) AdminConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// ServiceAccountKubeconfig writes a kubeconfig to file that acts as one service account, with a token that is valid for 24
-// hours. The service account must exist. The file is readable by its owner only.
+// ServiceAccountKubeconfig writes a kubeconfig to file that acts as an existing service account, with a token valid for
+// 24 hours. Only its owner can read the file.
 func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name, file string) error {
-	doing := fmt.Sprintf("getting a token for service account %s/%s", namespace, name)
-	config, err := c.AdminConfig()
-	if err != nil {
+	if _, err := c.AdminConfig(); err != nil {
 		return err
+	}
+	return ServiceAccountKubeconfig(ctx, c.AdminKubeconfig(), namespace, name, file)
+}
+
+// ServiceAccountKubeconfig does the same in the current context of another kubeconfig, which must embed its
+// certificates.
+func ServiceAccountKubeconfig(ctx context.Context, admin, namespace, name, file string) error {
+	doing := fmt.Sprintf("getting a token for service account %s/%s", namespace, name)
+	loaded, err := clientcmd.LoadFromFile(admin)
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	config, err := clientcmd.NewDefaultClientConfig(*loaded, nil).ClientConfig()
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -69,21 +81,18 @@ func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name,
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	authority, err := c.CAData()
-	if err != nil {
-		return err
-	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return fmt.Errorf("making the folder of the kubeconfig: %w", err)
 	}
-	return writeKubeconfig(file, config.Host, authority, &clientcmdapi.AuthInfo{Token: token.Status.Token})
+	server := loaded.Clusters[loaded.Contexts[loaded.CurrentContext].Cluster]
+	return writeKubeconfig(file, server, &clientcmdapi.AuthInfo{Token: token.Status.Token})
 }
 
-// writeKubeconfig writes a kubeconfig that stands alone: certificates are in it, not beside it.
-func writeKubeconfig(file, server string, authority []byte, user *clientcmdapi.AuthInfo) error {
+// writeKubeconfig writes a kubeconfig that embeds its certificates.
+func writeKubeconfig(file string, server *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) error {
 	const name = "devcluster"
 	data, err := clientcmd.Write(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: server, CertificateAuthorityData: authority}},
+		Clusters:       map[string]*clientcmdapi.Cluster{name: server},
 		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: user},
 		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
 		CurrentContext: name,
@@ -94,7 +103,7 @@ func writeKubeconfig(file, server string, authority []byte, user *clientcmdapi.A
 	return writeFile(file, data)
 }
 
-// writeKubeconfigs writes the kubeconfigs of everyone who comes with a certificate.
+// writeKubeconfigs writes the kubeconfigs of all users with a certificate.
 func writeKubeconfigs(l layout, server string) error {
 	authority, err := os.ReadFile(l.cert(certCA))
 	if err != nil {
@@ -116,7 +125,8 @@ func writeKubeconfigs(l layout, server string) error {
 			return fmt.Errorf("reading the key of %s: %w", name, err)
 		}
 		user := &clientcmdapi.AuthInfo{ClientCertificateData: cert, ClientKeyData: key}
-		if err := writeKubeconfig(file, server, authority, user); err != nil {
+		if err := writeKubeconfig(file,
+			&clientcmdapi.Cluster{Server: server, CertificateAuthorityData: authority}, user); err != nil {
 			return err
 		}
 	}

@@ -19,10 +19,9 @@ const (
 // serviceIP is the first address of serviceNetwork, which the Service "kubernetes" gets.
 var serviceIP = net.IPv4(10, 96, 0, 1).To4()
 
-// serverURL is where the API is served.
 func serverURL(ports map[portName]int) string { return "https://" + loopback(ports[portAPIServer]) }
 
-// arguments returns the command line of a component. It only depends on where things lie, on the ports and on the options.
+// arguments returns the command line of a component.
 func arguments(l layout, component Component, ports map[portName]int, options Options) ([]string, error) {
 	switch component {
 	case Etcd:
@@ -57,7 +56,7 @@ func etcdArguments(l layout, ports map[portName]int) []string {
 		"--peer-key-file=" + l.key(certEtcd),
 		"--peer-client-cert-auth",
 		"--peer-trusted-ca-file=" + l.cert(certCA),
-		// Data survives every crash of a process. Only a crash of the machine may cost it, which a development cluster can bear.
+		// Data survives a crash of any process. A development cluster can lose it when the machine crashes.
 		"--unsafe-no-fsync",
 		"--log-level=warn",
 	}
@@ -68,7 +67,7 @@ func apiServerArguments(l layout, ports map[portName]int, audited []string) []st
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
 		"--secure-port=" + strconv.Itoa(ports[portAPIServer]),
-		// An Endpoints object may not name a loopback address, so nobody keeps the one of the Service "kubernetes".
+		// An Endpoints object must not contain a loopback address, so the Service "kubernetes" has none.
 		"--endpoint-reconciler-type=none",
 		"--service-cluster-ip-range=" + serviceNetwork,
 		"--etcd-servers=https://" + loopback(ports[portEtcd]),
@@ -78,24 +77,24 @@ func apiServerArguments(l layout, ports map[portName]int, audited []string) []st
 		"--tls-cert-file=" + l.cert(string(APIServer)),
 		"--tls-private-key-file=" + l.key(string(APIServer)),
 		"--client-ca-file=" + l.cert(certCA),
-		// Node and NodeRestriction give a kubelet its own Node and no other, as every cluster does.
+		// Node and NodeRestriction limit each kubelet to its own Node, as in every cluster.
 		"--authorization-mode=Node,RBAC",
-		// OwnerReferencesPermissionEnforcement is on by choice: OpenShift has it on, and it finds missing rights on finalizers that a plain
-		// cluster would let pass.
-		// The other two let annotations of a namespace say on which Nodes its Pods run.
-		"--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement,PodNodeSelector,PodTolerationRestriction",
+		// OwnerReferencesPermissionEnforcement is on in OpenShift too, and finds missing rights on finalizers that a
+		// plain cluster tolerates. The other two plugins let a namespace's annotations select the Nodes of its Pods.
+		"--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement," +
+			"PodNodeSelector,PodTolerationRestriction",
 		"--egress-selector-config-file=" + l.egress(),
 		"--service-account-issuer=" + tokenIssuer,
 		"--service-account-key-file=" + l.key(keyTokens),
 		"--service-account-signing-key-file=" + l.key(keyTokens),
 		"--allow-privileged=true",
-		// With this on it does not wait for open watches when it stops, which would take a minute.
+		// Otherwise it waits a minute for open watches when it stops.
 		"--shutdown-send-retry-after=true",
 		"--profiling=false",
 	}
 	if len(audited) > 0 {
-		// Megabytes, before the log is begun anew.
-		args = append(args, "--audit-policy-file="+l.auditPolicy(), "--audit-log-path="+l.auditLog(), "--audit-log-maxsize=1000")
+		args = append(args, "--audit-policy-file="+l.auditPolicy(), "--audit-log-path="+l.auditLog(),
+			"--audit-log-maxsize=1000")
 	}
 	return args
 }
@@ -114,10 +113,10 @@ func controllerManagerArguments(l layout, ports map[portName]int, nodeMonitorGra
 		"--root-ca-file=" + l.cert(certCA),
 		"--service-account-private-key-file=" + l.key(keyTokens),
 		"--use-service-account-credentials=true",
-		// There is one of them only, and with an election it would exit when the API server is away for a while.
+		// There is only one, and with leader election it would exit when the API server is away for a while.
 		"--leader-elect=false",
 		"--node-monitor-grace-period=" + nodeMonitorGrace.String(),
-		// Who tries an autoscaler out shall not wait for it.
+		// Autoscaler demos should not have to wait.
 		"--horizontal-pod-autoscaler-sync-period=5s",
 		"--profiling=false",
 	}
@@ -134,24 +133,29 @@ func schedulerArguments(l layout, ports map[portName]int) []string {
 		"--authentication-kubeconfig=" + kubeconfig,
 		"--authorization-kubeconfig=" + kubeconfig,
 		"--client-ca-file=" + l.cert(certCA),
-		// As for kube-controller-manager.
+		// See kube-controller-manager.
 		"--leader-elect=false",
 		"--profiling=false",
 	}
 }
 
 func kwokArguments(l layout, ports map[portName]int, nodeLease time.Duration) ([]string, error) {
-	stages, err := stageFiles(l.kwokStages())
+	return playArguments(l.kwokStages(), l.kubeconfig(KWOK), loopback(ports[portKWOK]), nodeLease)
+}
+
+// playArguments returns the arguments of a KWOK that plays annotated Nodes with the stages of a folder.
+func playArguments(folder, kubeconfig, address string, nodeLease time.Duration) ([]string, error) {
+	stages, err := stageFiles(folder)
 	if err != nil {
 		return nil, err
 	}
 	args := []string{
-		"--kubeconfig=" + l.kubeconfig(KWOK),
-		"--server-address=" + loopback(ports[portKWOK]),
+		"--kubeconfig=" + kubeconfig,
+		"--server-address=" + address,
 		"--manage-all-nodes=false",
 		"--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
 		"--node-lease-duration-seconds=" + strconv.Itoa(int(nodeLease.Seconds())),
-		// Without an address of its own to give away, KWOK leaves a node the addresses that it has.
+		// If KWOK has no address of its own to assign, it keeps each Node's addresses.
 		"--node-ip=",
 		"--cidr=" + podNetwork,
 	}
@@ -161,7 +165,6 @@ func kwokArguments(l layout, ports map[portName]int, nodeLease time.Duration) ([
 	return args, nil
 }
 
-// stageFiles lists the stage files of a folder, sorted.
 func stageFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

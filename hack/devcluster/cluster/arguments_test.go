@@ -9,7 +9,10 @@ import (
 	"testing"
 )
 
-var testPorts = map[portName]int{portEtcd: 21001, portEtcdPeer: 21002, portAPIServer: 21003, portControllerManager: 21004, portKWOK: 21005, portScheduler: 21006}
+var testPorts = map[portName]int{
+	portEtcd: 21001, portEtcdPeer: 21002, portAPIServer: 21003, portControllerManager: 21004,
+	portKWOK: 21005, portScheduler: 21006,
+}
 
 func testArguments(t *testing.T, component Component) []string {
 	t.Helper()
@@ -38,16 +41,19 @@ func TestArguments(t *testing.T) {
 		want      []string
 	}{
 		"etcd asks everyone for a certificate": {Etcd, []string{
-			"--data-dir=DIR/etcd", "--listen-client-urls=https://127.0.0.1:21001", "--listen-peer-urls=https://127.0.0.1:21002",
+			"--data-dir=DIR/etcd", "--listen-client-urls=https://127.0.0.1:21001",
+			"--listen-peer-urls=https://127.0.0.1:21002",
 			"--client-cert-auth", "--peer-client-cert-auth",
 		}},
 		"the API server checks who may do what": {APIServer, []string{
-			"--authorization-mode=Node,RBAC", "--bind-address=127.0.0.1", "--secure-port=21003", "--etcd-servers=https://127.0.0.1:21001",
+			"--authorization-mode=Node,RBAC", "--bind-address=127.0.0.1", "--secure-port=21003",
+			"--etcd-servers=https://127.0.0.1:21001",
 			"--client-ca-file=DIR/pki/ca.crt", "--service-account-signing-key-file=DIR/pki/service-account.key",
 			"--egress-selector-config-file=DIR/config/egress.yaml",
 		}},
 		"controllers act under their own names": {ControllerManager, []string{
-			"--use-service-account-credentials=true", "--bind-address=127.0.0.1", "--secure-port=21004", "--root-ca-file=DIR/pki/ca.crt",
+			"--use-service-account-credentials=true", "--bind-address=127.0.0.1", "--secure-port=21004",
+			"--root-ca-file=DIR/pki/ca.crt",
 			"--service-account-private-key-file=DIR/pki/service-account.key", "--node-monitor-grace-period=2m0s",
 		}},
 		"the scheduler acts under its own name": {Scheduler, []string{
@@ -74,7 +80,8 @@ func TestArguments(t *testing.T) {
 		t.Errorf("requests are written down that nobody asks for: %s", args)
 	}
 	audited, err := arguments(layout{dir: "DIR"}, APIServer, testPorts, Options{Audit: []string{"somebody"}})
-	if err != nil || !slices.Contains(audited, "--audit-policy-file=DIR/config/audit-policy.yaml") || !slices.Contains(audited, "--audit-log-path=DIR/logs/audit.log") {
+	if err != nil || !slices.Contains(audited, "--audit-policy-file=DIR/config/audit-policy.yaml") ||
+		!slices.Contains(audited, "--audit-log-path=DIR/logs/audit.log") {
 		t.Errorf("no requests are written down: %v, %v", audited, err)
 	}
 	if _, err := arguments(layout{}, "kubelet", testPorts, Options{}); err == nil {

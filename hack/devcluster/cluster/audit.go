@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// writeAuditPolicy has the requests of some users written down: who asked for what and what came of it, without the objects.
+// writeAuditPolicy logs the requests of some users at level Metadata: without the objects.
 func writeAuditPolicy(l layout, users []string) error {
 	policy := map[string]any{
 		"apiVersion": "audit.k8s.io/v1", "kind": "Policy",
@@ -20,5 +20,6 @@ func writeAuditPolicy(l layout, users []string) error {
 	return writeFile(l.auditPolicy(), data)
 }
 
-// AuditLog returns the path of the audit log, with an event in JSON a line. It is there when the API server runs with [Options.Audit].
+// AuditLog returns the path of the audit log, one JSON event a line. It exists if the API server runs with
+// [Options.Audit].
 func (c *Cluster) AuditLog() string { return c.layout.auditLog() }

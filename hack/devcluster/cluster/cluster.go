@@ -13,25 +13,26 @@ import (
 	"time"
 )
 
-// Options say where a cluster lives and how patient it is. The zero value is usable.
+// Options configure a cluster. The zero value is usable.
 type Options struct {
-	// Dir is the data folder; ".dev" when empty. It is made when it is missing.
+	// Dir is the data folder, by default ".dev". It is created if missing.
 	Dir string
-	// Bin is the folder with the binaries and with KWOK's stages; "bin" when empty.
+	// Bin is the folder with the binaries and KWOK's stages, by default "bin".
 	Bin string
-	// Timeout bounds each operation as a whole; two minutes when zero.
+	// Timeout bounds each operation, by default to two minutes.
 	Timeout time.Duration
-	// StopGrace is how long a component may take to stop before it is killed; 15 seconds when zero.
+	// StopGrace is how long a component may take to stop before it is killed, by default 15 seconds.
 	StopGrace time.Duration
-	// PodDeleteDelay is how long a deleted Pod stays before KWOK removes it; three seconds when zero.
+	// PodDeleteDelay is how long KWOK keeps a deleted Pod, by default three seconds.
 	PodDeleteDelay time.Duration
-	// NodeMonitorGrace is how long a Node may miss its heartbeats before kube-controller-manager calls its Ready condition Unknown; two
-	// minutes when zero, so that Nodes outlast a restart of the API server or of KWOK that someone takes a while for, or NodeLease where that is longer.
+	// NodeMonitorGrace is how long a Node may miss heartbeats before kube-controller-manager sets its Ready condition
+	// to Unknown. The default is two minutes, or NodeLease if longer, so that Nodes survive a slow restart of the API
+	// server or KWOK.
 	NodeMonitorGrace time.Duration
-	// NodeLease is how long the leases of KWOK's Nodes last, in whole seconds; 40 seconds when zero, as those of kubelets. They are renewed four times as often, which
-	// takes the API server more than all else where there are thousands.
+	// NodeLease is the duration of Nodes' leases in whole seconds, by default 40 as for kubelets. KWOK renews them four
+	// times as often, which dominates the API server's load with thousands of Nodes.
 	NodeLease time.Duration
-	// Audit are the users whose requests the API server writes to [Cluster.AuditLog]; takes effect when it starts.
+	// Audit are the users whose requests the API server logs to [Cluster.AuditLog], from its next start.
 	Audit []string
 }
 
@@ -60,8 +61,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Cluster is a handle on the cluster of one data folder. It may be used from several goroutines, and several programs may hold
-// one for the same folder: whatever changes the folder waits for the others.
+// Cluster is a handle on the cluster in a data folder. It is safe for concurrent use, also by several programs with the
+// same folder: operations that change the folder are serialized by a lock.
 type Cluster struct {
 	options Options
 	layout  layout
@@ -70,14 +71,15 @@ type Cluster struct {
 
 	mu     sync.Mutex
 	server string
-	// routes are where Services are that do not arrive where the others do, by their addresses in the cluster.
+	// routes overrides the targets of Services, by their addresses in the cluster.
 	routes map[string]string
 }
 
 // New opens the cluster of a data folder. It starts nothing, and the folder need not exist yet.
 func New(options Options) (*Cluster, error) {
 	if runtime.GOOS != "linux" {
-		return nil, fmt.Errorf("opening the cluster: it needs Linux, this is %s; use a Linux machine or container", runtime.GOOS)
+		return nil, fmt.Errorf("opening the cluster: it needs Linux, this is %s; use a Linux machine or container",
+			runtime.GOOS)
 	}
 	options = options.withDefaults()
 	dir, err := filepath.Abs(options.Dir)
@@ -100,7 +102,6 @@ func New(options Options) (*Cluster, error) {
 // Dir returns the absolute path of the data folder.
 func (c *Cluster) Dir() string { return c.layout.dir }
 
-// remember keeps what Server returns.
 func (c *Cluster) remember(current *state) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +111,7 @@ func (c *Cluster) remember(current *state) {
 	}
 }
 
-// Stop stops one component, with SIGTERM and after the grace period with SIGKILL. A component that does not run is fine.
+// Stop stops one component with SIGTERM or, after the grace period, SIGKILL. Stopping a stopped component is a no-op.
 func (c *Cluster) Stop(ctx context.Context, component Component) error {
 	if _, err := ParseComponent(string(component)); err != nil {
 		return err
@@ -123,13 +124,14 @@ func (c *Cluster) Stop(ctx context.Context, component Component) error {
 	})
 }
 
-// Start starts one component on the port that it had and waits until it is ready. A component that runs is fine. The cluster
-// must have been up before.
+// Start starts one component on its previous port and waits until it is ready. Starting a running component is a no-op.
+// The cluster must have been up before.
 func (c *Cluster) Start(ctx context.Context, component Component) error {
 	if _, err := ParseComponent(string(component)); err != nil {
 		return err
 	}
-	neverUp := fmt.Errorf("starting %s: the cluster in %s was never up; run 'devcluster up' first", component, c.layout.dir)
+	neverUp := fmt.Errorf("starting %s: the cluster in %s was never up; run 'devcluster up' first", component,
+		c.layout.dir)
 	if !c.wasUp() {
 		return neverUp
 	}
@@ -140,7 +142,8 @@ func (c *Cluster) Start(ctx context.Context, component Component) error {
 				return neverUp
 			}
 			if !current.Processes[component].alive() && !c.ports.free(port) {
-				return fmt.Errorf("starting %s: another program listens on port %d; end it, or run 'devcluster up' to use another port",
+				return fmt.Errorf("starting %s: another program listens on port %d; end it, or run 'devcluster up' "+
+					"to use another port",
 					component, port)
 			}
 		}
@@ -149,7 +152,7 @@ func (c *Cluster) Start(ctx context.Context, component Component) error {
 	})
 }
 
-// Down stops all components, the last one started first. The data stays.
+// Down stops all components in reverse order. The data stays.
 func (c *Cluster) Down(ctx context.Context) error {
 	if !c.wasUp() {
 		return nil
@@ -157,7 +160,7 @@ func (c *Cluster) Down(ctx context.Context) error {
 	return c.change(ctx, c.endEverything)
 }
 
-// Purge stops all components and removes the data folder. It refuses to remove a folder that holds no cluster.
+// Purge stops all components and removes the data folder. It refuses to remove a folder without a cluster.
 func (c *Cluster) Purge(ctx context.Context) error {
 	if err := c.layout.checkOwn(); err != nil {
 		return err
@@ -183,7 +186,6 @@ func (c *Cluster) wasUp() bool {
 	return err == nil
 }
 
-// change runs an operation on the state alone, within the timeout.
 func (c *Cluster) change(ctx context.Context, operation func(context.Context, *state) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
@@ -204,7 +206,7 @@ func (c *Cluster) endEverything(ctx context.Context, current *state) error {
 	return c.endAll(ctx, current, func(Component) bool { return true })
 }
 
-// endAll stops the chosen components in reverse order. One that can't be stopped does not keep the others running.
+// endAll stops the chosen components in reverse order. If one cannot be stopped, the others still are.
 func (c *Cluster) endAll(ctx context.Context, current *state, chosen func(Component) bool) error {
 	var failed []error
 	for _, component := range slices.Backward(Components()) {
@@ -215,7 +217,6 @@ func (c *Cluster) endAll(ctx context.Context, current *state, chosen func(Compon
 	return errors.Join(failed...)
 }
 
-// end stops one component and forgets its process.
 func (c *Cluster) end(ctx context.Context, current *state, component Component) error {
 	running, known := current.Processes[component]
 	if !known {

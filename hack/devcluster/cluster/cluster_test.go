@@ -30,7 +30,7 @@ func TestCluster(t *testing.T) {
 
 const patience = 30 * time.Second
 
-// binaries is the folder of KUBEBUILDER_ASSETS when it has everything (tests of operators only need half of it), else bin/.
+// binaries returns KUBEBUILDER_ASSETS if it has all binaries (tests of operators need only some), otherwise bin/.
 func binaries() string {
 	if assets := os.Getenv("KUBEBUILDER_ASSETS"); assets != "" {
 		if _, err := os.Stat(filepath.Join(assets, string(cluster.KWOK))); err == nil {
@@ -47,7 +47,9 @@ var _ = Describe("A cluster", Ordered, func() {
 	)
 
 	open := func() *cluster.Cluster {
-		opened, err := cluster.New(cluster.Options{Dir: filepath.Join(GinkgoT().TempDir(), "dev"), Bin: binaries(), PodDeleteDelay: time.Second})
+		opened, err := cluster.New(cluster.Options{
+			Dir: filepath.Join(GinkgoT().TempDir(), "dev"), Bin: binaries(), PodDeleteDelay: time.Second,
+		})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func(ctx context.Context) {
 			Expect(opened.Purge(ctx)).To(Succeed())
@@ -107,7 +109,8 @@ var _ = Describe("A cluster", Ordered, func() {
 	BeforeAll(func() { subject = open() })
 
 	It("comes up with every component ready", func(ctx context.Context) {
-		Expect(up(ctx)).To(And(ContainSubstring("kube-apiserver"), ContainSubstring("started"), Not(ContainSubstring("already"))))
+		Expect(up(ctx)).To(And(ContainSubstring("kube-apiserver"), ContainSubstring("started"),
+			Not(ContainSubstring("already"))))
 		Expect(states(ctx)).To(And(HaveLen(5), allRunning))
 		client = connect(subject)
 	})
@@ -119,10 +122,13 @@ var _ = Describe("A cluster", Ordered, func() {
 	})
 
 	It("plays the nodes that ask for it, and leaves them their addresses", func(ctx context.Context) {
-		_, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}, metav1.CreateOptions{})
+		_, err := client.CoreV1().Namespaces().Create(ctx,
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}, metav1.CreateOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		addresses := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.7"}}
-		for name, annotations := range map[string]map[string]string{"fake": {"kwok.x-k8s.io/node": "fake"}, "other": nil} {
+		for name, annotations := range map[string]map[string]string{
+			"fake": {"kwok.x-k8s.io/node": "fake"}, "other": nil,
+		} {
 			made := &corev1.Node{
 				ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations},
 				Status:     corev1.NodeStatus{Addresses: addresses},
@@ -141,7 +147,7 @@ var _ = Describe("A cluster", Ordered, func() {
 			ObjectMeta: metav1.ObjectMeta{Name: "worker"},
 			Spec:       corev1.PodSpec{NodeName: "fake", Containers: []corev1.Container{{Name: "main", Image: "any"}}},
 		}
-		Eventually(func() error { // the namespace's default service account comes a moment after the namespace
+		Eventually(func() error { // the default service account follows its namespace
 			_, err := pods.Create(ctx, made, metav1.CreateOptions{})
 			return err
 		}).WithTimeout(patience).Should(Succeed())
@@ -194,7 +200,8 @@ var _ = Describe("A cluster", Ordered, func() {
 
 	It("gives a service account its own rights and no more", func(ctx context.Context) {
 		file := filepath.Join(GinkgoT().TempDir(), "operator.kubeconfig")
-		Expect(subject.ServiceAccountKubeconfig(ctx, "kept", "operator", file)).To(MatchError(ContainSubstring("create it first")))
+		Expect(subject.ServiceAccountKubeconfig(ctx, "kept", "operator", file)).To(
+			MatchError(ContainSubstring("create it first")))
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "operator"}}
 		_, err := client.CoreV1().ServiceAccounts("kept").Create(ctx, account, metav1.CreateOptions{})
 		Expect(err).NotTo(HaveOccurred())
@@ -207,7 +214,8 @@ var _ = Describe("A cluster", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		_, err = operator.CoreV1().Secrets("kept").List(ctx, metav1.ListOptions{})
 		Expect(err).To(Satisfy(apierrors.IsForbidden))
-		Expect(err).To(MatchError(ContainSubstring(`User "system:serviceaccount:kept:operator" cannot list resource "secrets"`)))
+		Expect(err).To(
+			MatchError(ContainSubstring(`User "system:serviceaccount:kept:operator" cannot list resource "secrets"`)))
 	})
 
 	It("stops and starts one component on its port", func(ctx context.Context) {
@@ -245,12 +253,14 @@ var _ = Describe("A cluster", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		renewed := time.Now()
 		Eventually(func() (time.Time, error) {
-			lease, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, "fake", metav1.GetOptions{})
+			lease, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx,
+				"fake", metav1.GetOptions{})
 			if err != nil || lease.Spec.RenewTime == nil {
 				return time.Time{}, err
 			}
 			return lease.Spec.RenewTime.Time, nil
-		}).WithTimeout(patience).Should(BeTemporally(">", renewed.Add(-5*time.Second)), "KWOK must go on with the nodes at once")
+		}).WithTimeout(patience).Should(BeTemporally(">", renewed.Add(-5*time.Second)),
+			"KWOK must go on with the nodes at once")
 		Expect(node(ctx, "fake")(Default)).To(beReady)
 	})
 

@@ -15,7 +15,17 @@ import (
 
 var applied = metav1.ApplyOptions{FieldManager: "devcluster", Force: true}
 
-// prepareKWOK gives KWOK what it needs in the cluster before it starts.
+// PlayNodes copies KWOK's stages from bin to stages, and returns the arguments of a KWOK that serves its health at
+// address and, like the development cluster's, plays the Nodes annotated kwok.x-k8s.io/node=fake.
+func PlayNodes(bin, stages, kubeconfig, address string) ([]string, error) {
+	defaults := Options{}.withDefaults()
+	if err := writeStages(layout{bin: bin}.stageSources(), stages, defaults.PodDeleteDelay); err != nil {
+		return nil, err
+	}
+	return playArguments(stages, kubeconfig, address, defaults.NodeLease)
+}
+
+// prepareKWOK prepares the cluster for KWOK before it starts.
 func (c *Cluster) prepareKWOK(ctx context.Context) error {
 	config, err := c.AdminConfig()
 	if err != nil {
@@ -31,8 +41,8 @@ func (c *Cluster) prepareKWOK(ctx context.Context) error {
 	if err := exemptKWOK(ctx, client); err != nil {
 		return err
 	}
-	// KWOK gives itself a new name at each start and waits until the leases of the one before run out, which may be longer than
-	// its nodes stay Ready. The one before is dead: nobody else starts KWOK in this cluster.
+	// KWOK picks a new holder name at each start and waits until the leases of the previous one expire, which may
+	// outlast its Nodes' Ready condition. The previous one is dead: nothing else starts KWOK in this cluster.
 	leases := client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
 	if err := leases.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		return fmt.Errorf("releasing the node leases of the previous KWOK: %w", err)
@@ -40,12 +50,13 @@ func (c *Cluster) prepareKWOK(ctx context.Context) error {
 	return nil
 }
 
-// grantKWOK lets KWOK play nodes and their Pods, and no more.
+// grantKWOK lets KWOK play Nodes and their Pods, and no more.
 func grantKWOK(ctx context.Context, client kubernetes.Interface) error {
 	role := rbacac.ClusterRole(kwokUser).WithRules(
 		rbacac.PolicyRule().WithAPIGroups("").WithResources("nodes").WithVerbs("get", "list", "watch"),
 		rbacac.PolicyRule().WithAPIGroups("").WithResources("nodes/status", "pods/status").WithVerbs("patch", "update"),
-		rbacac.PolicyRule().WithAPIGroups("").WithResources("pods").WithVerbs("get", "list", "watch", "patch", "update", "delete"),
+		rbacac.PolicyRule().WithAPIGroups("").WithResources("pods").WithVerbs("get", "list", "watch",
+			"patch", "update", "delete"),
 		rbacac.PolicyRule().WithAPIGroups("").WithResources("events").WithVerbs("create", "patch", "update"),
 		rbacac.PolicyRule().WithAPIGroups("coordination.k8s.io").WithResources("leases").
 			WithVerbs("get", "list", "watch", "create", "patch", "update"),
@@ -62,10 +73,11 @@ func grantKWOK(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// exemptKWOK keeps KWOK out of the queue that everybody else waits in, as kubelets are: a busy client must not make nodes miss
-// their heartbeats.
+// exemptKWOK exempts KWOK from the queue of ordinary clients, as kubelets are: a busy client must not make Nodes miss
+// heartbeats.
 func exemptKWOK(ctx context.Context, client kubernetes.Interface) error {
-	user := flowcontrolac.Subject().WithKind(flowcontrolv1.SubjectKindUser).WithUser(flowcontrolac.UserSubject().WithName(kwokUser))
+	user := flowcontrolac.Subject().WithKind(flowcontrolv1.SubjectKindUser).WithUser(
+		flowcontrolac.UserSubject().WithName(kwokUser))
 	all := flowcontrolac.ResourcePolicyRule().WithVerbs(flowcontrolv1.VerbAll).WithAPIGroups(flowcontrolv1.APIGroupAll).
 		WithResources(flowcontrolv1.ResourceAll).WithNamespaces(flowcontrolv1.NamespaceEvery).WithClusterScope(true)
 	schema := flowcontrolac.FlowSchema("devcluster-kwok").WithSpec(flowcontrolac.FlowSchemaSpec().

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Component names one process of the cluster. It is also the file name of its binary.
+// Component is a process of the cluster, named like its binary.
 type Component string
 
 // The components of a cluster.
@@ -21,12 +21,12 @@ const (
 	KWOK              Component = "kwok"
 )
 
-// Components lists the components in the order in which they start; they stop in the reverse order.
+// Components lists the components in start order; they stop in reverse.
 func Components() []Component {
 	return []Component{Etcd, APIServer, ControllerManager, Scheduler, KWOK}
 }
 
-// ParseComponent returns the component called name, or an error that lists the names there are.
+// ParseComponent returns the component called name, or an error that lists all names.
 func ParseComponent(name string) (Component, error) {
 	var names []string
 	for _, component := range Components() {
@@ -35,10 +35,12 @@ func ParseComponent(name string) (Component, error) {
 		}
 		names = append(names, string(component))
 	}
-	return "", fmt.Errorf("parsing component %q: there is no such component; use one of %s", name, strings.Join(names, ", "))
+	return "", fmt.Errorf("parsing component %q: there is no such component; use one of %s", name,
+		strings.Join(names, ", "))
 }
 
-// layout knows where everything lies. Both folders are absolute, because the processes outlive their starter's working folder.
+// layout returns the paths of all files. Both folders are absolute, because the processes outlive their starter's
+// working directory.
 type layout struct {
 	dir string
 	bin string
@@ -73,7 +75,7 @@ func (l layout) kubeconfig(component Component) string {
 	return filepath.Join(l.config(), string(component)+".kubeconfig")
 }
 
-// makeFolders creates the data folder. It holds private keys, so nobody else may look into it.
+// makeFolders creates the data folder, readable by its owner only because it holds private keys.
 func (l layout) makeFolders() error {
 	for _, dir := range []string{l.dir, l.pki(), l.etcdData(), l.logs(), l.home(), l.config()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -83,8 +85,8 @@ func (l layout) makeFolders() error {
 	return nil
 }
 
-// checkOwn refuses a folder that holds something else than a cluster: a purge would remove that, too. A folder with a state file
-// is a cluster's; without one it may hold what a start that was cut short has left.
+// checkOwn rejects a folder with other content, which a purge would remove. A folder with a state file belongs to a
+// cluster; one without may contain the leftovers of an interrupted start.
 func (l layout) checkOwn() error {
 	entries, err := os.ReadDir(l.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -94,7 +96,9 @@ func (l layout) checkOwn() error {
 		return fmt.Errorf("looking into the data folder: %w", err)
 	}
 	own := map[string]bool{}
-	for _, path := range []string{l.pki(), l.etcdData(), l.logs(), l.home(), l.config(), l.lock(), l.adminKubeconfig()} {
+	for _, path := range []string{
+		l.pki(), l.etcdData(), l.logs(), l.home(), l.config(), l.lock(), l.adminKubeconfig(),
+	} {
 		own[filepath.Base(path)] = true
 	}
 	var foreign []string
@@ -107,13 +111,14 @@ func (l layout) checkOwn() error {
 		}
 	}
 	if len(foreign) > 0 {
-		return fmt.Errorf("using %s as the data folder: it holds no cluster but other files (%s); name an empty or a new folder with --dir",
+		return fmt.Errorf("using %s as the data folder: it holds no cluster but other files (%s); name an empty or a "+
+			"new folder with --dir",
 			l.dir, strings.Join(foreign[:min(3, len(foreign))], ", "))
 	}
 	return nil
 }
 
-// checkBinaries finds every missing binary at once, so that one build fixes all.
+// checkBinaries reports all missing binaries at once.
 func (l layout) checkBinaries() error {
 	var missing []string
 	for _, component := range Components() {
@@ -123,7 +128,8 @@ func (l layout) checkBinaries() error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("finding binaries in %s: no executable %s; build them with 'make tools' or name another folder with --bin",
+		return fmt.Errorf("finding binaries in %s: no executable %s; build them with 'make tools' or name another "+
+			"folder with --bin",
 			l.bin, strings.Join(missing, ", "))
 	}
 	return nil

@@ -5,12 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
-// fakeLayout makes a data folder, and a folder of binaries that are these shell scripts.
+// fakeLayout creates a data folder, and a folder with shell scripts as binaries.
 func fakeLayout(t *testing.T, scripts map[Component]string) layout {
 	t.Helper()
-	l := layout{dir: filepath.Join(t.TempDir(), "data"), bin: t.TempDir()}
+	l := layout{dir: filepath.Join(shortdir.New(t), "data"), bin: t.TempDir()} // for sockets
 	if err := l.makeFolders(); err != nil {
 		t.Fatal(err)
 	}

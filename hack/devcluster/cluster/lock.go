@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// acquireLock makes this program the only one that changes the data folder. The kernel lets go of the lock when the program
-// dies; the file stays. The lock ends with the returned function.
+// acquireLock acquires an exclusive lock on the data folder and returns its release. The kernel releases the lock when
+// the program dies; the file stays.
 func acquireLock(ctx context.Context, path string) (func(), error) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
@@ -20,7 +20,7 @@ func acquireLock(ctx context.Context, path string) (func(), error) {
 			return nil, fmt.Errorf("locking the data folder: %w", err)
 		}
 		if file != nil {
-			return func() { _ = file.Close() }, nil // closing lets go; there is nothing left to do if it fails
+			return func() { _ = file.Close() }, nil // closing releases the lock
 		}
 		select {
 		case <-tick.C:
@@ -30,7 +30,7 @@ func acquireLock(ctx context.Context, path string) (func(), error) {
 	}
 }
 
-// tryLock returns nil without an error while another holds the lock.
+// tryLock returns nil without an error if the lock is held.
 func tryLock(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -48,7 +48,7 @@ func claim(file *os.File, path string) (*os.File, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	// A purge may have removed the file while this program waited for it: that lock protects nothing.
+	// If a purge removed the file in the meantime, the lock protects nothing.
 	if !isAt(file, path) {
 		return nil, file.Close()
 	}

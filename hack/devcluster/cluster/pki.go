@@ -18,7 +18,6 @@ import (
 	"time"
 )
 
-// Names of the files in pki/, without their endings.
 const (
 	certCA         = "ca"
 	certEtcd       = "etcd"
@@ -27,19 +26,18 @@ const (
 	keyTokens      = "service-account"
 )
 
-// kwokUser is the name that KWOK's certificate carries and its roles are bound to.
+// kwokUser is the user in KWOK's certificate, to which its roles are bound.
 const kwokUser = "devcluster:kwok"
 
 const (
 	authorityLifetime   = 10 * 365 * 24 * time.Hour
 	certificateLifetime = 365 * 24 * time.Hour
-	// renewBefore is how long before its end a certificate is replaced.
+	// renewBefore is the remaining validity at which a certificate is replaced.
 	renewBefore = 30 * 24 * time.Hour
-	// backdate lets a certificate be valid at once where clocks differ a little.
+	// backdate tolerates small clock differences.
 	backdate = time.Hour
 )
 
-// certificate describes one certificate that the cluster needs.
 type certificate struct {
 	name   string
 	user   string
@@ -50,29 +48,32 @@ type certificate struct {
 	ips    []net.IP
 }
 
-// certificates lists every certificate besides the authority.
+// certificates lists all certificates except the authority.
 func certificates() []certificate {
 	local, localIP := []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1).To4()}
-	apiHosts := []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
+	apiHosts := []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
+		"kubernetes.default.svc.cluster.local"}
 	return []certificate{
-		// etcd presents one certificate to its clients and to itself as a peer.
+		// etcd uses one certificate for its clients and, as a peer, for itself.
 		{name: certEtcd, user: "etcd", server: true, client: true, hosts: local, ips: localIP},
 		{name: certEtcdClient, user: certEtcdClient, client: true},
-		{name: string(APIServer), user: "kube-apiserver", server: true, hosts: apiHosts, ips: append(localIP, serviceIP)},
-		{name: string(ControllerManager), user: "system:kube-controller-manager", server: true, client: true, hosts: local, ips: localIP},
-		{name: string(Scheduler), user: "system:kube-scheduler", server: true, client: true, hosts: local, ips: localIP},
+		{name: string(APIServer), user: "kube-apiserver", server: true, hosts: apiHosts,
+			ips: append(localIP, serviceIP)},
+		{name: string(ControllerManager), user: "system:kube-controller-manager", server: true, client: true,
+			hosts: local, ips: localIP},
+		{name: string(Scheduler), user: "system:kube-scheduler", server: true, client: true,
+			hosts: local, ips: localIP},
 		{name: string(KWOK), user: kwokUser, client: true},
 		{name: certAdmin, user: "devcluster:admin", groups: []string{"system:masters"}, client: true},
 	}
 }
 
-// authority is the certificate authority with its key.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
 
-// ensurePKI makes what is missing, damaged or near its end in pki/, and reports whether it made anything.
+// ensurePKI creates what is missing, damaged or about to expire in pki/, and reports whether anything changed.
 func ensurePKI(l layout, now time.Time) (changed bool, err error) {
 	ca, fresh, err := ensureAuthority(l, now)
 	if err != nil {
@@ -123,7 +124,7 @@ func ensureAuthority(l layout, now time.Time) (authority, bool, error) {
 	return authority{cert: cert, key: key}, true, writePair(l, certCA, cert, key)
 }
 
-// issue makes a key and a certificate for it, signed by the authority.
+// issue creates a key and its certificate, signed by the authority.
 func issue(l layout, wanted certificate, ca authority, now time.Time) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -159,7 +160,8 @@ func usages(wanted certificate) []x509.ExtKeyUsage {
 	return list
 }
 
-func sign(template, parent *x509.Certificate, public *ecdsa.PublicKey, signer *ecdsa.PrivateKey) (*x509.Certificate, error) {
+func sign(template, parent *x509.Certificate, public *ecdsa.PublicKey,
+	signer *ecdsa.PrivateKey) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
 		return nil, err
@@ -172,7 +174,8 @@ func sign(template, parent *x509.Certificate, public *ecdsa.PublicKey, signer *e
 	return x509.ParseCertificate(der)
 }
 
-// usable reports whether the files hold the wanted certificate with its key, of this authority, for some time to come.
+// usable reports whether the files hold the wanted certificate and its key, signed by this authority and not about to
+// expire.
 func usable(l layout, wanted certificate, ca authority, now time.Time) bool {
 	pair, err := tls.LoadX509KeyPair(l.cert(wanted.name), l.key(wanted.name))
 	if err != nil {
@@ -192,7 +195,7 @@ func lasts(cert *x509.Certificate, now time.Time) bool {
 	return !now.Before(cert.NotBefore) && now.Add(renewBefore).Before(cert.NotAfter)
 }
 
-// ensureTokenKey makes the key that kube-apiserver verifies tokens with; every token becomes invalid with a new one.
+// ensureTokenKey creates the key that signs service account tokens. A new key invalidates all tokens.
 func ensureTokenKey(l layout) (bool, error) {
 	path := l.key(keyTokens)
 	_, err := os.Stat(path)

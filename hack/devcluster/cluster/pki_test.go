@@ -13,7 +13,7 @@ import (
 
 var issueTime = time.Date(2030, time.January, 2, 3, 4, 5, 0, time.UTC)
 
-// newPKI makes a data folder with everything in pki/.
+// newPKI creates a data folder with a complete pki/.
 func newPKI(t *testing.T) layout {
 	t.Helper()
 	l := fakeLayout(t, nil)
@@ -23,7 +23,6 @@ func newPKI(t *testing.T) layout {
 	return l
 }
 
-// contents reads all files of pki/.
 func contents(t *testing.T, l layout) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(l.pki())
@@ -92,30 +91,40 @@ func TestPrivateFilesArePrivate(t *testing.T) {
 
 func TestEnsurePKIReplacesOnlyWhatItMust(t *testing.T) {
 	all := []string{
-		"admin", "etcd", "kube-apiserver", "kube-apiserver-etcd-client", "kube-controller-manager", "kube-scheduler", "kwok",
+		"admin", "etcd", "kube-apiserver", "kube-apiserver-etcd-client", "kube-controller-manager",
+		"kube-scheduler", "kwok",
 	}
 	cases := map[string]struct {
 		later       time.Duration
 		spoil       func(t *testing.T, l layout)
-		wantChanged []string // names without their endings
+		wantChanged []string // without extensions
 	}{
-		"nothing when all is well":             {later: certificateLifetime - renewBefore - time.Hour},
-		"certificates near their end":          {later: certificateLifetime - renewBefore, wantChanged: all},
-		"everything when the authority ends":   {later: authorityLifetime - renewBefore, wantChanged: append([]string{certCA}, all...)},
-		"a certificate that is gone":           {spoil: remove("kwok.crt"), wantChanged: []string{"kwok"}},
-		"a certificate whose key is gone":      {spoil: remove("etcd.key"), wantChanged: []string{"etcd"}},
-		"a certificate with another one's key": {spoil: overwrite("kwok.key", "etcd.key"), wantChanged: []string{"kwok"}},
+		"nothing when all is well":    {later: certificateLifetime - renewBefore - time.Hour},
+		"certificates near their end": {later: certificateLifetime - renewBefore, wantChanged: all},
+		"everything when the authority ends": {
+			later: authorityLifetime - renewBefore, wantChanged: append([]string{certCA}, all...),
+		},
+		"a certificate that is gone":      {spoil: remove("kwok.crt"), wantChanged: []string{"kwok"}},
+		"a certificate whose key is gone": {spoil: remove("etcd.key"), wantChanged: []string{"etcd"}},
+		"a certificate with another one's key": {
+			spoil: overwrite("kwok.key", "etcd.key"), wantChanged: []string{"kwok"},
+		},
 		"a certificate of another user": {
 			spoil: overwritePair("kwok", "kube-apiserver-etcd-client"), wantChanged: []string{"kwok"},
 		},
 		"a certificate of a user with more rights": {spoil: func(t *testing.T, l layout) {
-			issueBy(t, l, l, certificate{name: "kwok", user: kwokUser, groups: []string{"system:masters"}, client: true})
+			issueBy(t, l, l, certificate{name: "kwok", user: kwokUser,
+				groups: []string{"system:masters"}, client: true})
 		}, wantChanged: []string{"kwok"}},
 		"a certificate of another authority": {spoil: func(t *testing.T, l layout) {
 			issueBy(t, newPKI(t), l, certificate{name: "kwok", user: kwokUser, client: true})
 		}, wantChanged: []string{"kwok"}},
-		"everything when the authority is gone": {spoil: remove("ca.key"), wantChanged: append([]string{certCA}, all...)},
-		"the key for tokens":                    {spoil: remove("service-account.key"), wantChanged: []string{keyTokens}},
+		"everything when the authority is gone": {
+			spoil: remove("ca.key"), wantChanged: append([]string{certCA}, all...),
+		},
+		"the key for tokens": {
+			spoil: remove("service-account.key"), wantChanged: []string{keyTokens},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -177,7 +186,7 @@ func overwritePair(name, other string) func(*testing.T, layout) {
 	}
 }
 
-// issueBy has the authority of one folder issue a certificate into another.
+// issueBy issues a certificate by one folder's authority into another folder.
 func issueBy(t *testing.T, by, into layout, wanted certificate) {
 	t.Helper()
 	ca, _, err := ensureAuthority(by, issueTime)

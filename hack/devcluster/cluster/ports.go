@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-// portName names one listener of the cluster.
 type portName string
 
 const (
@@ -21,7 +20,7 @@ const (
 	portKWOK              portName = "kwok"
 )
 
-// portsOf lists the ports that a component listens on; the first is the one that it serves on.
+// portsOf lists the ports that a component listens on, its serving port first.
 func portsOf(component Component) []portName {
 	switch component {
 	case Etcd:
@@ -38,15 +37,16 @@ func portsOf(component Component) []portName {
 	return nil
 }
 
-// portSource reports free ports from taken ones; tests replace it.
+// portSource finds free ports; tests replace it.
 type portSource struct {
 	free func(port int) bool
 	pick func() int
 }
 
-// assignPorts keeps every remembered port whose component runs or that is still free, and picks new ones for the rest. It
-// returns the complete set and the components that got a new port.
-func assignPorts(remembered map[portName]int, running map[Component]bool, source portSource) (map[portName]int, []Component, error) {
+// assignPorts keeps each remembered port that is free or whose component runs, and picks new ones for the rest. It
+// returns all ports and the components whose port changed.
+func assignPorts(remembered map[portName]int, running map[Component]bool,
+	source portSource) (map[portName]int, []Component, error) {
 	ports := map[portName]int{}
 	taken := map[int]bool{}
 	for _, component := range Components() {
@@ -86,11 +86,12 @@ func pickPort(taken map[int]bool, source portSource) (int, error) {
 			return port, nil
 		}
 	}
-	return 0, fmt.Errorf("no free port on 127.0.0.1 in %d attempts; end some of the programs that listen there", attempts)
+	return 0, fmt.Errorf("no free port on 127.0.0.1 in %d attempts; end some of the programs that listen there",
+		attempts)
 }
 
-// mustRestart lists the components whose configuration names something that has changed: all of them when the certificates did,
-// else those behind a component that moved to another port.
+// mustRestart lists the components whose configuration changed: all if certificates changed, otherwise the clients of a
+// component whose port changed.
 func mustRestart(moved []Component, certificatesChanged bool) map[Component]bool {
 	restart := map[Component]bool{}
 	if certificatesChanged {
@@ -107,14 +108,14 @@ func mustRestart(moved []Component, certificatesChanged bool) map[Component]bool
 			restart[ControllerManager] = true
 			restart[Scheduler] = true
 			restart[KWOK] = true
-		case ControllerManager, Scheduler, KWOK: // nobody is configured with their ports
+		case ControllerManager, Scheduler, KWOK: // no configuration contains their ports
 		}
 	}
 	return restart
 }
 
-// systemPorts picks ports below those that the kernel gives to outgoing connections: a component that is stopped for a while
-// would else find its port in use by some client when it comes back.
+// systemPorts picks ports below the kernel's ephemeral range. Otherwise an outgoing connection could take the port of a
+// stopped component.
 func systemPorts() portSource {
 	const lowest = 20000
 	highest := 32767
@@ -129,7 +130,7 @@ func systemPorts() portSource {
 	}
 }
 
-// parseLowestEphemeral reads the first number of the kernel's port range, or 0.
+// parseLowestEphemeral returns the first number of the kernel's port range, or 0.
 func parseLowestEphemeral(portRange string) int {
 	fields := strings.Fields(portRange)
 	if len(fields) == 0 {
@@ -150,5 +151,4 @@ func portIsFree(port int) bool {
 	return listener.Close() == nil
 }
 
-// loopback is the address of a port on this machine.
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

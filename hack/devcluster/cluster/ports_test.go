@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fakePorts hands out 1001, 1002, ... and calls the given ports taken.
+// fakePorts returns 1001, 1002, ..., and treats the given ports as taken.
 func fakePorts(taken ...int) portSource {
 	next := 1000
 	return portSource{
@@ -20,7 +20,8 @@ func fakePorts(taken ...int) portSource {
 
 func TestAssignPorts(t *testing.T) {
 	remembered := func() map[portName]int {
-		return map[portName]int{portEtcd: 1, portEtcdPeer: 2, portAPIServer: 3, portControllerManager: 4, portScheduler: 5, portKWOK: 6}
+		return map[portName]int{portEtcd: 1, portEtcdPeer: 2, portAPIServer: 3, portControllerManager: 4,
+			portScheduler: 5, portKWOK: 6}
 	}
 	with := func(name portName, port int) map[portName]int {
 		ports := remembered()
@@ -36,7 +37,8 @@ func TestAssignPorts(t *testing.T) {
 	}{
 		"a new cluster gets six ports": {
 			want: map[portName]int{
-				portEtcd: 1001, portEtcdPeer: 1002, portAPIServer: 1003, portControllerManager: 1004, portScheduler: 1005, portKWOK: 1006,
+				portEtcd: 1001, portEtcdPeer: 1002, portAPIServer: 1003, portControllerManager: 1004,
+				portScheduler: 1005, portKWOK: 1006,
 			},
 			wantMoved: Components(),
 		},
@@ -47,11 +49,13 @@ func TestAssignPorts(t *testing.T) {
 			remembered: remembered(), running: map[Component]bool{APIServer: true}, taken: []int{3}, want: remembered(),
 		},
 		"a port that another program holds is replaced": {
-			remembered: remembered(), taken: []int{3, 1001}, want: with(portAPIServer, 1002), wantMoved: []Component{APIServer},
+			remembered: remembered(), taken: []int{3, 1001}, want: with(portAPIServer, 1002),
+			wantMoved: []Component{APIServer},
 		},
 		"a picked port is none of those that are kept": {
 			remembered: with(portKWOK, 1001), taken: []int{2}, want: map[portName]int{
-				portEtcd: 1, portEtcdPeer: 1002, portAPIServer: 3, portControllerManager: 4, portScheduler: 5, portKWOK: 1001,
+				portEtcd: 1, portEtcdPeer: 1002, portAPIServer: 3, portControllerManager: 4,
+				portScheduler: 5, portKWOK: 1001,
 			}, wantMoved: []Component{Etcd},
 		},
 	}
@@ -84,11 +88,20 @@ func TestMustRestart(t *testing.T) {
 		certificates bool
 		want         map[Component]bool
 	}{
-		"nothing has changed":               {want: map[Component]bool{}},
-		"new certificates are for all":      {certificates: true, want: map[Component]bool{Etcd: true, APIServer: true, ControllerManager: true, Scheduler: true, KWOK: true}},
-		"etcd moved, its client follows":    {moved: []Component{Etcd}, want: map[Component]bool{APIServer: true}},
-		"the API moved, its clients follow": {moved: []Component{APIServer}, want: map[Component]bool{ControllerManager: true, Scheduler: true, KWOK: true}},
-		"nobody asks the leaves":            {moved: []Component{ControllerManager, Scheduler, KWOK}, want: map[Component]bool{}},
+		"nothing has changed": {want: map[Component]bool{}},
+		"new certificates are for all": {
+			certificates: true, want: map[Component]bool{
+				Etcd: true, APIServer: true, ControllerManager: true, Scheduler: true, KWOK: true,
+			},
+		},
+		"etcd moved, its client follows": {moved: []Component{Etcd}, want: map[Component]bool{APIServer: true}},
+		"the API moved, its clients follow": {
+			moved: []Component{APIServer},
+			want:  map[Component]bool{ControllerManager: true, Scheduler: true, KWOK: true},
+		},
+		"nobody asks the leaves": {
+			moved: []Component{ControllerManager, Scheduler, KWOK}, want: map[Component]bool{},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

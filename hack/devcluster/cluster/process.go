@@ -14,10 +14,10 @@ import (
 
 const pollInterval = 50 * time.Millisecond
 
-// killDeadline bounds the wait for a process after SIGKILL, which only a process stuck in the kernel outlasts.
+// killDeadline bounds the wait after SIGKILL. Only a process stuck in the kernel exceeds it.
 const killDeadline = 10 * time.Second
 
-// identify returns the identity of a process that exists now.
+// identify returns the identity of a running process.
 func identify(pid int) (process, error) {
 	boot, err := bootID()
 	if err != nil {
@@ -30,7 +30,7 @@ func identify(pid int) (process, error) {
 	return process{PID: pid, StartTicks: stat.startTicks, BootID: boot}, nil
 }
 
-// alive reports whether that very process still runs.
+// alive reports whether this very process still runs.
 func (p process) alive() bool {
 	if p.PID <= 0 {
 		return false
@@ -43,15 +43,14 @@ func (p process) alive() bool {
 	return err == nil && boot == p.BootID
 }
 
-// end asks the process to stop, waits for grace, then kills it. A process that is gone already is fine.
+// end sends SIGTERM, waits for grace, then sends SIGKILL. Ending an ended process is a no-op.
 func (p process) end(ctx context.Context, grace time.Duration) error {
-	// The handle is taken before the identity is checked: it then stands for the process that was checked, even if the pid is
-	// given to another one in between.
+	// Take the handle before the check: it then refers to the checked process even if the pid is reused in between.
 	handle, err := os.FindProcess(p.PID)
 	if err != nil {
 		return fmt.Errorf("finding process %d: %w", p.PID, err)
 	}
-	defer func() { _ = handle.Release() }() // nothing can be done about a handle that can't be given back
+	defer func() { _ = handle.Release() }()
 	if !p.alive() {
 		return nil
 	}
@@ -78,7 +77,7 @@ func signal(handle *os.Process, number syscall.Signal) error {
 	return nil
 }
 
-// waitGone waits until the process is gone, for at most the given time. The error is that of the context.
+// waitGone waits until the process is gone or the time is over. The error is the context's.
 func (p process) waitGone(ctx context.Context, atMost time.Duration) (bool, error) {
 	deadline := time.NewTimer(atMost)
 	defer deadline.Stop()
@@ -96,14 +95,14 @@ func (p process) waitGone(ctx context.Context, atMost time.Duration) (bool, erro
 	return true, nil
 }
 
-// started is a process that this program has started; exited gets its one exit status.
+// started is a process that this program started; exited receives its exit status.
 type started struct {
 	process
 	exited <-chan error
 }
 
-// launch starts a binary in a session of its own, so that it outlives this program and gets no signal of its terminal. Its
-// output replaces the log file; the log of the run before is kept beside it.
+// launch starts a binary in its own session, so that it outlives this program and its terminal. It replaces the log
+// file and keeps the previous one beside it.
 func launch(l layout, component Component, args []string) (started, error) {
 	log, err := openLog(l, component)
 	if err != nil {
@@ -118,7 +117,7 @@ func launch(l layout, component Component, args []string) (started, error) {
 	if command.Process == nil {
 		return started{}, err
 	}
-	// The child can't be reaped before Wait below, so its pid is still its own here.
+	// The child is not reaped before Wait below, so its pid cannot be reused yet.
 	identity, identifyErr := identify(command.Process.Pid)
 	if err = errors.Join(err, identifyErr); err != nil {
 		return started{}, errors.Join(err, command.Process.Kill(), command.Wait())
@@ -146,8 +145,8 @@ type procStat struct {
 	startTicks uint64
 }
 
-// dead reports whether the process only waits to be reaped. A first thread that has ended does not say so: until the others have
-// ended, too, the process holds its ports and its files.
+// dead reports whether the process only waits to be reaped. A zombie main thread is not enough: until the other threads
+// end, the process holds its ports and files.
 func (s procStat) dead() bool { return (s.state == 'Z' || s.state == 'X') && s.threads <= 1 }
 
 func readStat(pid int) (procStat, error) {
@@ -162,8 +161,8 @@ func readStat(pid int) (procStat, error) {
 	return stat, nil
 }
 
-// parseStat reads one line of /proc/PID/stat. The command name in it may hold blanks and parentheses, so fields count from the
-// last closing one: the first behind it is field 3 (state), the number of threads is field 20, the start time field 22.
+// parseStat parses /proc/PID/stat. The command name may contain blanks and parentheses, so count fields from the last
+// ")": field 3 (state) follows it, field 20 is the number of threads, field 22 the start time.
 func parseStat(line string) (procStat, error) {
 	const first, count, start = 3, 20, 22
 	end := strings.LastIndexByte(line, ')')

@@ -17,16 +17,29 @@ func TestParseStat(t *testing.T) {
 		want      procStat
 		wantError bool
 	}{
-		"a plain name":                          {line: "42 (etcd) S" + tail, want: procStat{state: 'S', threads: 17, startTicks: 9876543210}},
-		"a name with blanks and parentheses":    {line: "42 (a) Z (b c) R" + tail, want: procStat{state: 'R', threads: 17, startTicks: 9876543210}},
-		"a zombie":                              {line: "42 (etcd) Z" + tail, want: procStat{state: 'Z', threads: 17, startTicks: 9876543210}},
-		"a line that ends before the start":     {line: "42 (etcd) S 1 2 3", wantError: true},
-		"a line without a name":                 {line: "42 etcd S" + tail, wantError: true},
-		"a start time that is not a number":     {line: "42 (etcd) S" + strings.Replace(tail, "9876543210", "soon", 1), wantError: true},
-		"a number of threads that is none":      {line: "42 (etcd) S" + strings.Replace(tail, " 17 ", " many ", 1), wantError: true},
-		"an empty line":                         {wantError: true},
-		"a name and nothing behind it":          {line: "42 (etcd)", wantError: true},
-		"a line that ends right with the start": {line: "42 (etcd) S" + strings.TrimSuffix(tail, " 20 21"), want: procStat{state: 'S', threads: 17, startTicks: 9876543210}},
+		"a plain name": {
+			line: "42 (etcd) S" + tail, want: procStat{state: 'S', threads: 17, startTicks: 9876543210},
+		},
+		"a name with blanks and parentheses": {
+			line: "42 (a) Z (b c) R" + tail, want: procStat{state: 'R', threads: 17, startTicks: 9876543210},
+		},
+		"a zombie": {
+			line: "42 (etcd) Z" + tail, want: procStat{state: 'Z', threads: 17, startTicks: 9876543210},
+		},
+		"a line that ends before the start": {line: "42 (etcd) S 1 2 3", wantError: true},
+		"a line without a name":             {line: "42 etcd S" + tail, wantError: true},
+		"a start time that is not a number": {
+			line: "42 (etcd) S" + strings.Replace(tail, "9876543210", "soon", 1), wantError: true,
+		},
+		"a number of threads that is none": {
+			line: "42 (etcd) S" + strings.Replace(tail, " 17 ", " many ", 1), wantError: true,
+		},
+		"an empty line":                {wantError: true},
+		"a name and nothing behind it": {line: "42 (etcd)", wantError: true},
+		"a line that ends right with the start": {
+			line: "42 (etcd) S" + strings.TrimSuffix(tail, " 20 21"),
+			want: procStat{state: 'S', threads: 17, startTicks: 9876543210},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +71,7 @@ func TestDead(t *testing.T) {
 	}
 }
 
-// child runs a shell script until the test ends. It is reaped, as those that launch starts are.
+// child runs a shell script until the test ends, and reaps it as launch does.
 func child(t *testing.T, script string) (process, <-chan struct{}) {
 	t.Helper()
 	command := exec.Command("sh", "-c", script)
@@ -78,11 +91,11 @@ func child(t *testing.T, script string) (process, <-chan struct{}) {
 	}
 	reaped := make(chan struct{})
 	go func() {
-		_ = command.Wait() // how it ended is not the question
+		_ = command.Wait()
 		close(reaped)
 	}()
 	t.Cleanup(func() {
-		_ = command.Process.Kill() // it may be gone already
+		_ = command.Process.Kill() // it may be gone
 		<-reaped
 	})
 	return identity, reaped
@@ -99,8 +112,10 @@ func TestEndStopsTheProcess(t *testing.T) {
 		grace       time.Duration
 		wantAtLeast time.Duration
 	}{
-		"one that obeys goes at once":              {script: obedient, grace: time.Minute},
-		"one that does not is killed after a time": {script: stubborn, grace: 300 * time.Millisecond, wantAtLeast: 300 * time.Millisecond},
+		"one that obeys goes at once": {script: obedient, grace: time.Minute},
+		"one that does not is killed after a time": {
+			script: stubborn, grace: 300 * time.Millisecond, wantAtLeast: 300 * time.Millisecond,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +125,8 @@ func TestEndStopsTheProcess(t *testing.T) {
 				t.Fatal(err)
 			}
 			if took := time.Since(begun); took < tc.wantAtLeast || took > 30*time.Second {
-				t.Errorf("it took %s, want at least %s and far less than the grace of %s", took, tc.wantAtLeast, tc.grace)
+				t.Errorf("it took %s, want at least %s and far less than the grace of %s", took,
+					tc.wantAtLeast, tc.grace)
 			}
 			<-reaped
 			if running.alive() {
@@ -126,10 +142,14 @@ func TestEndStopsTheProcess(t *testing.T) {
 func TestAnotherProcessWithThePidIsLeftAlone(t *testing.T) {
 	running, reaped := child(t, obedient)
 	cases := map[string]process{
-		"a pid that was reused in this boot":     {PID: running.PID, StartTicks: running.StartTicks - 1, BootID: running.BootID},
-		"a pid and start time of an earlier one": {PID: running.PID, StartTicks: running.StartTicks, BootID: "an earlier boot"},
-		"no pid":                                 {BootID: running.BootID},
-		"a pid that nobody has":                  {PID: 1 << 30, BootID: running.BootID},
+		"a pid that was reused in this boot": {
+			PID: running.PID, StartTicks: running.StartTicks - 1, BootID: running.BootID,
+		},
+		"a pid and start time of an earlier one": {
+			PID: running.PID, StartTicks: running.StartTicks, BootID: "an earlier boot",
+		},
+		"no pid":                {BootID: running.BootID},
+		"a pid that nobody has": {PID: 1 << 30, BootID: running.BootID},
 	}
 	for name, remembered := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -15,14 +15,13 @@ import (
 )
 
 const (
-	// probeTimeout bounds one question to a component.
 	probeTimeout = 2 * time.Second
-	// tailLines and tailBytes bound what an error shows of a log.
+	// tailLines and tailBytes bound the part of a log in an error.
 	tailLines = 15
 	tailBytes = 8 << 10
 )
 
-// probeURL is the URL on which a component reports that it is ready.
+// probeURL returns the URL of a component's readiness check.
 func probeURL(component Component, ports map[portName]int) string {
 	address := loopback(ports[portsOf(component)[0]])
 	switch component {
@@ -37,7 +36,7 @@ func probeURL(component Component, ports map[portName]int) string {
 	}
 }
 
-// probe asks a component whether it is ready; nil means yes.
+// probe returns nil if a component is ready.
 func probe(ctx context.Context, client *http.Client, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -59,7 +58,7 @@ func probe(ctx context.Context, client *http.Client, url string) error {
 	return nil
 }
 
-// probeClient makes a client that comes with the administrator's certificate, which every component trusts.
+// probeClient returns a client with the administrator's certificate, which every component trusts.
 func probeClient(l layout) (*http.Client, error) {
 	pair, err := tls.LoadX509KeyPair(l.cert(certAdmin), l.key(certAdmin))
 	if err != nil {
@@ -74,12 +73,14 @@ func probeClient(l layout) (*http.Client, error) {
 		return nil, fmt.Errorf("reading the certificate authority: no certificate in %s", l.cert(certCA))
 	}
 	return &http.Client{Transport: &http.Transport{
-		TLSClientConfig:   &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
+		TLSClientConfig: &tls.Config{
+			RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
+		},
 		DisableKeepAlives: true,
 	}}, nil
 }
 
-// waitReady asks until the component is ready, its process is gone, or the context ends.
+// waitReady polls until the component is ready, its process ends, or the context ends.
 func waitReady(ctx context.Context, client *http.Client, url string, running started) error {
 	tick := time.NewTicker(2 * pollInterval)
 	defer tick.Stop()
@@ -89,7 +90,7 @@ func waitReady(ctx context.Context, client *http.Client, url string, running sta
 		if err == nil {
 			return nil
 		}
-		if said == nil || ctx.Err() == nil { // a question that the end of the wait has cut off says nothing
+		if said == nil || ctx.Err() == nil { // ignore a request that the deadline cut off
 			said = err
 		}
 		select {
@@ -112,7 +113,7 @@ func exitError(status error) error {
 	return fmt.Errorf("it ended by itself: %w", status)
 }
 
-// failure says what failed, where and what to do, with the end of the component's log.
+// failure returns an error with its cause, its location, the fix and the end of the component's log.
 func failure(l layout, component Component, cause error) error {
 	tail := logTail(l.log(component))
 	fix := "fix the problem in its log and run 'devcluster up' again"
@@ -122,7 +123,7 @@ func failure(l layout, component Component, cause error) error {
 	return fmt.Errorf("starting %s: %w; %s\nlast lines of %s:\n%s", component, cause, fix, l.log(component), tail)
 }
 
-// logTail returns the last lines of a file, indented; a file that can't be read says so.
+// logTail returns the last lines of a file, indented, or a line that it cannot be read.
 func logTail(path string) string {
 	data, err := readTail(path)
 	if err != nil {
@@ -138,7 +139,7 @@ func readTail(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }() // nothing was written
+	defer func() { _ = file.Close() }()
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ func TestWhatWasLastSaidIsNoneOfTheEndOfTheWait(t *testing.T) {
 	var asked atomic.Bool
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if asked.Swap(true) {
-			<-r.Context().Done() // until nobody waits any more
+			<-r.Context().Done() // until the client is gone
 			return
 		}
 		http.Error(w, "reading the log", http.StatusServiceUnavailable)

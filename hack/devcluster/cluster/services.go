@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// egressConfiguration has the API server reach Services through a socket in the data folder, since there is no network that they are on.
+// egressConfiguration makes the API server reach Services through a socket in the data folder, as there is no Service
+// network.
 const egressConfiguration = `apiVersion: apiserver.k8s.io/v1beta1
 kind: EgressSelectorConfiguration
 egressSelections:
@@ -24,15 +25,14 @@ egressSelections:
           udsName: %q
 `
 
-// dialTimeout bounds how long a connection to a Service is tried.
+// dialTimeout bounds a connection attempt to a Service.
 const dialTimeout = 5 * time.Second
 
-// writeEgress writes the configuration above.
 func writeEgress(l layout) error {
 	return writeFile(l.egress(), fmt.Appendf(nil, egressConfiguration, l.services()))
 }
 
-// RouteService has what the API server sends to one Service, known by its address in the cluster with its port, arrive elsewhere than RouteServices says.
+// RouteService overrides RouteServices for one Service, given by its address and port in the cluster.
 func (c *Cluster) RouteService(address, target string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,33 +42,35 @@ func (c *Cluster) RouteService(address, target string) {
 	c.routes[address] = target
 }
 
-// route returns where a Service is.
+// route returns the target of a Service.
 func (c *Cluster) route(address, target string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return cmp.Or(c.routes[address], target)
 }
 
-// RouteServices has what the API server sends to any Service arrive at one address of this machine, until stop is called or this program ends.
-// Without it, webhooks that are called through a Service fail at once.
+// RouteServices routes the API server's requests to any Service to one address of this machine, until stop is called or
+// this program ends. Without it, webhooks that are called through a Service fail at once.
 func (c *Cluster) RouteServices(target string) (stop func() error, err error) {
 	socket := c.layout.services()
-	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) { // of a program that was killed
+	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) { // left by a killed program
 		return nil, fmt.Errorf("routing Services: %w", err)
 	}
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
-		return nil, fmt.Errorf("routing Services: %w; a socket's path may have 107 characters, this one has %d", err, len(socket))
+		return nil, fmt.Errorf("routing Services: %w; a socket's path may have 107 characters, this one has %d", err,
+			len(socket))
 	}
 	server := &http.Server{
-		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { tunnel(w, r, c.route(r.Host, target)) }),
+		Handler: http.HandlerFunc(
+			func(w http.ResponseWriter, r *http.Request) { tunnel(w, r, c.route(r.Host, target)) }),
 		ReadHeaderTimeout: dialTimeout,
 	}
-	go func() { _ = server.Serve(listener) }() // it ends when it is closed
+	go func() { _ = server.Serve(listener) }() // ends when closed
 	return server.Close, nil
 }
 
-// tunnel connects who asks with the target, whatever it asks for.
+// tunnel connects the client with the target, whatever it requests.
 func tunnel(w http.ResponseWriter, r *http.Request, target string) {
 	if r.Method != http.MethodConnect {
 		http.Error(w, "use CONNECT", http.StatusMethodNotAllowed)

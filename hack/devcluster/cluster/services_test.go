@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// through connects by way of the socket, as the API server does.
+// through connects through the socket, as the API server does.
 func through(t *testing.T, c *Cluster) (status int, reader *bufio.Reader, conn net.Conn) {
 	t.Helper()
 	conn, err := net.Dial("unix", c.layout.services())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close() }) // nothing can be done about it
+	t.Cleanup(func() { _ = conn.Close() })
 	if _, err := conn.Write([]byte("CONNECT 10.96.0.7:443 HTTP/1.1\r\nHost: 10.96.0.7:443\r\n\r\n")); err != nil {
 		t.Fatal(err)
 	}
@@ -25,13 +25,13 @@ func through(t *testing.T, c *Cluster) (status int, reader *bufio.Reader, conn n
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := response.Body.Close(); err != nil { // what follows the head is the connection's
+	if err := response.Body.Close(); err != nil { // the connection continues after the header
 		t.Fatal(err)
 	}
 	return response.StatusCode, reader, conn
 }
 
-// echo listens, and returns each line with a word before it.
+// echo listens, and returns each line prefixed with word.
 func echo(t *testing.T, word string) net.Listener {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -45,7 +45,7 @@ func echo(t *testing.T, word string) net.Listener {
 			if err != nil {
 				return
 			}
-			line, _ := bufio.NewReader(conn).ReadString('\n') // an error shows in what comes back
+			line, _ := bufio.NewReader(conn).ReadString('\n') // an error shows in the response
 			_, _ = conn.Write([]byte(word + " of " + line))
 			_ = conn.Close()
 		}
@@ -80,7 +80,7 @@ func TestServicesAreOneAddressOfThisMachine(t *testing.T) {
 	if err := os.MkdirAll(c.layout.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(c.layout.services(), nil, 0o600); err != nil { // as a program leaves it that was killed
+	if err := os.WriteFile(c.layout.services(), nil, 0o600); err != nil { // as left by a killed program
 		t.Fatal(err)
 	}
 	stop, err := c.RouteServices(listener.Addr().String())

@@ -15,14 +15,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The stages that are changed on their way into the data folder.
+// Stages that writeStages changes.
 const (
 	podDeleteStage      = "pod-delete"
 	nodeInitializeStage = "node-initialize"
 )
 
-// writeStages copies KWOK's stages into the data folder, with a delay before a deleted Pod is gone, and so that a Node keeps the
-// addresses that it has.
+// writeStages copies KWOK's stages into the data folder. It delays the removal of deleted Pods, and lets Nodes keep
+// their addresses.
 func writeStages(source, target string, podDelete time.Duration) error {
 	files, err := stageFiles(source)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -56,7 +56,7 @@ func writeStages(source, target string, podDelete time.Duration) error {
 	return nil
 }
 
-// patchStage returns the name of a stage and the stage as it shall be.
+// patchStage returns a stage's name and its patched content.
 func patchStage(data []byte, podDelete time.Duration) (name string, patched []byte, err error) {
 	stage := unstructured.Unstructured{}
 	if err := yaml.Unmarshal(data, &stage.Object); err != nil {
@@ -78,20 +78,21 @@ func patchStage(data []byte, podDelete time.Duration) (name string, patched []by
 	return name, patched, err
 }
 
-// delay keeps a deleted Pod for a while. Else it is gone the moment it is deleted, and nothing that waits for Pods (a drain, a
-// hook) can be seen at work.
+// delay keeps a deleted Pod for a while. Otherwise it vanishes at once, and nothing that waits for Pods (a drain, a
+// hook) can be observed.
 func delay(stage map[string]any, duration time.Duration) error {
 	return unstructured.SetNestedField(stage, duration.Milliseconds(), "spec", "delay", "durationMilliseconds")
 }
 
-// keepAddresses takes out the key that opens the list of addresses. KWOK runs without addresses of its own to fill it with, and
-// an empty list would take away those that the Node was made with.
+// keepAddresses removes the key that opens the list of addresses. KWOK runs without addresses of its own, and an empty
+// list would remove those that the Node was created with.
 func keepAddresses(stage map[string]any) error {
 	path := []string{"spec", "next", "statusTemplate"}
 	template, _, err := unstructured.NestedString(stage, path...)
 	if err != nil {
 		return err
 	}
-	lines := slices.DeleteFunc(strings.Split(template, "\n"), func(line string) bool { return strings.TrimSpace(line) == "addresses:" })
+	lines := slices.DeleteFunc(strings.Split(template, "\n"),
+		func(line string) bool { return strings.TrimSpace(line) == "addresses:" })
 	return unstructured.SetNestedField(stage, strings.Join(lines, "\n"), path...)
 }

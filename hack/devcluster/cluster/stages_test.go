@@ -30,7 +30,9 @@ func stageSource(t *testing.T, files map[string]string) string {
 }
 
 func TestStagesAreCopiedWithTheirChanges(t *testing.T) {
-	source := stageSource(t, map[string]string{"d.yaml": sourcePodDelete, "i.yaml": sourceNodeInitialize, "o.yaml": sourceOther})
+	source := stageSource(t, map[string]string{
+		"d.yaml": sourcePodDelete, "i.yaml": sourceNodeInitialize, "o.yaml": sourceOther,
+	})
 	target := filepath.Join(t.TempDir(), "stages")
 	if err := os.Mkdir(target, 0o700); err != nil {
 		t.Fatal(err)
@@ -42,7 +44,8 @@ func TestStagesAreCopiedWithTheirChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"d.yaml": "kind: Stage\nmetadata:\n  name: pod-delete\nspec:\n  delay:\n    durationMilliseconds: 2500\n  next:\n    delete: true\n",
+		"d.yaml": "kind: Stage\nmetadata:\n  name: pod-delete\nspec:\n  delay:\n    durationMilliseconds: 2500\n" +
+			"  next:\n    delete: true\n",
 		"i.yaml": strings.Replace(sourceNodeInitialize, "      addresses:\n", "", 1),
 		"o.yaml": sourceOther,
 	}
@@ -75,8 +78,10 @@ func TestStagesThatAreMissingAreNamed(t *testing.T) {
 		source string
 		want   string
 	}{
-		"no folder":         {source: "/nowhere", want: "none is called node-initialize or pod-delete; put them there with 'make tools'"},
-		"one of the two":    {source: stageSource(t, map[string]string{"d.yaml": sourcePodDelete}), want: "none is called node-initialize;"},
+		"no folder": {source: "/nowhere",
+			want: "none is called node-initialize or pod-delete; put them there with 'make tools'"},
+		"one of the two": {source: stageSource(t, map[string]string{"d.yaml": sourcePodDelete}),
+			want: "none is called node-initialize;"},
 		"a file that isn't": {source: stageSource(t, map[string]string{"x.yaml": "{"}), want: "x.yaml"},
 	}
 	for name, tc := range cases {

@@ -9,13 +9,13 @@ import (
 	"path/filepath"
 )
 
-// state is what the data folder remembers between two programs: which ports, and which processes.
+// state is what the data folder remembers between programs: ports and processes.
 type state struct {
 	Ports     map[portName]int      `json:"ports"`
 	Processes map[Component]process `json:"processes"`
 }
 
-// process identifies one process for good: a pid alone is reused, a pid with its start time within one boot is not.
+// process identifies a process uniquely: pids are reused, but not with the same start time and boot.
 type process struct {
 	PID int `json:"pid"`
 	// StartTicks is the start time in clock ticks since boot (field 22 of /proc/PID/stat).
@@ -27,7 +27,7 @@ func newState() *state {
 	return &state{Ports: map[portName]int{}, Processes: map[Component]process{}}
 }
 
-// loadState reads the state file. Without one the cluster was never up, and the state is empty.
+// loadState reads the state file. A missing file is an empty state: the cluster was never up.
 func loadState(path string) (*state, error) {
 	loaded := newState()
 	data, err := os.ReadFile(path)
@@ -38,7 +38,8 @@ func loadState(path string) (*state, error) {
 		return nil, fmt.Errorf("reading the state file: %w", err)
 	}
 	if err := json.Unmarshal(data, loaded); err != nil {
-		return nil, fmt.Errorf("reading the state file %s: %w; end the processes that it names by hand, then remove it", path, err)
+		return nil, fmt.Errorf("reading the state file %s: %w; end the processes that it names by hand, then remove it",
+			path, err)
 	}
 	if loaded.Ports == nil {
 		loaded.Ports = map[portName]int{}
@@ -49,7 +50,7 @@ func loadState(path string) (*state, error) {
 	return loaded, nil
 }
 
-// save replaces the state file in one step.
+// save replaces the state file atomically.
 func (s *state) save(path string) error {
 	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -58,7 +59,7 @@ func (s *state) save(path string) error {
 	return writeFile(path, append(data, '\n'))
 }
 
-// writeFile replaces a file in one step, readable by its owner only: a reader sees the old content or the new one.
+// writeFile replaces a file atomically. Only its owner can read it.
 func writeFile(path string, data []byte) (err error) {
 	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {

@@ -5,34 +5,34 @@ import (
 	"sync"
 )
 
-// ComponentState says how a component is.
+// ComponentState is the state of a component.
 type ComponentState string
 
 // The states of a component.
 const (
-	// StateRunning means that the process runs and says that it is ready.
+	// StateRunning means that the process runs and is ready.
 	StateRunning ComponentState = "Running"
 	// StateNotReady means that the process runs but is not ready, or does not respond.
 	StateNotReady ComponentState = "NotReady"
-	// StateDead means that the process was started and is gone without having been stopped.
+	// StateDead means that the process ended without having been stopped.
 	StateDead ComponentState = "Dead"
 	// StateStopped means that the component was stopped or never started.
 	StateStopped ComponentState = "Stopped"
 )
 
-// ComponentStatus is one component as it is now.
+// ComponentStatus is the current status of a component.
 type ComponentStatus struct {
 	Component Component
-	// PID is 0 when no process is known.
+	// PID is 0 if unknown.
 	PID int
-	// Port is the one that the component serves on; 0 before the cluster was first up.
+	// Port is the serving port, or 0 if the cluster was never up.
 	Port  int
 	State ComponentState
 	// Detail is the response of a component that is not ready.
 	Detail string
 }
 
-// Status returns the state of every component, in the order in which they start. It changes nothing and waits for nobody.
+// Status returns the status of all components in start order. It changes nothing and takes no lock.
 func (c *Cluster) Status(ctx context.Context) ([]ComponentStatus, error) {
 	current, err := loadState(c.layout.state())
 	if err != nil {

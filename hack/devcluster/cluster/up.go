@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Up starts whatever does not run and waits until all of it is ready, with a line of progress a step. It is safe to repeat: what
-// runs is left alone, unless its certificates or the ports that it is configured with had to change. After an error the
-// components that did start go on running; fix the cause and call Up again, or call Down. A nil progress is silent.
+// Up starts all components that do not run, waits until they are ready, and prints each step to progress unless it is
+// nil. It is idempotent: it restarts a running component only if its certificates or ports changed. After an error, the
+// components that started keep running; fix the cause and call Up again, or call Down.
 func (c *Cluster) Up(ctx context.Context, progress io.Writer) error {
 	if progress == nil {
 		progress = io.Discard
@@ -48,14 +48,13 @@ func (c *Cluster) Up(ctx context.Context, progress io.Writer) error {
 	})
 }
 
-// report prints one step. A progress line that can't be written is no reason to stop.
 func (c *Cluster) report(progress io.Writer, step string, begun time.Time, result string) {
 	_, _ = fmt.Fprintf(progress, "%-24s %5.1f s  %s\n", step, c.now().Sub(begun).Seconds(), result)
 }
 
-// prepare makes everything that components need before they start, and stops those that run with what is no longer true.
+// prepare creates everything that components need to start, and stops those with an outdated configuration.
 func (c *Cluster) prepare(ctx context.Context, current *state) error {
-	// The state file marks the folder as a cluster's before anything valuable is in it.
+	// The state file marks the folder as a cluster's before it contains anything valuable.
 	if err := current.save(c.layout.state()); err != nil {
 		return err
 	}
@@ -100,7 +99,7 @@ func (c *Cluster) ensure(ctx context.Context, current *state, component Componen
 	return running.process, nil
 }
 
-// launch starts a component and writes its process down before anything else can go wrong.
+// launch starts a component and records its process before anything else can fail.
 func (c *Cluster) launch(ctx context.Context, current *state, component Component) (started, error) {
 	switch component {
 	case APIServer:

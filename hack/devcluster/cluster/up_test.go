@@ -11,16 +11,18 @@ import (
 	"time"
 )
 
-// fakeCluster opens a cluster whose components are shell scripts.
+// fakeCluster opens a cluster with shell scripts as components.
 func fakeCluster(t *testing.T, etcd string) *Cluster {
 	t.Helper()
-	l := fakeLayout(t, map[Component]string{Etcd: etcd, APIServer: "exit 1", ControllerManager: "exit 1", Scheduler: "exit 1", KWOK: "exit 1"})
+	l := fakeLayout(t, map[Component]string{
+		Etcd: etcd, APIServer: "exit 1", ControllerManager: "exit 1", Scheduler: "exit 1", KWOK: "exit 1",
+	})
 	c, err := New(Options{Dir: l.dir, Bin: l.bin, Timeout: 3 * time.Second, StopGrace: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := c.Purge(context.Background()); err != nil { // the test's own context has ended by now
+		if err := c.Purge(context.Background()); err != nil { // the test's context has ended
 			t.Errorf("purging: %v", err)
 		}
 	})
@@ -34,7 +36,8 @@ func TestUpTellsWhyAComponentDidNotStart(t *testing.T) {
 	}{
 		"it exits": {
 			script: "for i in $(seq 30); do echo line $i; done; echo 'disk is full' >&2; exit 3",
-			want:   []string{"starting etcd: it ended by itself: exit status 3", "devcluster up", "etcd.log:\n  line 17\n", "\n  disk is full"},
+			want: []string{"starting etcd: it ended by itself: exit status 3", "devcluster up",
+				"etcd.log:\n  line 17\n", "\n  disk is full"},
 		},
 		"its port was taken": {
 			script: "echo 'listen tcp: address already in use'; exit 1",
@@ -42,7 +45,8 @@ func TestUpTellsWhyAComponentDidNotStart(t *testing.T) {
 		},
 		"it never responds": {
 			script: "echo still thinking; exec sleep 60",
-			want:   []string{"starting etcd: waiting until it is ready: context deadline exceeded", "connection refused", "  still thinking"},
+			want: []string{"starting etcd: waiting until it is ready: context deadline exceeded",
+				"connection refused", "  still thinking"},
 		},
 	}
 	for name, tc := range cases {
@@ -103,10 +107,13 @@ func TestOperationsOnAClusterThatWasNeverUp(t *testing.T) {
 		}
 	}
 	for verb, operation := range map[string]func() error{
-		"start":      func() error { return c.Start(t.Context(), Etcd) },
-		"config":     func() error { _, err := c.AdminConfig(); return err },
-		"ca":         func() error { _, err := c.CAData(); return err },
-		"kubeconfig": func() error { return c.ServiceAccountKubeconfig(t.Context(), "a", "b", filepath.Join(dir, "c")) },
+		"start":  func() error { return c.Start(t.Context(), Etcd) },
+		"config": func() error { _, err := c.AdminConfig(); return err },
+		"ca":     func() error { _, err := c.CAData(); return err },
+		"kubeconfig": func() error {
+			return c.ServiceAccountKubeconfig(t.Context(), "a", "b",
+				filepath.Join(dir, "c"))
+		},
 	} {
 		if err := operation(); err == nil {
 			t.Errorf("%s succeeded", verb)
@@ -143,7 +150,8 @@ func TestStartRefusesAPortThatIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = c.Start(t.Context(), KWOK)
-	if want := fmt.Sprintf("another program listens on port %d", port); err == nil || !strings.Contains(err.Error(), want) {
+	if want := fmt.Sprintf("another program listens on port %d", port); err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("error is %v, want one with %q", err, want)
 	}
 	if err := c.Start(t.Context(), Etcd); err == nil || !strings.Contains(err.Error(), "never up") {

@@ -13,7 +13,7 @@ import (
 )
 
 // record reads the output of `providers schema -json` and writes a record: the schema of one provider, cut to what is named, one
-// resource a line, without descriptions.
+// resource a line, without descriptions and without required arguments of the provider itself.
 func record(args []string, in io.Reader, out io.Writer) error {
 	flags := flag.NewFlagSet("record", flag.ContinueOnError)
 	address := flags.String("provider", "", "The provider, as registry.opentofu.org/hashicorp/aws.")
@@ -48,6 +48,12 @@ func record(args []string, in io.Reader, out io.Writer) error {
 	if len(missing) > 0 {
 		slices.Sort(missing)
 		return fmt.Errorf("the provider has no %s", strings.Join(missing, ", "))
+	}
+	// A provider requires such an argument only while the environment variable that stands for it is unset. In runs and plans it is set.
+	for name, argument := range full.Provider.Block.Attributes {
+		argument.Optional = argument.Optional || argument.Required
+		argument.Required = false
+		full.Provider.Block.Attributes[name] = argument
 	}
 	content, err := format(*address, full)
 	if err != nil {

@@ -24,8 +24,13 @@ func TestEveryRecordIsServed(t *testing.T) {
 				t.Fatal(err)
 			}
 			served := provider{name: name, version: version, schema: schema}
-			if want := "registry.opentofu.org/hashicorp/" + name; schema.Address != want {
-				t.Errorf("the address is %s, want %s", schema.Address, want)
+			if path.Dir(path.Dir(schema.Address)) != "registry.opentofu.org" || path.Base(schema.Address) != name {
+				t.Errorf("got address %s, want registry.opentofu.org/NAMESPACE/%s", schema.Address, name)
+			}
+			for _, argument := range schema.Provider.Block.Attributes {
+				if argument.Required {
+					t.Errorf("the provider's argument %s is required; a run may set it in the environment", argument.Name)
+				}
 			}
 			response, err := served.GetProviderSchema(t.Context(), nil)
 			if err != nil || len(response.ResourceSchemas) == 0 || len(response.DataSourceSchemas) == 0 {
@@ -54,7 +59,7 @@ func TestTheNameOfTheBinaryTellsTheRecord(t *testing.T) {
 	}
 }
 
-const small = `{"format_version":"1.0","provider_schemas":{"registry.opentofu.org/a/b":{"provider":{"version":0,"block":{}},
+const small = `{"format_version":"1.0","provider_schemas":{"registry.opentofu.org/a/b":{"provider":{"version":0,"block":{"attributes":{"user":{"type":"string","required":true}}}},
 "resource_schemas":{"b_x":{"version":1,"block":{"attributes":{"id":{"type":"string","description":"long","computed":true}},
 "block_types":{"part":{"nesting_mode":"list","max_items":1,"block":{"attributes":{"n":{"type":"number","required":true}}}}}}},"b_y":{"version":0,"block":{}}},
 "data_source_schemas":{"b_z":{"version":0,"block":{}}}}}}`
@@ -77,6 +82,9 @@ func TestRecordKeepsWhatIsNamed(t *testing.T) {
 	}
 	if strings.Contains(out.String(), "long") {
 		t.Error("want no descriptions in a record")
+	}
+	if user := schema.Provider.Block.Attributes[0]; user.Required || !user.Optional {
+		t.Errorf("got %+v, want an optional argument of the provider", user)
 	}
 }
 

@@ -11,11 +11,12 @@ import (
 	"path/filepath"
 )
 
-// systemFiles are where systems keep the certificates that they trust, SSL_CERT_FILE of the manager's own first. The first that is
-// there counts.
+// systemFiles are where systems keep the certificates that they trust, SSL_CERT_FILE of the
+// manager's own first. The first that is there counts.
 func systemFiles() []string {
 	files := []string{
-		"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+		"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+		"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
 		"/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
 	}
 	if own := os.Getenv("SSL_CERT_FILE"); own != "" {
@@ -24,17 +25,19 @@ func systemFiles() []string {
 	return files
 }
 
-// bundle keeps the file with the authorities that engines trust. A program that is pointed to a file trusts nothing else, so the
-// system's authorities are in it too. It is named after its content: one that is in use never changes.
+// bundle writes the file with the CAs that engines trust. A program with such a file trusts nothing
+// else, so it includes the system's CAs. The file is named after its content: a file in use never
+// changes.
 type bundle struct {
-	// dir is the folder that is the bundle's own, system are files of which the first that is there has the system's authorities.
+	// dir is the bundle's own folder. The first existing file of system has the system's CAs.
 	dir    string
 	system []string
 	// now is the file that was returned last, before the one that it replaced.
 	now, before string
 }
 
-// file returns the path of a file that has the authorities and the system's; none when there are no authorities.
+// file returns the path of a file that has the authorities and the system's; none when there are no
+// authorities.
 func (b *bundle) file(authorities string) (string, error) {
 	if authorities == "" {
 		return "", nil
@@ -83,7 +86,7 @@ func (b *bundle) write(path string, content []byte) error {
 	return os.Rename(next, path)
 }
 
-// tidy removes what neither new runs nor those that began before the last change are pointed to.
+// tidy removes files that neither new runs nor those from before the last change use.
 func (b *bundle) tidy() error {
 	files, err := os.ReadDir(b.dir)
 	if err != nil {

@@ -1,16 +1,16 @@
-// Package config reads how a cluster reaches its infrastructure from where OpenShift keeps that: proxies, certificate
-// authorities, endpoints, and names that defaults are made of. On a cluster without these objects there is nothing to read, and nothing
-// is missing.
+// Package config reads how to reach the infrastructure from OpenShift's configuration: proxies,
+// CAs, endpoints, and names for defaults. On a cluster without these objects, everything is unset.
 //
-// The words:
+// The concepts:
 //
-//   - [Settings]: what the objects say, as values. What they become in a run's environment is a pure function of them.
-//   - [Reader]: reads the objects when it is asked and what it has is too old. Nothing is watched: there are four objects, they hardly
-//     ever change, and who asks is about to start a process.
-//   - bundle: the file with the certificate authorities. Engines are pointed to it, so its name changes with its content.
+//   - [Settings]: the values in the objects. A pure function turns them into a run's environment.
+//   - [Reader]: reads the objects on demand if its data is too old. It does not watch: there are
+//     four objects that hardly ever change, and the caller is about to start a process.
+//   - bundle: the file with the CAs. Engines get its path, so its name changes with its content.
 //
 // # Permissions
 //
 //   - config.openshift.io infrastructures and proxies, by the name cluster: get
-//   - configmaps in openshift-config-managed, by the names kube-cloud-config and trusted-ca-bundle: get
+//   - configmaps in openshift-config-managed, by the names kube-cloud-config and trusted-ca-bundle:
+//     get
 package config

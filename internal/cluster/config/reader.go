@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
-	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
 const (
@@ -38,15 +38,22 @@ var (
 
 // Options are what a Reader works with. Client and Dir must be set.
 type Options struct {
-	// Client reads the API server itself, never a cache. It must know config.openshift.io/v1 and Kubernetes' own types.
+	// Client reads the API server itself, never a cache. It must know config.openshift.io/v1 and
+	// Kubernetes' own types.
 	Client client.Reader
-	// Dir is a folder for the file with the certificate authorities. It is the Reader's own, and made when it is needed.
+	// Dir is a folder for the file with the certificate authorities. It is the Reader's own, and made
+	// when it is needed.
 	Dir string
-	// Given are names of environment variables that are set elsewhere, so that the cluster's are not; in capitals or not.
+	// Given are names of environment variables that are set elsewhere, so that the cluster's are not;
+	// in capitals or not.
 	Given []string
+	// Installation is the UID of the operator's installation, which modules may know with what the
+	// cluster says; empty where it is not known.
+	Installation string
 	// MaxAge is how old settings may get before they are read again; half a minute when zero.
 	MaxAge time.Duration
-	// SystemAuthorities are files of which the first that is there has the system's certificate authorities; the usual ones when nil.
+	// SystemAuthorities are files of which the first that is there has the system's certificate
+	// authorities; the usual ones when nil.
 	SystemAuthorities []string
 	// Clock is the system's when nil.
 	Clock clock.PassiveClock
@@ -61,10 +68,13 @@ type Reader struct {
 	maxAge time.Duration
 	clock  clock.PassiveClock
 	logger logr.Logger
+	// installation is the UID of the operator's installation.
+	installation string
 
 	mu     sync.Mutex
 	bundle bundle
-	// last are the settings that were read last, and at is when that was tried; known says that they have been read.
+	// last are the settings that were read last, and at is when that was tried; known says that they
+	// have been read.
 	last  Settings
 	at    time.Time
 	known bool
@@ -90,12 +100,13 @@ func New(o Options) (*Reader, error) {
 		o.Clock = clock.RealClock{}
 	}
 	return &Reader{
-		client: o.Client, given: o.Given, maxAge: o.MaxAge, clock: o.Clock, logger: o.Logger,
+		client: o.Client, given: o.Given, installation: o.Installation, maxAge: o.MaxAge, clock: o.Clock, logger: o.Logger,
 		bundle: bundle{dir: dir, system: o.SystemAuthorities},
 	}, nil
 }
 
-// Settings returns what the cluster says. While it cannot be read, what was read last holds; it is an error when that is nothing.
+// Settings returns the cluster's settings. While they are unreadable, it returns the last known
+// ones, or an error if there are none.
 func (r *Reader) Settings(ctx context.Context) (Settings, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,13 +114,15 @@ func (r *Reader) Settings(ctx context.Context) (Settings, error) {
 }
 
 // Cluster returns what modules may know of the cluster.
-func (r *Reader) Cluster(ctx context.Context) (*platform.Cluster, error) {
+func (r *Reader) Cluster(ctx context.Context) (*module.Cluster, error) {
 	settings, err := r.Settings(ctx)
 	return settings.Cluster, err
 }
 
-// Environment returns what a run sees of the cluster, given the variables of its module, and what of it must not be shown.
-func (r *Reader) Environment(ctx context.Context, variables []v1alpha1.EnvironmentVariable) (environment map[string]string, sensitive []string, err error) {
+// Environment returns what a run sees of the cluster, given the variables of its module, and what
+// of it must not be shown.
+func (r *Reader) Environment(ctx context.Context,
+	variables []v1alpha1.EnvironmentVariable) (environment map[string]string, sensitive []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	settings, err := r.current(ctx)
@@ -141,6 +154,7 @@ func (r *Reader) current(ctx context.Context) (Settings, error) {
 		return r.last, nil
 	}
 	settings := settingsOf(found)
+	settings.Cluster.Installation = r.installation
 	if !r.known && found.infrastructure != nil || r.known && !reflect.DeepEqual(settings, r.last) {
 		r.log(settings)
 	}
@@ -156,11 +170,13 @@ func (r *Reader) log(s Settings) {
 	}
 }
 
-// read reads the objects. A cluster without an Infrastructure is not OpenShift, so nothing else is looked for there.
+// read reads the objects. A cluster without an Infrastructure is not OpenShift, so it reads nothing
+// else there.
 func (r *Reader) read(ctx context.Context) (objects, error) {
 	var found objects
 	var err error
-	if found.infrastructure, err = get(ctx, r.client, clusterWide, &configv1.Infrastructure{}); err != nil || found.infrastructure == nil {
+	if found.infrastructure, err = get(ctx, r.client, clusterWide, &configv1.Infrastructure{}); err != nil ||
+		found.infrastructure == nil {
 		return objects{}, err
 	}
 	if found.proxy, err = get(ctx, r.client, clusterWide, &configv1.Proxy{}); err != nil {
@@ -177,7 +193,7 @@ func (r *Reader) read(ctx context.Context) (objects, error) {
 	return found, nil
 }
 
-// get returns an object, nil where there is none, nor perhaps its kind.
+// get returns an object, or nil if it, or its kind, does not exist.
 func get[T client.Object](ctx context.Context, reader client.Reader, key types.NamespacedName, object T) (T, error) {
 	var none T
 	err := reader.Get(ctx, key, object)
@@ -185,7 +201,8 @@ func get[T client.Object](ctx context.Context, reader client.Reader, key types.N
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return none, nil
 	case apierrors.IsForbidden(err):
-		return none, fmt.Errorf("reading the cluster's configuration: %w; let the manager get it, as install/controllers/rbac does", err)
+		return none,
+			fmt.Errorf("reading the cluster's configuration: %w; let the manager get it, as install/controllers/rbac does", err)
 	case err != nil:
 		return none, fmt.Errorf("reading the cluster's configuration: %w", err)
 	}

@@ -21,7 +21,6 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 )
 
 // One cluster at a time: the objects have fixed names.
@@ -47,7 +46,7 @@ var _ = Describe("Reader", Ordered, func() {
 		GinkgoHelper()
 		api, err := client.New(connection, client.Options{Scheme: plane.Scheme})
 		Expect(err).NotTo(HaveOccurred())
-		made, err := New(Options{Client: api, Dir: GinkgoT().TempDir(), SystemAuthorities: []string{}, Clock: now, Logger: GinkgoLogr})
+		made, err := New(Options{Client: api, Dir: GinkgoT().TempDir(), SystemAuthorities: []string{}, Clock: now, Logger: GinkgoLogr, Installation: "uid"})
 		Expect(err).NotTo(HaveOccurred())
 		return made
 	}
@@ -76,7 +75,9 @@ var _ = Describe("Reader", Ordered, func() {
 
 	It("has nothing to say on a cluster that is not OpenShift", func(ctx SpecContext) {
 		Expect(environment(ctx)).To(BeEmpty())
-		Expect(reader.Settings(ctx)).To(Equal(settingsOf(objects{})))
+		want := settingsOf(objects{})
+		want.Cluster.Installation = "uid"
+		Expect(reader.Settings(ctx)).To(Equal(want))
 	})
 
 	It("says who may not read", func(ctx SpecContext) {
@@ -114,7 +115,7 @@ var _ = Describe("Reader", Ordered, func() {
 		Expect(settings.ClusterValues).To(Equal(module.ClusterValues{
 			module.ValueClusterID: "demo-x7k2p", module.ValueRegion: "us-iso-east-1", module.ValuePlatform: "AWS",
 		}))
-		Expect(reader.Cluster(ctx)).To(Equal(&platform.Cluster{Platform: "AWS", Region: "us-iso-east-1"}))
+		Expect(reader.Cluster(ctx)).To(Equal(&module.Cluster{Installation: "uid", Platform: "AWS", Region: "us-iso-east-1"}))
 	})
 
 	It("asks again only when what it has is too old, and takes over what has changed", func(ctx SpecContext) {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 )
 
 // Keys of the ConfigMaps with certificate authorities.
@@ -24,12 +23,12 @@ const (
 	cloudCAKey   = "ca-bundle.pem"
 )
 
-// Settings are what a cluster says of how its infrastructure is reached. The zero value is a cluster that says nothing.
+// Settings are how a cluster's infrastructure is reached. In the zero value, nothing is set.
 type Settings struct {
 	// ClusterValues are what defaults of providerSpecs are made of, as far as the cluster has them.
 	ClusterValues module.ClusterValues
 	// Cluster is what modules may know of the cluster.
-	Cluster *platform.Cluster
+	Cluster *module.Cluster
 	// HTTPProxy, HTTPSProxy and NoProxy are the proxies in force.
 	HTTPProxy, HTTPSProxy, NoProxy string
 	// Authorities are certificates in PEM that are to be trusted beside the system's.
@@ -49,14 +48,15 @@ type objects struct {
 	cloudConfig    *corev1.ConfigMap
 }
 
-// Of returns the settings of a cluster that has this Infrastructure, and nothing else that says how its infrastructure is reached.
+// Of returns the settings of a cluster that has this Infrastructure, and nothing else that says how
+// its infrastructure is reached.
 func Of(infrastructure *configv1.Infrastructure) Settings {
 	return settingsOf(objects{infrastructure: infrastructure})
 }
 
 func settingsOf(found objects) Settings {
 	s := Settings{
-		ClusterValues: module.ClusterValues{}, Cluster: platform.Of(found.infrastructure), values: map[v1alpha1.EnvironmentSource]string{},
+		ClusterValues: module.ClusterValues{}, Cluster: module.ClusterOf(found.infrastructure), values: map[v1alpha1.EnvironmentSource]string{},
 	}
 	s.setClusterValue(module.ValuePlatform, s.Cluster.Platform)
 	if found.infrastructure != nil {
@@ -69,11 +69,13 @@ func settingsOf(found objects) Settings {
 		}
 	}
 	if found.proxy != nil {
-		// What spec asks for may be refused; status is what the cluster uses, and its noProxy has the cluster's own networks.
+		// spec may be rejected; status is what the cluster uses, and its noProxy includes the cluster's
+		// own networks.
 		status := found.proxy.Status
 		s.HTTPProxy, s.HTTPSProxy, s.NoProxy = status.HTTPProxy, status.HTTPSProxy, status.NoProxy
 		if name := found.proxy.Spec.TrustedCA.Name; name != "" && found.trustedCA == nil {
-			s.unusable = append(s.unusable, fmt.Sprintf("the Proxy trusts ConfigMap %s, but there is no ConfigMap %s with its authorities", name, trustedCA))
+			s.unusable = append(s.unusable,
+				fmt.Sprintf("the Proxy trusts ConfigMap %s, but there is no ConfigMap %s with its authorities", name, trustedCA))
 		}
 	}
 	s.trust(found.trustedCA, trustedCAKey)
@@ -87,7 +89,8 @@ func (s *Settings) trust(configMap *corev1.ConfigMap, key string) {
 		return
 	}
 	if !x509.NewCertPool().AppendCertsFromPEM([]byte(configMap.Data[key])) {
-		s.unusable = append(s.unusable, fmt.Sprintf("the key %s of ConfigMap %s/%s has no certificate in PEM", key, configMap.Namespace, configMap.Name))
+		s.unusable = append(s.unusable, fmt.Sprintf("the key %s of ConfigMap %s/%s has no certificate in PEM", key,
+			configMap.Namespace, configMap.Name))
 		return
 	}
 	s.Authorities += strings.TrimSpace(configMap.Data[key]) + "\n"
@@ -137,7 +140,8 @@ func (s *Settings) set(source v1alpha1.EnvironmentSource, value string) {
 	}
 }
 
-// azureClouds are the names by which tools know the clouds of Azure. An empty one is the public cloud's.
+// azureClouds are the names by which tools know the clouds of Azure. An empty one is the public
+// cloud's.
 var azureClouds = map[configv1.AzureCloudEnvironment]string{
 	"":                              "public",
 	configv1.AzurePublicCloud:       "public",
@@ -155,7 +159,8 @@ func (s *Settings) takeAzure(azure *configv1.AzurePlatformStatus) {
 	}
 }
 
-// takePrismCentral takes where Nutanix is managed. What it says must name a host, and a port that there can be.
+// takePrismCentral takes where Nutanix is managed. What it says must name a host, and a port that
+// there can be.
 func (s *Settings) takePrismCentral(endpoint configv1.NutanixPrismEndpoint) {
 	address := endpoint.Address
 	if ip := net.ParseIP(address); ip != nil && ip.To4() == nil {
@@ -170,12 +175,15 @@ func (s *Settings) takePrismCentral(endpoint configv1.NutanixPrismEndpoint) {
 	}
 }
 
-// Environment returns what a run sees of the settings: the proxies and authorities that every program heeds, and the module's variables
-// that are from the cluster. bundle is the file with the authorities, empty for none; given are names that are set elsewhere.
-func (s Settings) Environment(variables []v1alpha1.EnvironmentVariable, bundle string, given []string) map[string]string {
+// Environment returns a run's environment from the settings: the proxies and CAs that every program
+// uses, and the module's variables that come from the cluster. bundle is the file with the CAs, or
+// empty. given are names that are set elsewhere.
+func (s Settings) Environment(variables []v1alpha1.EnvironmentVariable, bundle string,
+	given []string) map[string]string {
 	environment := map[string]string{}
 	set := func(name, value string) {
-		if value != "" && !strings.ContainsRune(value, 0) && !slices.ContainsFunc(given, func(other string) bool { return strings.EqualFold(other, name) }) {
+		if value != "" && !strings.ContainsRune(value, 0) &&
+			!slices.ContainsFunc(given, func(other string) bool { return strings.EqualFold(other, name) }) {
 			environment[name] = value
 		}
 	}
@@ -194,7 +202,7 @@ func (s Settings) Environment(variables []v1alpha1.EnvironmentVariable, bundle s
 	return environment
 }
 
-// Sensitive returns what must not be shown: the addresses of proxies that ask for a password, and the passwords.
+// Sensitive returns what must not be shown: proxy URLs with a password, and the passwords.
 func (s Settings) Sensitive() []string {
 	var values []string
 	for _, address := range []string{s.HTTPProxy, s.HTTPSProxy} {

@@ -1,7 +1,8 @@
-// Package references decides which Secrets a providerSpec may name. Whoever may write Machines has their operator read these Secrets, so that a
-// reference is a right: one that comes from a label of the Secret, from a list of names, or from what the user who writes the Machine may do.
+// Package references decides which Secrets a providerSpec may name. Anyone who can write Machines
+// makes the operator read these Secrets, so a reference is a permission. It comes from a label of
+// the Secret, from a list of names, or from what the user who writes the Machine may do.
 //
-// What this operator keeps in Secrets of its own, and tokens of its own accounts, may never be named.
+// The operator's own Secrets, and tokens of its own accounts, may never be named.
 //
 // # Permissions
 //
@@ -37,13 +38,13 @@ const (
 // String returns the use as messages name it.
 func (u Use) String() string { return strings.ReplaceAll(string(u), "-", " ") }
 
-// Mode says what a Secret needs so that a providerSpec may name it. It is a flag.
+// Mode is what a providerSpec needs in order to name a Secret. It is a flag.
 type Mode string
 
 const (
-	// Labelled is the label or a place in the list of names.
+	// Labelled requires the label or an entry in the list of names.
 	Labelled Mode = "Labelled"
-	// Reviewed is one of these, or that the user who writes the Machine may get the Secret.
+	// Reviewed accepts these too, or that the user who writes the Machine may get the Secret.
 	Reviewed Mode = "Reviewed"
 	// Any is nothing.
 	Any Mode = "Any"
@@ -65,10 +66,12 @@ func (m *Mode) Set(text string) error {
 // wellKnown are the Secrets that OpenShift makes for Machines, by what they are for.
 var wellKnown = map[Use][]string{
 	Credentials: {
-		"aws-cloud-credentials", "azure-cloud-credentials", "gcp-cloud-credentials", "ibmcloud-credentials", "nutanix-credentials",
+		"aws-cloud-credentials", "azure-cloud-credentials",
+		"gcp-cloud-credentials", "ibmcloud-credentials", "nutanix-credentials",
 		"openstack-cloud-credentials", "powervs-credentials", "vsphere-cloud-credentials",
 	},
-	UserData: {"master-user-data", "master-user-data-managed", "windows-user-data", "worker-user-data", "worker-user-data-managed"},
+	UserData: {"master-user-data", "master-user-data-managed",
+		"windows-user-data", "worker-user-data", "worker-user-data-managed"},
 }
 
 // Policy decides. A nil Policy refuses nothing.
@@ -77,7 +80,8 @@ type Policy struct {
 	listed map[Use][]string
 }
 
-// New returns a Policy. The Secrets with these names may be named for every use, those of OpenShift for their own.
+// New returns a Policy. The Secrets with these names may be named for every use, those of OpenShift
+// for their own.
 func New(mode Mode, names ...string) *Policy {
 	listed := maps.Clone(wellKnown)
 	for use, known := range listed {
@@ -86,8 +90,8 @@ func New(mode Mode, names ...string) *Policy {
 	return &Policy{mode: mode, listed: listed}
 }
 
-// AtRuns returns the Policy for what a Machine names when it is carried out. Then no user is known who could be reviewed: the webhooks have done
-// that, and where there are none, the label decides.
+// AtRuns returns the Policy for a Machine's run. At that time, no user is known who could be
+// reviewed: the webhooks have done that, and without webhooks the label decides.
 func (p *Policy) AtRuns(webhooks bool) *Policy {
 	if p == nil || p.mode != Reviewed {
 		return p
@@ -99,18 +103,18 @@ func (p *Policy) AtRuns(webhooks bool) *Policy {
 	return &Policy{mode: mode, listed: p.listed}
 }
 
-// RefusedError says why a Secret may not be named.
+// RefusedError is why a Secret may not be named.
 type RefusedError struct {
 	// Secret is its name, Use what it was named for.
 	Secret string
 	Use    Use
 	// Problem says why, Fix what to do.
 	Problem, Fix string
-	// Final says that no label and no permission would help.
+	// Final means that no label and no permission would help.
 	Final bool
 	// Command allows it; empty where nothing does.
 	Command string
-	// Reviewed says that it is up to the user, whom only the webhooks know.
+	// Reviewed means that it depends on the user, whom only the webhooks know.
 	Reviewed bool
 }
 
@@ -119,8 +123,8 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the Secret %s may not be used for %s: %s; %s", e.Secret, e.Use, e.Problem, e.Fix)
 }
 
-// Check returns why a Secret may not be named for a use; nil where it may. Of a Secret that is not there, or could not be read, the name is enough;
-// metadata are enough of any.
+// Check returns why a Secret may not be named for a use; nil where it may. Of a Secret that is not
+// there, or could not be read, the name is enough; metadata are enough of any.
 func (p *Policy) Check(secret client.Object, use Use) *RefusedError {
 	if p == nil {
 		return nil
@@ -146,11 +150,12 @@ func (p *Policy) Check(secret client.Object, use Use) *RefusedError {
 	}
 	refused.Reviewed = !token && p.mode == Reviewed
 	refused.Command = commandFor(secret.GetName(), value, use)
-	refused.Fix = "whoever may write that Secret allows it: " + refused.Command
+	refused.Fix = "ask a user who may write the Secret to run: " + refused.Command
 	return refused
 }
 
-// commandFor returns the command that allows a use besides what the value of the label allows already.
+// commandFor returns the command that allows a use besides what the value of the label allows
+// already.
 func commandFor(name, value string, use Use) string {
 	allowed := string(use)
 	if value == string(Credentials) || value == string(UserData) {
@@ -165,15 +170,15 @@ func commandFor(name, value string, use Use) string {
 
 // ownNames are Secrets of this operator and of OpenShift's that serve its processes.
 var ownNames = []string{
-	"machine-iac-pulumi-keys", "machine-iac-webhook-cert",
+	"machine-iac-installation", "machine-iac-pulumi-keys", "machine-iac-webhook-cert",
 	"machine-api-controllers-tls", "machine-api-operator-tls", "machine-api-operator-webhook-cert",
 }
 
 // ownAccounts are the service accounts that this operator's processes run as.
 var ownAccounts = []string{"machine-api-controllers", "machine-api-operator", "machine-api-termination-handler"}
 
-// own returns why a Secret is this operator's own; empty where it is not. Names and labels are looked at besides types, since they are known of a
-// Secret that is not read whole.
+// own returns why a Secret is this operator's own; empty where it is not. Names and labels are
+// looked at besides types, since they are known of a Secret that is not read whole.
 func own(secret client.Object) string {
 	name, labels := secret.GetName(), secret.GetLabels()
 	switch {
@@ -189,9 +194,11 @@ func own(secret client.Object) string {
 	return ""
 }
 
-// isToken reports whether a Secret holds a token of a service account. The API server takes none of that type without the annotation.
+// isToken reports whether a Secret holds a token of a service account. The API server takes none of
+// that type without the annotation.
 func isToken(secret client.Object) bool {
-	return typeOf(secret) == corev1.SecretTypeServiceAccountToken || has(secret.GetAnnotations(), corev1.ServiceAccountNameKey)
+	return typeOf(secret) == corev1.SecretTypeServiceAccountToken ||
+		has(secret.GetAnnotations(), corev1.ServiceAccountNameKey)
 }
 
 // typeOf returns the type of a Secret; empty where only metadata were read.

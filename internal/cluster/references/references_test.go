@@ -97,6 +97,7 @@ func TestTheOperatorsOwnSecretsMayNeverBeNamed(t *testing.T) {
 		"the content of a module":           secret("s", "true", withLabel("machine-iac.io/module-content")),
 		"the content of a module, by name":  secret("machine-iac-module-0123", "true"),
 		"Pulumi's keys":                     secret("machine-iac-pulumi-keys", "true"),
+		"the key of the installation":       secret("machine-iac-installation", "true"),
 		"the certificate of the webhooks":   secret("machine-iac-webhook-cert", "true"),
 		"that of OpenShift's service CA":    secret("machine-api-operator-webhook-cert", "true"),
 		"a token of the controllers":        secret("s", "true", tokenOf("machine-api-controllers")),

@@ -18,9 +18,10 @@ import (
 // beyond are the permissions that modules need and machine-api-operator does not have: their providers read more than its controllers.
 var beyond = map[string][]string{
 	"aws": {
-		"ec2:DescribeInstanceAttribute", "ec2:DescribeVolumes", "ec2:DescribeVpcAttribute",
-		// With tags, network and classic load balancers, a host of its own, and where there is a launch template.
-		"ec2:DeleteTags", "ec2:DescribeTags",
+		"ec2:DescribeInstanceAttribute", "ec2:DescribeRouteTables", "ec2:DescribeTags", "ec2:DescribeVolumes", "ec2:DescribeVpcAttribute",
+		"ec2:ModifyNetworkInterfaceAttribute",
+		// With tags, for Spot instances, types with CPU credits, network and classic load balancers, a host of its own, and where there is a launch template.
+		"ec2:DeleteTags", "ec2:CancelSpotInstanceRequests", "ec2:DescribeSpotInstanceRequests", "ec2:DescribeInstanceCreditSpecifications",
 		"elasticloadbalancing:DescribeTags", "elasticloadbalancing:DescribeTargetGroupAttributes", "tag:GetResources",
 		"elasticloadbalancing:DeregisterInstancesFromLoadBalancer",
 		"ec2:DescribeHosts",

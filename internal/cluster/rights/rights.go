@@ -1,5 +1,6 @@
-// Package rights compares the permissions that a module needs with those that OpenShift's CredentialsRequests grant. It reports what is certainly
-// missing, and nothing where it cannot know: roles are not expanded, and conditions and single resources count as granted.
+// Package rights compares the permissions that a module needs with those that OpenShift's
+// CredentialsRequests grant. It reports what is certainly missing, and nothing where it cannot
+// know: roles are not expanded, and conditions and single resources count as granted.
 //
 // # Permissions
 //
@@ -35,7 +36,8 @@ const (
 	timeout = 2 * time.Second
 )
 
-var requestList = schema.GroupVersionKind{Group: "cloudcredential.openshift.io", Version: "v1", Kind: "CredentialsRequestList"}
+var requestList = schema.GroupVersionKind{Group: "cloudcredential.openshift.io", Version: "v1",
+	Kind: "CredentialsRequestList"}
 
 // Reader reads CredentialsRequests when it is asked and what it has is too old.
 type Reader struct {
@@ -48,7 +50,8 @@ type Reader struct {
 	known bool
 }
 
-// New returns a Reader. The client reads the API server itself, never a cache; the clock is the system's when nil.
+// New returns a Reader. The client reads the API server itself, never a cache; the clock is the
+// system's when nil.
 func New(reader client.Reader, now clock.PassiveClock) *Reader {
 	if now == nil {
 		now = clock.RealClock{}
@@ -56,8 +59,8 @@ func New(reader client.Reader, now clock.PassiveClock) *Reader {
 	return &Reader{client: reader, clock: now}
 }
 
-// Missing returns which of the rights the credentials in a Secret certainly lack, as one text for each CredentialsRequest; none where nothing is
-// known, or nothing can be read.
+// Missing returns which of the rights the credentials in a Secret certainly lack, as one text for
+// each CredentialsRequest; none where nothing is known, or nothing can be read.
 func (r *Reader) Missing(ctx context.Context, needed []v1alpha1.ModuleRights, secret types.NamespacedName) []string {
 	if r == nil || len(needed) == 0 || secret.Name == "" {
 		return nil
@@ -106,7 +109,8 @@ func merged(needed []v1alpha1.ModuleRights) []v1alpha1.ModuleRights {
 }
 
 // missing compares rights with requests.
-func missing(needed []v1alpha1.ModuleRights, requests []unstructured.Unstructured, secret types.NamespacedName) []string {
+func missing(needed []v1alpha1.ModuleRights, requests []unstructured.Unstructured,
+	secret types.NamespacedName) []string {
 	var texts []string
 	for _, rights := range merged(needed) {
 		var names []string
@@ -125,8 +129,9 @@ func missing(needed []v1alpha1.ModuleRights, requests []unstructured.Unstructure
 		lacking := slices.DeleteFunc(slices.Clone(rights.Actions), granted.allows)
 		if len(lacking) > 0 {
 			slices.Sort(names)
-			texts = append(texts, fmt.Sprintf("the CredentialsRequest %s, which grants what the Secret %s holds, lacks %s; add it there, or to the role of the credentials",
-				strings.Join(names, ", "), secret.Name, strings.Join(lacking, ", ")))
+			texts = append(texts,
+				fmt.Sprintf("the CredentialsRequest %s, which grants what the Secret %s holds, lacks %s; add it there, or to the role of the credentials",
+					strings.Join(names, ", "), secret.Name, strings.Join(lacking, ", ")))
 		}
 	}
 	return texts
@@ -175,7 +180,8 @@ func (g *grants) allows(action string) bool {
 	return slices.ContainsFunc(g.allowed, matches) && !slices.ContainsFunc(g.denied, matches)
 }
 
-// matchesAction reports whether a pattern with * and ? is for an action. Clouds do not care about case. What cannot be read counts as granted.
+// matchesAction reports whether a pattern with * and ? is for an action. Clouds do not care about
+// case. What cannot be read counts as granted.
 func matchesAction(pattern, action string) bool {
 	// A star of path.Match ends at a slash, one of a cloud does not.
 	plain := strings.NewReplacer("/", ":", "[", `\[`)

@@ -25,7 +25,8 @@ const (
 	settleTime = 5 * time.Second
 	// conflictRetry is how long somebody else's write gets to arrive here.
 	conflictRetry = time.Second
-	// maxRequeueAfter is the longest time between two reconciles: longer timers would miss that the clock is set.
+	// maxRequeueAfter is the longest time between two reconciles: longer timers would miss that the
+	// clock is set.
 	maxRequeueAfter = 12 * time.Hour
 )
 
@@ -35,8 +36,8 @@ type Options struct {
 	Secret types.NamespacedName
 	// DNSNames are the names by which API servers reach the webhooks.
 	DNSNames []string
-	// Configuration is the name of the MutatingWebhookConfiguration and of the ValidatingWebhookConfiguration that get the
-	// authority to trust. Neither needs to exist.
+	// Configuration is the name of the MutatingWebhookConfiguration and of the
+	// ValidatingWebhookConfiguration that get the authority to trust. Neither needs to exist.
 	Configuration string
 	// Clock is the system's when nil.
 	Clock clock.PassiveClock
@@ -69,7 +70,8 @@ type coming struct {
 
 // New makes a Keeper.
 func New(options Options) (*Keeper, error) {
-	if options.Secret.Name == "" || options.Secret.Namespace == "" || len(options.DNSNames) == 0 || options.Configuration == "" {
+	if options.Secret.Name == "" || options.Secret.Namespace == "" || len(options.DNSNames) == 0 ||
+		options.Configuration == "" {
 		return nil, errors.New("keeping a certificate: Secret, DNSNames and Configuration must be set in the options")
 	}
 	if options.Clock == nil {
@@ -87,7 +89,8 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return now.pair, nil
 }
 
-// Reconcile implements reconcile.Reconciler. There is one thing to see to, whatever the request names.
+// Reconcile implements reconcile.Reconciler. There is one thing to see to, whatever the request
+// names.
 func (k *Keeper) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	now := k.options.Clock.Now()
 	kept, err := k.kept(ctx, now)
@@ -153,13 +156,15 @@ func (k *Keeper) kept(ctx context.Context, now time.Time) (material, error) {
 	case err != nil:
 		return material{}, fmt.Errorf("writing the Secret of the webhooks' certificate: %w", err)
 	}
-	log.FromContext(ctx).Info("Made a certificate for the webhooks", "Secret", k.options.Secret, "renewalIn", renewalIn(kept, now).String())
+	log.FromContext(ctx).Info("Made a certificate for the webhooks", "Secret", k.options.Secret,
+		"renewalIn", renewalIn(kept, now).String())
 	return kept, nil
 }
 
-// setAuthority has a configuration trust an authority, and returns how long what it holds then stays right; zero for as long as the
-// authority does.
-func (k *Keeper) setAuthority(ctx context.Context, configuration client.Object, authority []byte, now time.Time) (time.Duration, error) {
+// setAuthority has a configuration trust an authority, and returns how long what it holds then
+// stays right; zero for as long as the authority does.
+func (k *Keeper) setAuthority(ctx context.Context, configuration client.Object, authority []byte,
+	now time.Time) (time.Duration, error) {
 	err := k.reader.Get(ctx, client.ObjectKey{Name: k.options.Configuration}, configuration)
 	if apierrors.IsNotFound(err) {
 		return 0, nil // nobody calls, or somebody else sees to it
@@ -183,12 +188,13 @@ func (k *Keeper) setAuthority(ctx context.Context, configuration client.Object, 
 	case err != nil:
 		return 0, fmt.Errorf("writing the authority into %T %s: %w", configuration, k.options.Configuration, err)
 	}
-	log.FromContext(ctx).Info("Wrote the authority into a webhook configuration", "configuration", k.options.Configuration, "kind", fmt.Sprintf("%T", configuration))
+	log.FromContext(ctx).Info("Wrote the authority into a webhook configuration", "configuration", k.options.Configuration,
+		"kind", fmt.Sprintf("%T", configuration))
 	return holds, nil
 }
 
-// serve takes a certificate into use. One of another authority than that of the certificate in use waits until API servers have
-// had time to see whom to trust; serve returns how long.
+// serve takes a certificate into use. One of another authority than that of the certificate in use
+// waits until API servers have had time to see whom to trust; serve returns how long.
 func (k *Keeper) serve(kept material, now time.Time) (time.Duration, error) {
 	pair, err := kept.pair()
 	if err != nil {

@@ -73,7 +73,8 @@ func (m maker) rotator() *rotator.CertRotator {
 	}
 }
 
-// renew returns material that is good for a while: the given one, or with a new certificate, or all new.
+// renew returns material that is good for a while: the given one, or with a new certificate, or all
+// new.
 func (m maker) renew(given material, now time.Time) (_ material, changed bool, err error) {
 	if m.good(given, now) {
 		return given, false, nil
@@ -86,7 +87,8 @@ func (m maker) renew(given material, now time.Time) (_ material, changed bool, e
 	if err != nil {
 		return material{}, false, fmt.Errorf("making a certificate: %w", err)
 	}
-	return material{authority: authority.CertPEM, authorityKey: authority.KeyPEM, certificate: certificate, key: key}, true, nil
+	return material{authority: authority.CertPEM, authorityKey: authority.KeyPEM, certificate: certificate,
+		key: key}, true, nil
 }
 
 // good reports whether nothing is to be renewed.
@@ -96,7 +98,8 @@ func (m maker) good(given material, now time.Time) bool {
 	}
 	usages := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	for _, name := range m.names {
-		if ok, err := rotator.ValidCert(given.authority, given.certificate, given.key, name, &usages, now.Add(servingAhead)); err != nil || !ok {
+		if ok, err := rotator.ValidCert(given.authority, given.certificate, given.key, name,
+			&usages, now.Add(servingAhead)); err != nil || !ok {
 			return false
 		}
 	}
@@ -104,7 +107,8 @@ func (m maker) good(given material, now time.Time) bool {
 }
 
 func goodAuthority(given material, now time.Time) bool {
-	ok, err := rotator.ValidCert(given.authority, given.authority, given.authorityKey, authorityCommonName, nil, now.Add(authorityAhead))
+	ok, err := rotator.ValidCert(given.authority, given.authority, given.authorityKey, authorityCommonName, nil,
+		now.Add(authorityAhead))
 	return err == nil && ok && !startsLater(given.authority, now)
 }
 
@@ -141,7 +145,8 @@ func readAuthority(given material) (*rotator.KeyPairArtifacts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the authority's key: %w", err)
 	}
-	return &rotator.KeyPairArtifacts{Cert: certificate, Key: key, CertPEM: given.authority, KeyPEM: given.authorityKey}, nil
+	return &rotator.KeyPairArtifacts{Cert: certificate, Key: key, CertPEM: given.authority,
+		KeyPEM: given.authorityKey}, nil
 }
 
 // parse reads the first certificate of some PEM.

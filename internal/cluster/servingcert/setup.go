@@ -28,7 +28,8 @@ const (
 	lastRetry  = time.Minute
 )
 
-// SetupWithManager registers the Keeper with a manager. It works in every replica, leader or not: each serves webhooks.
+// SetupWithManager registers the Keeper with a manager. It works in every replica, leader or not:
+// each serves webhooks.
 func (k *Keeper) SetupWithManager(mgr manager.Manager) error {
 	watched, err := k.newCache(mgr)
 	if err != nil {
@@ -42,13 +43,16 @@ func (k *Keeper) SetupWithManager(mgr manager.Manager) error {
 	registration := builder.ControllerManagedBy(mgr).Named(Name).WithOptions(controller.Options{
 		NeedLeaderElection:      ptr.To(false),
 		MaxConcurrentReconciles: 1,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
-	}).WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry,
+			lastRetry),
+	}).WatchesRawSource(source.Func(func(_ context.Context,
+		queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		queue.Add(reconcile.Request{}) // there may be nothing yet to have an event for
 		return nil
 	}))
 	for _, object := range []client.Object{
-		&corev1.Secret{}, &admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{},
+		&corev1.Secret{}, &admissionregistrationv1.MutatingWebhookConfiguration{},
+		&admissionregistrationv1.ValidatingWebhookConfiguration{},
 	} {
 		registration.WatchesRawSource(source.Kind(watched, object, handler.EnqueueRequestsFromMapFunc(always)))
 	}
@@ -58,7 +62,8 @@ func (k *Keeper) SetupWithManager(mgr manager.Manager) error {
 	return nil
 }
 
-// newCache returns a cache of three objects, each watched by its name: the rights are for no more, and there may be many Secrets.
+// newCache returns a cache of three objects, each watched by its name: the rights are for no more,
+// and there may be many Secrets.
 func (k *Keeper) newCache(mgr manager.Manager) (cache.Cache, error) {
 	byName := func(name string) fields.Selector { return fields.OneTermEqualSelector("metadata.name", name) }
 	return cache.New(mgr.GetConfig(), cache.Options{

@@ -17,8 +17,9 @@ const Overlap = time.Hour
 // maxOld bounds how many old authorities are trusted beside the present one.
 const maxOld = 2
 
-// bundle returns what the API server shall trust in place of what it trusts now: the authority, and for a while those before it. It
-// also returns how long that holds; zero for as long as the authority does.
+// bundle returns what the API server shall trust in place of what it trusts now: the authority, and
+// for a while those before it. It also returns how long that holds; zero for as long as the
+// authority does.
 func bundle(trusted, authority []byte, now time.Time) ([]byte, time.Duration) {
 	out := bytes.TrimSpace(authority)
 	left := time.Duration(0)
@@ -57,8 +58,8 @@ func encode(certificate *x509.Certificate) []byte {
 	return bytes.TrimSpace(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw}))
 }
 
-// trust has every webhook of a configuration trust an authority. It reports whether that changes anything, and how long it holds;
-// zero for as long as the authority does.
+// trust has every webhook of a configuration trust an authority. It reports whether that changes
+// anything, and how long it holds; zero for as long as the authority does.
 func trust(configuration client.Object, authority []byte, now time.Time) (changed bool, holds time.Duration) {
 	for _, hook := range clientConfigs(configuration) {
 		wanted, left := bundle(hook.CABundle, authority, now)

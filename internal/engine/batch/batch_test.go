@@ -42,7 +42,7 @@ func TestEveryModuleCanBeCalled(t *testing.T) {
 
 func TestWhatCannotBeCalled(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
-		"an import":                       {`import { to = a.b }`, "main.tf:1: a block import"},
+		"an import":                       {`import { to = a.b }`, "main.tf:1: only root modules can have a block import"},
 		"another module":                  {`module "a" { source = "./a" }`, "a block module"},
 		"a removed resource":              {`removed { from = a.b }`, "a block removed"},
 		"settings of a root module":       {"terraform {\n  encryption {}\n}", "encryption"},
@@ -180,7 +180,7 @@ func TestStatesBecomeOne(t *testing.T) {
 		"no JSON":                      `secret`,
 		"another version":              `{"version":3,"terraform_version":"1.9.1"}`,
 		"no version of an engine":      `{"version":4}`,
-		"a resource of another module": `{"version":4,"terraform_version":"1.9.1","resources":[{"module":"module.secret","instances":[]}]}`,
+		"a resource of a child module": `{"version":4,"terraform_version":"1.9.1","resources":[{"module":"module.secret","instances":[]}]}`,
 		"instances of no form":         `{"version":4,"terraform_version":"1.9.1","resources":[{"instances":"secret"}]}`,
 		"dependencies of no form":      `{"version":4,"terraform_version":"1.9.1","resources":[{"instances":[{"dependencies":"secret"}]}]}`,
 	} {

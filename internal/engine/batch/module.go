@@ -15,23 +15,24 @@ import (
 
 // Module is a module that can be called for several Machines.
 type Module struct {
-	// settings, providers and declarations are text of the module: its terraform and provider blocks, and its variables.
+	// settings, providers and declarations are the module's terraform blocks, provider blocks and
+	// variables as HCL.
 	settings, providers, declarations []byte
-	// variables are the names of those, sorted.
+	// variables are the sorted names of the variables.
 	variables []string
-	// sensitive are the names of the outputs that are, sorted.
+	// sensitive are the sorted names of the sensitive outputs.
 	sensitive []string
-	// needs are the paths in the variables of what the providers are made of.
+	// needs are the paths of the variables that the providers' configuration depends on.
 	needs [][]string
-	// called are the files that a call of the module has in place of the module's own of that name.
+	// called are the files that replace the module's own when it is called, by name.
 	called map[string][]byte
 }
 
-// calledKinds are the blocks that mean the same in a module that is called as in a root module.
+// calledKinds are the blocks that mean the same in a called module as in a root module.
 var calledKinds = []string{"variable", "locals", "resource", "data", "output", "check"}
 
-// NewModule reads a module, of which the files are those of a root module. It returns an error that says why where Machines of it can only be checked
-// alone.
+// NewModule parses a root module. The error says why Machines with this module cannot share a
+// process.
 func NewModule(files fs.FS) (*Module, error) {
 	names, err := fs.Glob(files, "*.tf")
 	if err != nil {
@@ -49,7 +50,7 @@ func NewModule(files fs.FS) (*Module, error) {
 	}
 	slices.Sort(m.variables)
 	slices.Sort(m.sensitive)
-	slices.SortFunc(m.needs, slices.Compare) // attributes are in no order
+	slices.SortFunc(m.needs, slices.Compare) // attributes are unordered
 	return m, nil
 }
 
@@ -59,7 +60,7 @@ func (m *Module) read(name string, content []byte) error {
 	if diags.HasErrors() {
 		return fmt.Errorf("reading the module: %w", diags)
 	}
-	body := parsed.Body.(*hclsyntax.Body) // that of every file in HCL's own syntax
+	body := parsed.Body.(*hclsyntax.Body) // the type of every file in HCL's native syntax
 	if err := checkReferences(body); err != nil {
 		return err
 	}
@@ -87,13 +88,13 @@ func (m *Module) read(name string, content []byte) error {
 	return nil
 }
 
-// add adds a block to what the root module has, or checks that it can be called.
+// add adds a block to the root module, or checks that the block can be in a called module.
 func (m *Module) add(block *hclsyntax.Block, text []byte) error {
 	switch block.Type {
 	case "terraform":
 		for _, inner := range block.Body.Blocks {
 			if inner.Type != "required_providers" {
-				return fmt.Errorf("terraform has a block %s, which is for root modules", inner.Type)
+				return fmt.Errorf("terraform has a block %s, which only root modules can have", inner.Type)
 			}
 		}
 		m.settings = appendLine(m.settings, text)
@@ -110,7 +111,7 @@ func (m *Module) add(block *hclsyntax.Block, text []byte) error {
 		}
 	}
 	if !slices.Contains(calledKinds, block.Type) {
-		return fmt.Errorf("a block %s is for root modules", block.Type)
+		return fmt.Errorf("only root modules can have a block %s", block.Type)
 	}
 	if block.Body.Attributes["ephemeral"] != nil {
 		return fmt.Errorf("the %s %s is ephemeral", block.Type, block.Labels[0])
@@ -118,7 +119,8 @@ func (m *Module) add(block *hclsyntax.Block, text []byte) error {
 	return nil
 }
 
-// isSensitive reports whether an output is sensitive. Engines take nothing but true and false there.
+// isSensitive reports whether an output is sensitive. Engines only accept literal true and false
+// there.
 func isSensitive(output *hclsyntax.Block) bool {
 	attribute := output.Body.Attributes["sensitive"]
 	if attribute == nil {
@@ -130,7 +132,8 @@ func isSensitive(output *hclsyntax.Block) bool {
 
 func appendLine(to, text []byte) []byte { return append(append(to, text...), '\n') }
 
-// addProvider notes what a provider is made of: that must be variables alone, and the same for all Machines.
+// addProvider records the variables that a provider's configuration depends on. It may depend on
+// nothing else, and must be the same for all Machines.
 func (m *Module) addProvider(block *hclsyntax.Block) error {
 	for _, name := range []string{"alias", "for_each"} {
 		if block.Body.Attributes[name] != nil {
@@ -146,7 +149,7 @@ func (m *Module) addProvider(block *hclsyntax.Block) error {
 	return nil
 }
 
-// referencesOf returns what the expressions of a body refer to.
+// referencesOf returns the references in the expressions of a body.
 func referencesOf(body *hclsyntax.Body) []hcl.Traversal {
 	var found []hcl.Traversal
 	for _, attribute := range body.Attributes {
@@ -158,7 +161,7 @@ func referencesOf(body *hclsyntax.Body) []hcl.Traversal {
 	return found
 }
 
-// pathOf returns how far a reference leads through objects.
+// pathOf returns the attribute names of a reference.
 func pathOf(steps hcl.Traversal) []string {
 	var names []string
 	for _, step := range steps {
@@ -171,24 +174,28 @@ func pathOf(steps hcl.Traversal) []string {
 	return names
 }
 
-// checkReferences refuses what differs between a root module and one that is called.
+// checkReferences rejects references that mean something else in a called module than in a root
+// module.
 func checkReferences(body *hclsyntax.Body) error {
 	for _, reference := range referencesOf(body) {
 		root := reference.RootName()
 		if root == "terraform" || root == "tofu" {
-			return fmt.Errorf("%s:%d: a reference to %s", reference.SourceRange().Filename, reference.SourceRange().Start.Line, root)
+			return fmt.Errorf("%s:%d: a reference to %s", reference.SourceRange().Filename,
+				reference.SourceRange().Start.Line, root)
 		}
 		if root != "path" || len(reference) < 2 {
 			continue
 		}
 		if step, ok := reference[1].(hcl.TraverseAttr); !ok || step.Name != "module" {
-			return fmt.Errorf("%s:%d: a reference to path, other than path.module", reference.SourceRange().Filename, reference.SourceRange().Start.Line)
+			return fmt.Errorf("%s:%d: a reference to path, other than path.module", reference.SourceRange().Filename,
+				reference.SourceRange().Start.Line)
 		}
 	}
 	return nil
 }
 
-// Common returns what the variables of Machines that are checked together must have in common: their names, and what the providers are made of.
+// Common returns what the variables of Machines in one batch must have in common: their names, and
+// the values that providers depend on.
 func (m *Module) Common(variables []byte) ([]byte, error) {
 	values, err := readVariables(variables)
 	if err != nil {
@@ -210,14 +217,14 @@ func (m *Module) Common(variables []byte) ([]byte, error) {
 	return json.Marshal([]any{names, needed})
 }
 
-// find returns what a path leads to; nil where there is nothing.
+// find returns the value at a path, or nil.
 func find(raw json.RawMessage, names []string) (json.RawMessage, error) {
 	if len(names) == 0 || raw == nil {
 		return raw, nil
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &object); err != nil {
-		return nil, errors.New("it is no object") // it may hold secrets
+		return nil, errors.New("not an object") // the value may be secret
 	}
 	return find(object[names[0]], names[1:])
 }
@@ -225,14 +232,14 @@ func find(raw json.RawMessage, names []string) (json.RawMessage, error) {
 func readVariables(variables []byte) (map[string]json.RawMessage, error) {
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal(variables, &values); err != nil {
-		return nil, errors.New("the variables are no JSON object")
+		return nil, errors.New("the variables are not a JSON object")
 	}
 	return values, nil
 }
 
-// Files returns the files that a call of the module has in place of the module's own, by name; links lead to the others. The caller must not
-// change them.
+// Files returns the files that replace the module's own when it is called, by name. The others are
+// links. The caller must not change the files.
 func (m *Module) Files() map[string][]byte { return m.called }
 
-// Folder is where the module is called from, below the root module.
+// Folder is where the module is called from, relative to the root module.
 const Folder = "machine"

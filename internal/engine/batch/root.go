@@ -12,20 +12,21 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
-// values is the variable of the root module that has the variables of every Machine.
+// values is the variable of the root module with the variables of all Machines.
 const values = "machine_iac_values"
 
-// nameOf names a Machine in the root module: its key, and its output.
+// nameOf returns the name of a Machine in the root module: its key and its output.
 func nameOf(n int) string { return fmt.Sprintf("m%d", n) }
 
-// callAddress begins the address of what a resource depends on, whichever Machine's.
+// callAddress starts the address of a dependency, whichever Machine's it is.
 const callAddress = "module.machine."
 
-// callOf returns the address of the call for a Machine.
+// callOf returns the address of the module call for a Machine.
 func callOf(n int) string { return fmt.Sprintf("module.machine[%q]", nameOf(n)) }
 
-// Root returns the HCL of a root module that calls the module for so many Machines. One call for all has an engine read the module once. The
-// output of each is an object of the module's outputs, without those that are null: a state has none of these.
+// Root returns the HCL of a root module that calls the module for count Machines. A single call
+// with for_each makes the engine read the module once. The output of each Machine is an object with
+// the module's outputs, except null ones, which a state does not contain.
 func (m *Module) Root(count int) []byte {
 	var out bytes.Buffer
 	out.Write(m.settings)
@@ -38,18 +39,21 @@ func (m *Module) Root(count int) []byte {
 		names = append(names, fmt.Sprintf("%q", nameOf(n)))
 	}
 	fmt.Fprintf(&out, "variable %q {\n  type = any\n}\n", values)
-	fmt.Fprintf(&out, "module \"machine\" {\n  source   = \"./%s\"\n  for_each = toset([%s])\n", Folder, strings.Join(names, ", "))
+	fmt.Fprintf(&out, "module \"machine\" {\n  source   = \"./%s\"\n  for_each = toset([%s])\n", Folder,
+		strings.Join(names, ", "))
 	for _, name := range m.variables {
 		fmt.Fprintf(&out, "  %s = var.%s[each.key].%s\n", name, values, name)
 	}
 	out.WriteString("}\n")
 	for n := range count {
-		fmt.Fprintf(&out, "output %q {\n  value     = { for name, value in %s : name => value if value != null }\n  sensitive = true\n}\n", nameOf(n), callOf(n))
+		fmt.Fprintf(&out,
+			"output %q {\n  value     = { for name, value in %s : name => value if value != null }\n  sensitive = true\n}\n",
+			nameOf(n), callOf(n))
 	}
 	return out.Bytes()
 }
 
-// Variables returns the variables of the root module for those of the Machines. Its providers are made of the first one's.
+// Variables returns the variables of the root module. Providers use those of the first Machine.
 func (m *Module) Variables(machines [][]byte) ([]byte, error) {
 	all, root := map[string]json.RawMessage{}, map[string]json.RawMessage{}
 	for n, variables := range machines {
@@ -57,9 +61,9 @@ func (m *Module) Variables(machines [][]byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range m.variables { // a default is not taken in place of null
+		for _, name := range m.variables { // null does not select the default
 			if _, ok := given[name]; !ok {
-				return nil, fmt.Errorf("the variable %s is not given", name)
+				return nil, fmt.Errorf("no value for variable %s", name)
 			}
 		}
 		if all[nameOf(n)], err = json.Marshal(given); err != nil {
@@ -79,8 +83,9 @@ func (m *Module) Variables(machines [][]byte) ([]byte, error) {
 	return json.Marshal(root)
 }
 
-// Clean returns for each of so many Machines whether a plan of the root module has found it as its state says: no resource and no output would
-// change or has changed, and nothing is reported of it. Where anything is reported that belongs to no Machine, nothing is known of any: nil.
+// Clean reports for each of count Machines whether a plan of the root module found it unchanged: no
+// planned change or drift of a resource or output, and no diagnostics. It returns nil if anything
+// reported belongs to no Machine, since nothing is certain then.
 func Clean(report *engine.Report, count int) []bool {
 	clean := make([]bool, count)
 	changes, drift, diagnostics := len(report.Changes), len(report.Drift), len(report.Diagnostics)
@@ -93,7 +98,8 @@ func Clean(report *engine.Report, count int) []bool {
 			return nil
 		}
 		changes, drift, diagnostics = changes-len(part.Changes), drift-len(part.Drift), diagnostics-len(part.Diagnostics)
-		clean[n] = part.NoChange() && len(part.Drift)+len(part.Diagnostics) == 0 && report.Outputs[nameOf(n)].Action == engine.ActionNoOp
+		clean[n] = part.NoChange() && len(part.Drift)+len(part.Diagnostics) == 0 &&
+			report.Outputs[nameOf(n)].Action == engine.ActionNoOp
 	}
 	if changes+drift+diagnostics > 0 {
 		return nil
@@ -101,10 +107,13 @@ func Clean(report *engine.Report, count int) []bool {
 	return clean
 }
 
-// stateVersion is that of the format, since Terraform 0.12.
+// lineage is the lineage of a root module's state that is built from Machines' states.
+const lineage = "batch"
+
+// stateVersion is the version of the format since Terraform 0.12.
 const stateVersion = 4
 
-// stateFile is a state, as far as it becomes part of another.
+// stateFile is the part of a state that is merged into another.
 type stateFile struct {
 	Version   int                          `json:"version"`
 	Engine    string                       `json:"terraform_version"`
@@ -120,9 +129,11 @@ type stateOutput struct {
 	Sensitive bool            `json:"sensitive,omitempty"`
 }
 
-// State returns the state of the root module for those of the Machines, of which some may be nil; nil where all are.
+// State returns the state of the root module for the states of the Machines, some of which may be
+// nil. It returns nil if all are.
 func State(machines [][]byte) ([]byte, error) {
-	merged := stateFile{Version: stateVersion, Serial: 1, Lineage: "batch", Outputs: map[string]stateOutput{}, Resources: []map[string]json.RawMessage{}}
+	merged := stateFile{Version: stateVersion, Serial: 1, Lineage: lineage, Outputs: map[string]stateOutput{},
+		Resources: []map[string]json.RawMessage{}}
 	newest := version.Must(version.NewVersion("0.0.0"))
 	for n, raw := range machines {
 		if raw == nil {
@@ -130,14 +141,15 @@ func State(machines [][]byte) ([]byte, error) {
 		}
 		var one stateFile
 		if err := json.Unmarshal(raw, &one); err != nil || one.Version != stateVersion {
-			return nil, fmt.Errorf("reading a state: it is none of version %d", stateVersion) // it may hold secrets, so the error has nothing of it
+			return nil, fmt.Errorf("reading a state: unsupported version, must be %d",
+				stateVersion) // no wrapped error: it may contain secrets
 		}
 		by, err := version.NewVersion(one.Engine)
 		if err != nil {
-			return nil, errors.New("reading a state: it does not say which version of the engine has written it")
+			return nil, errors.New("reading a state: it has no engine version")
 		}
 		if by.GreaterThan(newest) {
-			newest, merged.Engine = by, one.Engine // engines refuse what a newer one has written
+			newest, merged.Engine = by, one.Engine // engines reject states of newer versions
 		}
 		if merged.Outputs[nameOf(n)], err = objectOf(one.Outputs); err != nil {
 			return nil, err
@@ -155,7 +167,7 @@ func State(machines [][]byte) ([]byte, error) {
 	return json.Marshal(merged)
 }
 
-// objectOf returns the outputs of a Machine as one.
+// objectOf returns the outputs of a Machine as one object.
 func objectOf(outputs map[string]stateOutput) (stateOutput, error) {
 	all, types := map[string]json.RawMessage{}, map[string]json.RawMessage{}
 	for name, output := range outputs {
@@ -175,7 +187,7 @@ func objectOf(outputs map[string]stateOutput) (stateOutput, error) {
 // move moves a resource of a root module into the call for a Machine.
 func move(resource map[string]json.RawMessage, n int) error {
 	if _, ok := resource["module"]; ok {
-		return errors.New("reading a state: it has a resource of another module")
+		return errors.New("reading a state: it contains a resource of a child module")
 	}
 	if err := eachDependency(resource, func(address string) string { return callAddress + address }); err != nil {
 		return err
@@ -185,18 +197,18 @@ func move(resource map[string]json.RawMessage, n int) error {
 	return err
 }
 
-// eachDependency renames what the instances of a resource depend on.
+// eachDependency renames the dependencies of a resource's instances.
 func eachDependency(resource map[string]json.RawMessage, rename func(string) string) error {
 	var instances []map[string]json.RawMessage
 	if err := json.Unmarshal(resource["instances"], &instances); err != nil {
-		return errors.New("reading a state: the instances of a resource are not of the expected form")
+		return errors.New("reading a state: the instances of a resource have an unexpected format")
 	}
 	for _, instance := range instances {
 		var dependencies []string
 		if raw, ok := instance["dependencies"]; !ok {
 			continue
 		} else if err := json.Unmarshal(raw, &dependencies); err != nil {
-			return errors.New("reading a state: the dependencies of a resource are not of the expected form")
+			return errors.New("reading a state: the dependencies of a resource have an unexpected format")
 		}
 		for i := range dependencies {
 			dependencies[i] = rename(dependencies[i])

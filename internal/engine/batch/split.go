@@ -11,46 +11,55 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
-// Parts is what the states of a batch's Machines have beside what an engine writes into that of the root module. It holds no secrets, and is kept with a
-// run whose engine changes something.
+// Parts is what Machines' states contain beyond the root module's state. It contains no secrets and
+// is stored with runs that change something.
 type Parts struct {
-	// Sensitive are the module's outputs that are sensitive, sorted.
+	// Sensitive are the sorted names of the module's sensitive outputs.
 	Sensitive []string `json:"sensitive,omitempty"`
-	Machines  []Part   `json:"machines"`
+	// Lineage is the lineage of the root module's state. It is empty if no Machine has a state, so
+	// that the engine chooses one.
+	Lineage  string `json:"lineage,omitempty"`
+	Machines []Part `json:"machines"`
 }
 
-// Part is that of one Machine.
+// Part is one Machine's share.
 type Part struct {
-	// Run is the id of the Machine's own run, Identity whose it is.
+	// Run is the ID of the Machine's own run, and Identity its identity.
 	Run      string          `json:"run"`
 	Identity json.RawMessage `json:"identity,omitempty"`
-	// Lineage is that of the Machine's states, and Serial what the batch began with; zero for a Machine without a state.
+	// Lineage is the lineage of the Machine's state, and Serial its serial before the batch, zero if
+	// it had no state.
 	Lineage string `json:"lineage"`
 	Serial  uint64 `json:"serial"`
 }
 
-// Parts returns what the states of Machines that use the module are made of. stored is the state that each has, or nil; one without has the Lineage that its part is
-// given with.
+// Parts returns what Split needs. stored are the states of the Machines, or nil. A Machine without
+// a state gets the Lineage of its part.
 func (m *Module) Parts(machines []Part, stored [][]byte) (*Parts, error) {
+	parts := &Parts{Sensitive: m.sensitive, Machines: machines}
 	for n, raw := range stored {
 		if raw == nil {
 			continue
 		}
 		var one stateFile
 		if err := json.Unmarshal(raw, &one); err != nil || one.Lineage == "" {
-			return nil, errors.New("reading a state: it has no lineage") // the error of JSON may have something of it
+			return nil, errors.New("reading a state: it has no lineage") // no wrapped error: it may contain part of the state
 		}
 		machines[n].Lineage, machines[n].Serial = one.Lineage, one.Serial
+		parts.Lineage = lineage
 	}
-	return &Parts{Sensitive: m.sensitive, Machines: machines}, nil
+	return parts, nil
 }
 
-// Split returns the states of the Machines for one of the root module. What is the same in two states of the root module is byte for byte the same in
-// those of a Machine, but for the serial.
+// Split splits a state of the root module by Machine. What is equal in two states of the root
+// module is byte for byte equal in the states of the Machines, except for the serial.
 func (p *Parts) Split(raw []byte) ([][]byte, error) {
 	var whole stateFile
 	if err := json.Unmarshal(raw, &whole); err != nil || whole.Version != stateVersion {
-		return nil, fmt.Errorf("reading the state of a batch: it is none of version %d", stateVersion)
+		return nil, fmt.Errorf("reading the state of a batch: unsupported version, must be %d", stateVersion)
+	}
+	if p.Lineage != "" && whole.Lineage != p.Lineage {
+		return nil, fmt.Errorf("reading the state of a batch: its lineage is not %q", p.Lineage)
 	}
 	machines := make([]stateFile, len(p.Machines))
 	numbers := map[string]int{}
@@ -81,7 +90,7 @@ func (p *Parts) Split(raw []byte) ([][]byte, error) {
 	return split, nil
 }
 
-// outputs adds a Machine's outputs, for those that the root module has as one.
+// outputs adds a Machine's outputs, which the root module has as one object.
 func (p *Parts) outputs(from stateOutput, to map[string]stateOutput) error {
 	if len(from.Value) == 0 || bytes.Equal(from.Value, []byte("null")) {
 		return nil
@@ -89,8 +98,9 @@ func (p *Parts) outputs(from stateOutput, to map[string]stateOutput) error {
 	var values map[string]json.RawMessage
 	var kind []json.RawMessage
 	var types map[string]json.RawMessage
-	if json.Unmarshal(from.Value, &values) != nil || json.Unmarshal(from.Type, &kind) != nil || len(kind) < 2 || json.Unmarshal(kind[1], &types) != nil {
-		return errors.New("reading the state of a batch: the outputs of a Machine are no object")
+	if json.Unmarshal(from.Value, &values) != nil || json.Unmarshal(from.Type, &kind) != nil || len(kind) < 2 ||
+		json.Unmarshal(kind[1], &types) != nil {
+		return errors.New("reading the state of a batch: the outputs of a Machine are not an object")
 	}
 	for name, value := range values {
 		_, sensitive := slices.BinarySearch(p.Sensitive, name)
@@ -99,26 +109,26 @@ func (p *Parts) outputs(from stateOutput, to map[string]stateOutput) error {
 	return nil
 }
 
-// moveBack moves a resource out of the call for a Machine, and returns which Machine's that is.
+// moveBack moves a resource out of the call for a Machine and returns the Machine's index.
 func (p *Parts) moveBack(resource map[string]json.RawMessage, numbers map[string]int) (int, error) {
 	var call string
 	if err := json.Unmarshal(resource["module"], &call); err != nil {
-		return 0, errors.New("reading the state of a batch: it has a resource of the root module")
+		return 0, errors.New("reading the state of a batch: it contains a resource of the root module")
 	}
 	n, ok := numbers[call]
 	if !ok {
-		return 0, errors.New("reading the state of a batch: it has a resource of no Machine")
+		return 0, errors.New("reading the state of a batch: it contains a resource that belongs to no Machine in the batch")
 	}
 	delete(resource, "module")
 	return n, eachDependency(resource, func(address string) string { return strings.TrimPrefix(address, callAddress) })
 }
 
-// Unchanged reports whether a Machine's part of two states of the root module is the same.
+// Unchanged reports whether a Machine's parts of two root module states are equal.
 func Unchanged(one, other []byte) bool {
 	return one != nil && other != nil && bytes.Equal(withoutSerial(one), withoutSerial(other))
 }
 
-// withoutSerial returns a state as Split writes it without its serial.
+// withoutSerial returns a state as Split writes it, without its serial.
 func withoutSerial(raw []byte) []byte {
 	from := bytes.Index(raw, []byte(`"serial":`))
 	to := bytes.IndexByte(raw[max(from, 0):], ',')
@@ -128,7 +138,8 @@ func withoutSerial(raw []byte) []byte {
 	return slices.Concat(raw[:from], raw[from+to:])
 }
 
-// PartOf returns what a report of the root module says of a Machine, as a report of the module alone would say it.
+// PartOf returns the part of a root module's report about one Machine, as a report of the module
+// alone.
 func PartOf(report *engine.Report, n int) *engine.Report {
 	part := report.ForModule(callOf(n))
 	for i := range part.Diagnostics {
@@ -137,10 +148,11 @@ func PartOf(report *engine.Report, n int) *engine.Report {
 	return part
 }
 
-// AddressOf returns the address that a resource of the module has in the state of the root module, for a Machine.
+// AddressOf returns the address of a Machine's resource in the state of the root module.
 func AddressOf(address string, n int) string { return callOf(n) + "." + address }
 
-// EventOf returns which of so many Machines an event of the root module is about, and the event as the module alone would have it.
+// EventOf returns which Machine an event of the root module is about, and the event as seen from
+// the module alone.
 func EventOf(event engine.Event, count int) (engine.Event, int, bool) {
 	for n := range count {
 		if inside, ok := event.ForModule(callOf(n)); ok {
@@ -150,7 +162,8 @@ func EventOf(event engine.Event, count int) (engine.Event, int, bool) {
 	return event, 0, false
 }
 
-// TextOf returns which of so many Machines a text is about, and the text as the module alone would have it. It reports false for what names none.
+// TextOf returns which Machine a text is about, and the text as seen from the module alone. It
+// returns false if the text mentions no Machine.
 func TextOf(text string, count int) (string, int, bool) {
 	for n := range count {
 		if call := callOf(n) + "."; strings.Contains(text, call) {

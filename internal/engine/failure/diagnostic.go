@@ -8,7 +8,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
-// Severity is a diagnostic's weight.
+// Severity is error or warning.
 type Severity string
 
 // The severities.
@@ -17,37 +17,38 @@ const (
 	SeverityWarning Severity = "warning"
 )
 
-// Diagnostic is one error or warning of the engine or of a provider.
+// Diagnostic is one error or warning from the engine or a provider.
 type Diagnostic struct {
 	Severity Severity
-	// Summary is one line, Detail may be many.
+	// Summary is one line; Detail may have several.
 	Summary string
 	Detail  string
-	// Address is the resource that the diagnostic is about, where there is one.
+	// Address is the resource that the diagnostic is about, if any.
 	Address string
-	// File and Line say where in the module it arose; Line counts from one, and is zero where that is unknown.
+	// File and Line are its place in the module. Line counts from 1; 0 means unknown.
 	File string
 	Line int
-	// Context is the beginning of the block that it arose in, for example `resource "aws_instance" "this"`.
+	// Context is the start of the enclosing block, for example `resource "aws_instance" "this"`.
 	Context string
 	// Snippet is the module's text at that place.
 	Snippet string
-	// Values are statements about the values in it, for example `var.size is "huge"`.
+	// Values describe the values involved, for example `var.size is "huge"`.
 	Values []string
-	// Withheld says that summary and detail may hold values of sensitive inputs, also without sensitive strings. They are for classifying, and for
-	// those who may read states.
+	// Withheld means that summary and detail may contain values of sensitive inputs, even without
+	// sensitive strings. Use them only for classification, and show them only to people who may read
+	// states.
 	Withheld bool
 }
 
-// text is everything that a classification may look at.
-func (d Diagnostic) text() string {
+// Text returns all the text that a classification may use.
+func (d Diagnostic) Text() string {
 	if d.Detail == "" {
 		return d.Summary
 	}
 	return d.Summary + "\n" + d.Detail
 }
 
-// Reason is the detail, or that it is withheld.
+// Reason returns the detail, or a note that it is withheld.
 func (d Diagnostic) Reason() string {
 	if d.Withheld {
 		return redact.Withheld
@@ -55,24 +56,25 @@ func (d Diagnostic) Reason() string {
 	return d.Detail
 }
 
-// ConditionFailed reports whether it says that a precondition or a postcondition of a managed resource does not hold. Detail is then
-// the module's own message.
+// ConditionFailed reports whether a precondition or postcondition of a managed resource failed.
+// Detail is then the module's own message.
 func (d Diagnostic) ConditionFailed() bool {
 	broken := d.Summary == preconditionFailed || d.Summary == postconditionFailed
 	return broken && strings.HasPrefix(d.Context, managedBlock)
 }
 
-// CheckFailed reports whether it says that an assertion of a check block does not hold. Detail is then the module's own message.
+// CheckFailed reports whether an assertion of a check block failed. Detail is then the module's own
+// message.
 func (d Diagnostic) CheckFailed() bool { return d.Summary == checkFailed }
 
 const (
 	checkFailed         = "Check block assertion failed"
 	preconditionFailed  = "Resource precondition failed"
 	postconditionFailed = "Resource postcondition failed"
-	managedBlock        = "resource " // begins the context of what arose in a managed resource
+	managedBlock        = "resource " // starts the context of errors in a managed resource
 )
 
-// message is the diagnostic in one line: summary and detail, unless they are withheld.
+// message returns summary and detail in one line, unless they are withheld.
 func (d Diagnostic) message() string {
 	if d.Withheld && d.Address != "" {
 		return "an error about " + d.Address + ": " + redact.Withheld
@@ -92,26 +94,29 @@ func (d Diagnostic) message() string {
 	}
 }
 
-// ownWords reports whether the text is the module's own: it says what is wrong with a variable, not what its value is.
+// ownWords reports whether the text is the module's own. Such text says what is wrong with a
+// variable, not what its value is.
 func (d Diagnostic) ownWords() bool {
 	return d.ConditionFailed() || d.CheckFailed() || slices.Contains(aboutVariables, d.Summary)
 }
 
-// withholds reports whether the text is not to be shown: it is a copy of sensitive values, or about one of them.
+// withholds reports whether the text must not be shown because it copies or describes sensitive
+// values.
 func (d Diagnostic) withholds(redactor *redact.Redactor) bool {
-	if redactor.Withholds(d.text()) {
+	if redactor.Withholds(d.Text()) {
 		return true
 	}
 	if d.ownWords() {
 		return false
 	}
-	return redactor.Withholds(d.Snippet) || slices.ContainsFunc(d.Values, func(value string) bool { return strings.HasSuffix(value, sensitiveValue) })
+	return redactor.Withholds(d.Snippet) ||
+		slices.ContainsFunc(d.Values, func(value string) bool { return strings.HasSuffix(value, sensitiveValue) })
 }
 
-// sensitiveValue ends what OpenTofu and Terraform say of a value that is sensitive.
+// sensitiveValue ends the description of a sensitive value by OpenTofu and Terraform.
 const sensitiveValue = "has a sensitive value"
 
-// Redact returns the diagnostic without sensitive strings and cut to size.
+// Redact returns the diagnostic without sensitive strings, truncated.
 func (d Diagnostic) Redact(redactor *redact.Redactor) Diagnostic {
 	d.Withheld = d.withholds(redactor)
 	d.Summary = redactor.Shorten(d.Summary)
@@ -124,7 +129,8 @@ func (d Diagnostic) Redact(redactor *redact.Redactor) Diagnostic {
 	return d
 }
 
-// Format is the diagnostic as engines print theirs for people, without the module's text, and without its own where that is withheld.
+// Format returns the diagnostic as engines print theirs, without the module's source, and without
+// its text if that is withheld.
 func (d Diagnostic) Format() string {
 	if d.Withheld {
 		d.Summary, d.Detail = redact.Withheld, ""
@@ -132,7 +138,7 @@ func (d Diagnostic) Format() string {
 	return d.FormatWithheld()
 }
 
-// FormatWithheld is the same with a text that is withheld.
+// FormatWithheld is like Format, but includes text that is withheld.
 func (d Diagnostic) FormatWithheld() string {
 	var out strings.Builder
 	kind := "Error"

@@ -1,2 +1,3 @@
-// Package failure is what is known of an engine's operation that failed: its diagnostics, and the class that says how the error is to be handled.
+// Package failure describes failed engine operations: their diagnostics, and the class that
+// determines how an error is handled.
 package failure

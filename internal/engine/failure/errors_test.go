@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
@@ -33,8 +34,8 @@ func TestErrorText(t *testing.T) {
 			want: "destroying was interrupted: context deadline exceeded",
 		},
 		"a kill": {
-			err:  &Error{Op: OpApply, Class: Killed, Err: errors.New("the engine was ended by a signal")},
-			want: "applying was killed, what it did is not known: the engine was ended by a signal",
+			err:  &Error{Op: OpApply, Class: Killed, Err: errors.New("the engine was killed by a signal")},
+			want: "applying was killed; its changes are unknown: the engine was killed by a signal",
 		},
 	}
 	for name, tc := range cases {
@@ -68,6 +69,56 @@ func TestClassOf(t *testing.T) {
 				t.Errorf("ClassOf = %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestHint(t *testing.T) {
+	plain, failed := errors.New("x"), &Error{Op: OpApply, Class: Quota, Hint: "of the engine"}
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"no error":                       {nil, ""},
+		"an error without a hint":        {plain, ""},
+		"an empty hint":                  {WithHint(plain, ""), ""},
+		"a hint":                         {WithHint(plain, "first"), "first"},
+		"a wrapped hint":                 {fmt.Errorf("running: %w", WithHint(plain, "first")), "first"},
+		"the engine's hint":              {fmt.Errorf("running: %w", failed), "of the engine"},
+		"a hint on top of the engine's":  {WithHint(failed, "first"), "first"},
+		"an empty hint keeps an earlier": {WithHint(failed, ""), "of the engine"},
+		"the outer one of two":           {WithHint(WithHint(plain, "inner"), "outer"), "outer"},
+		"a hint beside an error":         {errors.Join(plain, WithHint(plain, "first")), "first"},
+		"an engine's error without one":  {&Error{Op: OpPlan}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Hint(tc.err); got != tc.want {
+				t.Errorf("Hint = %q, want %q", got, tc.want)
+			}
+		})
+	}
+	hinted := WithHint(failed, "first")
+	if hinted.Error() != failed.Error() || ClassOf(hinted) != Quota || !errors.Is(hinted, failed) {
+		t.Errorf("got %v of class %s, want the same text, class and chain as without the hint", hinted, ClassOf(hinted))
+	}
+}
+
+// TestRunsOfABatchShareAnError needs the race detector to fail on a WithHint that writes to its error.
+func TestRunsOfABatchShareAnError(t *testing.T) {
+	shared := &Error{Op: OpApply, Class: Quota, Diagnostics: []Diagnostic{{Severity: SeverityError, Summary: "Quota exceeded"}}}
+	before := shared.Error()
+	var group sync.WaitGroup
+	for _, hint := range []string{"of one module", "of another module"} {
+		group.Go(func() {
+			for range 100 {
+				if got := Hint(WithHint(shared, hint)); got != hint {
+					t.Errorf("Hint = %q, want %q", got, hint)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if shared.Hint != "" || shared.Error() != before {
+		t.Errorf("got %q with the hint %q, want the error as it was", shared, shared.Hint)
 	}
 }
 
@@ -107,7 +158,7 @@ func TestTextsThatRepeatSensitiveInputsAreWithheld(t *testing.T) {
 		})
 	}
 	text := (&Error{Op: OpPlan, Class: Quota, Diagnostics: []Diagnostic{{Summary: "x", Address: "a.this", Withheld: true}}}).Error()
-	if want := "planning: an error about a.this: the text is withheld, since it may hold values of sensitive inputs (class Quota)"; text != want {
+	if want := "planning: an error about a.this: the text is withheld because it may contain values of sensitive inputs (class Quota)"; text != want {
 		t.Errorf("Error() = %q, want %q", text, want)
 	}
 }

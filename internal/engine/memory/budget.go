@@ -1,6 +1,7 @@
-// Package memory says whether there is memory for one more engine beside those that run, so that none is killed for want of it. A run is
-// expected to take what the largest of the earlier runs of its module took; what runs, providers between them, and this process really take is
-// sampled. It knows no Kubernetes.
+// Package memory reports whether there is enough memory for another engine, so that none gets
+// killed. A run is expected to use as much as the largest earlier run of its module. The actual
+// usage of runs, warm providers and this process is sampled. The package knows nothing about
+// Kubernetes.
 package memory
 
 import (
@@ -15,35 +16,36 @@ import (
 )
 
 const (
-	// Unknown is what a run of a module is expected to take until one was seen: what the largest providers take to start.
+	// Unknown is the expected usage of a module's first run: what the largest providers need to start.
 	Unknown = 512 << 20
-	// samplePause is how long nothing is sampled between two samples. A run of a small module takes about a second.
+	// samplePause is the time between two samples. A run of a small module takes about a second.
 	samplePause = 250 * time.Millisecond
-	// headroom is what is added to the largest sample, a quarter: a sample may miss the peak.
+	// headroom is added to the largest sample, as a fraction (a quarter): a sample may miss the peak.
 	headroom = 4
-	// forgetting is the part of a difference by which an expectation sinks with a run that took less.
+	// forgetting is the fraction of the difference by which an expectation drops after a run that used
+	// less.
 	forgetting = 4
-	// maxFootprints bounds what is remembered; beyond it everything is learned anew.
+	// maxFootprints limits what is remembered; beyond it, everything is learned again.
 	maxFootprints = 1000
 )
 
 // Options configures a Budget.
 type Options struct {
-	// Limit is how much all of it may take, in bytes; zero for no bound, and then nothing is sampled either.
+	// Limit is the total memory limit in bytes. Zero means no limit, and disables sampling.
 	Limit int64
 	// Dir is the folder that the engines work in, as the kernel reports it.
 	Dir string
-	// Usage reads what the processes take; nil for /proc.
+	// Usage samples the processes. Defaults to reading /proc.
 	Usage  func(dir string) (Usage, error)
 	Clock  clock.Clock
 	Logger logr.Logger
 }
 
-// Usage is what processes take, in bytes: memory that only they can give back.
+// Usage is what processes use, in bytes, of memory that only they can free.
 type Usage struct {
-	// Runs has what the processes in the folder of each run take, by the name of the folder.
+	// Runs is the usage of the processes in the folder of each run, by folder name.
 	Runs map[string]int64
-	// Shared is what this process, processes between runs, and files in memory take.
+	// Shared is the usage of this process, processes between runs, and files in memory.
 	Shared int64
 }
 
@@ -53,26 +55,26 @@ type Budget struct {
 
 	mu     sync.Mutex
 	shared int64
-	// running are the runs that have started and not ended, by name.
+	// running are the active runs, by name.
 	running map[string]*taken
-	// expected is what a run of a footprint is expected to take.
+	// expected is the expected usage of a run with a footprint.
 	expected map[string]int64
 	// begun wakes the sampling.
 	begun chan struct{}
-	// held says that a run did not fit, so that it is logged once.
+	// held means that a run did not fit, so that this is logged only once.
 	held bool
 
 	limitSeries, expectedSeries prometheus.GaugeFunc
 }
 
-// taken is what one run takes.
+// taken is the usage of one run.
 type taken struct {
 	footprint string
-	// most is the largest sample; zero before there is one.
+	// most is the largest sample, or zero.
 	most int64
 }
 
-// New makes a budget. Its series are there at once; Start samples.
+// New returns a budget. Its metrics work immediately; Start samples.
 func New(o Options) *Budget {
 	if o.Usage == nil {
 		o.Usage = read
@@ -82,10 +84,10 @@ func New(o Options) *Budget {
 	}
 	b := &Budget{options: o, running: map[string]*taken{}, expected: map[string]int64{}, begun: make(chan struct{}, 1)}
 	b.limitSeries = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "machine_iac_memory_limit_bytes", Help: "What the manager and its engines may take; zero without a bound.",
+		Name: "machine_iac_memory_limit_bytes", Help: "Memory for the manager and its engines, or zero without a limit.",
 	}, func() float64 { return float64(o.Limit) })
 	b.expectedSeries = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "machine_iac_memory_expected_bytes", Help: "What the manager takes, and the runs that execute are expected to take; zero without a bound.",
+		Name: "machine_iac_memory_expected_bytes", Help: "Memory that the manager uses and its running runs are expected to use, or zero without a limit.",
 	}, func() float64 {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -106,7 +108,7 @@ func (b *Budget) Collect(series chan<- prometheus.Metric) {
 	b.expectedSeries.Collect(series)
 }
 
-// Fits reports whether there is memory for a run of a footprint beside those that run.
+// Fits reports whether there is memory for another run with a footprint.
 func (b *Budget) Fits(footprint string) bool {
 	if b.options.Limit == 0 {
 		return true
@@ -116,13 +118,14 @@ func (b *Budget) Fits(footprint string) bool {
 	needed, inUse := b.expectedOf(footprint), b.inUse()
 	fits := inUse+needed <= b.options.Limit
 	if !fits && !b.held {
-		b.options.Logger.Info("Runs wait for memory", "limit", b.options.Limit, "inUse", inUse, "needed", needed, "running", len(b.running))
+		b.options.Logger.Info("Runs wait for memory", "limit", b.options.Limit, "inUse", inUse, "needed", needed,
+			"running", len(b.running))
 	}
 	b.held = !fits
 	return fits
 }
 
-// Started notes that a run, which works in the folder of that name, has begun.
+// Started records that a run, which works in the folder of that name, has begun.
 func (b *Budget) Started(run, footprint string) {
 	if b.options.Limit == 0 {
 		return
@@ -132,18 +135,18 @@ func (b *Budget) Started(run, footprint string) {
 	b.mu.Unlock()
 	select {
 	case b.begun <- struct{}{}:
-	default: // it is awake
+	default: // already awake
 	}
 }
 
-// Ended notes that a run has ended, and learns from it.
+// Ended records that a run has ended, and learns from it.
 func (b *Budget) Ended(run string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	was := b.running[run]
 	delete(b.running, run)
 	if was == nil || was.most == 0 {
-		return // too short to be seen
+		return // too short to be sampled
 	}
 	before, known := b.expected[was.footprint]
 	if !known && len(b.expected) >= maxFootprints {
@@ -155,7 +158,7 @@ func (b *Budget) Ended(run string) {
 	b.expected[was.footprint] = was.most
 }
 
-// expectedOf returns what a run is expected to take. The caller holds the lock.
+// expectedOf returns the expected usage of a run. The caller holds the lock.
 func (b *Budget) expectedOf(footprint string) int64 {
 	most, known := b.expected[footprint]
 	if !known {
@@ -164,7 +167,8 @@ func (b *Budget) expectedOf(footprint string) int64 {
 	return most + most/headroom
 }
 
-// inUse is what is taken, and what runs that have begun will take. The caller holds the lock.
+// inUse returns the current usage plus what active runs are still expected to use. The caller holds
+// the lock.
 func (b *Budget) inUse() int64 {
 	sum := b.shared
 	for _, one := range b.running {
@@ -176,7 +180,7 @@ func (b *Budget) inUse() int64 {
 // NeedLeaderElection implements manager.LeaderElectionRunnable: only a leader has runs.
 func (b *Budget) NeedLeaderElection() bool { return true }
 
-// Start samples, while there are runs, until ctx ends.
+// Start samples while there are runs, until ctx ends.
 func (b *Budget) Start(ctx context.Context) error {
 	if b.options.Limit == 0 {
 		<-ctx.Done()
@@ -198,11 +202,11 @@ func (b *Budget) Start(ctx context.Context) error {
 	}
 }
 
-// sample reads what is taken now, and reports whether there are runs.
+// sample samples once, and reports whether there are runs.
 func (b *Budget) sample() bool {
 	usage, err := b.options.Usage(b.options.Dir)
 	if err != nil {
-		b.options.Logger.Error(err, "reading how much memory is used; what is known of it stays")
+		b.options.Logger.Error(err, "Cannot read memory usage; keeping the last known values")
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -217,7 +221,8 @@ func (b *Budget) sample() bool {
 	return len(b.running) > 0
 }
 
-// runOf returns the run that a folder belongs to: a lookup's has an ending, after the UUID of the run.
+// runOf returns the run that a folder belongs to. A lookup's folder has a suffix after the UUID of
+// the run.
 func runOf(folder string) string {
 	const uuid = 36
 	return folder[:min(uuid, len(folder))]

@@ -161,10 +161,10 @@ func TestTheSeriesSayWhatIsTaken(t *testing.T) {
 	s.run("a", "small", 80*mib)
 	s.Started("b", "small")
 	const want = `
-# HELP machine_iac_memory_expected_bytes What the manager takes, and the runs that execute are expected to take; zero without a bound.
+# HELP machine_iac_memory_expected_bytes Memory that the manager uses and its running runs are expected to use, or zero without a limit.
 # TYPE machine_iac_memory_expected_bytes gauge
 machine_iac_memory_expected_bytes 2.097152e+08
-# HELP machine_iac_memory_limit_bytes What the manager and its engines may take; zero without a bound.
+# HELP machine_iac_memory_limit_bytes Memory for the manager and its engines, or zero without a limit.
 # TYPE machine_iac_memory_limit_bytes gauge
 machine_iac_memory_limit_bytes 1.048576e+09
 `

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// filesInMemory returns what the file system of a folder takes of the memory: nothing, where it is on a disk.
+// filesInMemory returns how much memory the file system of a folder uses: zero if it is on a disk.
 func filesInMemory(dir string) (int64, error) {
 	var of unix.Statfs_t
 	if err := unix.Statfs(dir, &of); err != nil {

@@ -11,10 +11,11 @@ import (
 	"strings"
 )
 
-// runsFolder is the name of the folder that has the folders of runs, of every engine.
+// runsFolder is the folder with the folders of all engines' runs.
 const runsFolder = "runs"
 
-// read reads what this process and those in a folder take. What is gone meanwhile takes nothing.
+// read returns the usage of this process and those in a folder. Processes that disappear meanwhile
+// use nothing.
 func read(dir string) (Usage, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -49,11 +50,11 @@ func read(dir string) (Usage, error) {
 	return usage, err
 }
 
-// runIn reports whether a process works in a folder, and in that of which run, empty for none.
+// runIn reports whether a process works in a folder, and in which run's, if any.
 func runIn(dir string, pid int) (run string, within bool) {
 	cwd, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "cwd"))
 	if err != nil {
-		return "", false // gone, a zombie, or somebody else's
+		return "", false // gone, a zombie, or another user's
 	}
 	rest, within := strings.CutPrefix(strings.TrimSuffix(cwd, " (deleted)"), dir+string(filepath.Separator))
 	if !within {
@@ -68,8 +69,8 @@ func runIn(dir string, pid int) (run string, within bool) {
 	return "", true
 }
 
-// resident returns what a process has in memory that is in no file, from its file status in /proc. The pages of programs are left out: the kernel
-// takes them back before it kills.
+// resident returns a process's memory that is not backed by a file, from its status in /proc. It
+// excludes pages of executables: the kernel reclaims those before it kills.
 func resident(file string) (int64, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {

@@ -9,23 +9,24 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// maxMessage bounds one message, as Pulumi does: a schema may be large.
+// maxMessage limits one message to the same size as Pulumi: schemas can be large.
 const maxMessage = 400 << 20
 
-// dial returns a connection to another side. It is made with the first call.
+// dial returns a connection, which connects with the first call.
 func dial(address string) (*grpc.ClientConn, error) {
 	return grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)))
 }
 
-// newServer returns a server that has every call handled in one way, whose messages are frames.
+// newServer returns a server that handles every call with handle and passes messages on as frames.
 func newServer(handle grpc.StreamHandler, more ...grpc.ServerOption) *grpc.Server {
 	return grpc.NewServer(append(more, grpc.UnknownServiceHandler(handle), grpc.ForceServerCodec(codec{}),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage), grpc.ConnectionTimeout(startTimeout))...)
 }
 
-// respond carries out a call that has one request and one response.
-func respond(stream grpc.ServerStream, to func(ctx context.Context, method string, message []byte) ([]byte, error)) error {
+// respond handles a call that has one request and one response.
+func respond(stream grpc.ServerStream, to func(ctx context.Context, method string, message []byte) ([]byte,
+	error)) error {
 	method, _ := grpc.MethodFromServerStream(stream)
 	message := &frame{}
 	if err := stream.RecvMsg(message); err != nil {
@@ -38,7 +39,7 @@ func respond(stream grpc.ServerStream, to func(ctx context.Context, method strin
 	return stream.SendMsg(&frame{content: response})
 }
 
-// invoke passes a call on that another side has made.
+// invoke forwards a call.
 func invoke(ctx context.Context, to *grpc.ClientConn, method string, message []byte) ([]byte, error) {
 	if sent, ok := metadata.FromIncomingContext(ctx); ok {
 		ctx = metadata.NewOutgoingContext(ctx, sent.Copy())
@@ -48,10 +49,10 @@ func invoke(ctx context.Context, to *grpc.ClientConn, method string, message []b
 	return response.content, err
 }
 
-// frame is a message that is passed on as it is.
+// frame is an encoded message that is forwarded unchanged.
 type frame struct{ content []byte }
 
-// codec reads and writes frames, under the name of what is in them.
+// codec passes frames through, under the name of the encoding inside.
 type codec struct{}
 
 // Marshal implements encoding.Codec.

@@ -8,7 +8,7 @@ import (
 
 type connectionKey struct{}
 
-// connections knows which connection a call came by, and when one ends.
+// connections tracks which connection a call came from, and when a connection ends.
 type connections struct{ relay *Relay }
 
 var _ stats.Handler = connections{}

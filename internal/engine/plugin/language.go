@@ -18,11 +18,11 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 )
 
-// Language is the runtime of programs whose host is kept running, as Pulumi.yaml has it.
+// Language is the runtime, as in Pulumi.yaml, of programs whose hosts are kept running.
 const Language = "yaml"
 
-// FindHost returns the file of the host in the folder of the CLI. It returns "" where there is none, and where a plugin is a program
-// itself: hosts that are kept running run stacks' programs only.
+// FindHost returns the path of the host in the folder of the CLI. It returns "" if there is none,
+// or if a plugin is itself a program: warm hosts only run stacks.
 func FindHost(dir, plugins string) string {
 	file := filepath.Join(dir, "pulumi-language-"+Language)
 	if _, err := os.Stat(file); err != nil {
@@ -37,21 +37,22 @@ func FindHost(dir, plugins string) string {
 	return file
 }
 
-// Hosts are the hosts of YAML programs that run.
+// Hosts are the running hosts of YAML programs.
 type Hosts struct {
 	file string
 	pool *provider.Pool
 }
 
-// NewHosts returns the hosts that are started from a file, with what else they may read. Their folders are in dir, which is theirs and empty.
+// NewHosts returns hosts that run file and can also read the paths in read. Their folders are in
+// dir, which must be empty and private.
 func NewHosts(dir, file string, read []string, o provider.Options) *Hosts {
 	return &Hosts{file: file, pool: provider.NewPoolOf(dir, o, hostStarter(o.Sandbox, read))}
 }
 
-// Close ends the hosts.
+// Close kills the hosts.
 func (h *Hosts) Close() { h.pool.Close() }
 
-// Host is what a run's CLI takes for a host of programs that runs already.
+// Host looks like a running language host to a run's CLI.
 type Host struct {
 	lease *provider.Lease
 	host  *host
@@ -62,10 +63,12 @@ type Host struct {
 	served   chan struct{}
 }
 
-// Serve begins to serve a run with an environment, whose program is in a folder. The owner names whose credentials are in the environment, as in
-// provider.Use. It returns nil where there is no room for one more host.
+// Serve starts serving the program in a folder to a run with an environment. owner identifies the
+// credentials in the environment, as in provider.Use. It returns nil if no more hosts can be
+// started.
 func (h *Hosts) Serve(ctx context.Context, environment map[string]string, owner, program string) (*Host, error) {
-	lease := h.pool.Lend(ctx, provider.Use{Files: map[string]string{Language: h.file}, Environment: environment, Owner: owner})
+	lease := h.pool.Lend(ctx, provider.Use{Files: map[string]string{Language: h.file}, Environment: environment,
+		Owner: owner})
 	running := lease.Running(Language)
 	if running == nil {
 		return nil, nil
@@ -77,9 +80,9 @@ func (h *Hosts) Serve(ctx context.Context, environment map[string]string, owner,
 	return s, nil
 }
 
-// begin copies the program, since a host that runs already can't be let into the run's folder, and listens.
+// begin copies the program, since a warm host has no access to the run's folder, and listens.
 func (s *Host) begin() error {
-	root, err := os.OpenRoot(s.program) // whatever it has links to stays behind
+	root, err := os.OpenRoot(s.program) // links to other places are not copied
 	if err != nil {
 		return err
 	}
@@ -93,18 +96,19 @@ func (s *Host) begin() error {
 	s.server = newServer(s.handle, grpc.WaitForHandlers(true))
 	go func() {
 		defer close(s.served)
-		_ = s.server.Serve(s.listener) // it is stopped
+		_ = s.server.Serve(s.listener) // it was stopped
 	}()
 	return nil
 }
 
-// Folder is where the host has the program. What a program names there by a whole path the CLI reads.
+// Folder is where the host has its copy of the program. The CLI reads absolute paths from there.
 func (s *Host) Folder() string { return filepath.Join(s.host.dir, programDir) }
 
-// Port is where the CLI finds the host, on the loopback interface.
+// Port is the loopback port that the CLI connects to.
 func (s *Host) Port() int { return s.listener.Addr().(*net.TCPAddr).Port }
 
-// Discard ends the host, if there is one, and waits until it is gone: what a CLI that failed has begun does not go on after it.
+// Discard kills the host, if any, and waits until it is gone, so that nothing continues after a
+// failed CLI.
 func (s *Host) Discard() error {
 	if s == nil {
 		return nil
@@ -112,7 +116,7 @@ func (s *Host) Discard() error {
 	return s.lease.Discard()
 }
 
-// Close leaves the host, if there is one, to later runs.
+// Close leaves the host, if any, to later runs.
 func (s *Host) Close() error {
 	if s == nil {
 		return nil
@@ -129,7 +133,7 @@ func (s *Host) Close() error {
 	return nil
 }
 
-// handle passes a call on. Those that a run makes have one request and one response.
+// handle forwards a call. A run's calls have one request and one response.
 func (s *Host) handle(_ any, stream grpc.ServerStream) error {
 	return respond(stream, s.respond)
 }
@@ -149,10 +153,11 @@ func (s *Host) respond(ctx context.Context, method string, message []byte) ([]by
 	case pulumirpc.LanguageRuntime_Run_FullMethodName:
 		return s.about(ctx, method, message, &pulumirpc.RunRequest{})
 	}
-	return nil, status.Errorf(codes.Unimplemented, "%s is no method that a run needs", method)
+	return nil, status.Errorf(codes.Unimplemented, "%s is not a method that a run needs", method)
 }
 
-// handshake has the host reach the engine of the CLI. Hosts of YAML know no handshake: they are given the address at their start.
+// handshake connects the host to the CLI's engine. YAML hosts do not support a handshake: they get
+// the address when they start.
 func (s *Host) handshake(message []byte) error {
 	request := &pulumirpc.LanguageHandshakeRequest{}
 	if err := proto.Unmarshal(message, request); err != nil {
@@ -165,7 +170,7 @@ func (s *Host) handshake(message []byte) error {
 	return s.host.attach(engine)
 }
 
-// about passes on a call about the program, which is elsewhere for the host.
+// about forwards a call about the program, which has another path in the host.
 func (s *Host) about(ctx context.Context, method string, message []byte, request interface {
 	proto.Message
 	GetInfo() *pulumirpc.ProgramInfo
@@ -177,7 +182,8 @@ func (s *Host) about(ctx context.Context, method string, message []byte, request
 	info := request.GetInfo()
 	inside, err := filepath.Rel(s.program, info.GetProgramDirectory())
 	if err != nil || inside == ".." || strings.HasPrefix(inside, "../") {
-		return nil, status.Errorf(codes.InvalidArgument, "the program %.200q is not the run's", info.GetProgramDirectory())
+		return nil, status.Errorf(codes.InvalidArgument, "the program %.200q does not belong to the run",
+			info.GetProgramDirectory())
 	}
 	info.ProgramDirectory = filepath.Join(s.Folder(), inside)
 	changed, err := proto.Marshal(request)

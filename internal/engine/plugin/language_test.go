@@ -24,6 +24,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
 // hosting is set in the processes of this test that are hosts of programs.
@@ -140,12 +141,7 @@ func newHosts(t *testing.T, most int) *Hosts {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "h") // a socket's path is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	hosts := NewHosts(filepath.Join(dir, "h"), self, nil, provider.Options{
+	hosts := NewHosts(filepath.Join(shortdir.New(t), "h"), self, nil, provider.Options{
 		Max: most, Logger: testr.New(t), Clock: clocktesting.NewFakeClock(time.Now()),
 	})
 	t.Cleanup(hosts.Close)

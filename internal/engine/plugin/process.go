@@ -25,23 +25,26 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
-// startTimeout bounds the wait for a plugin to be ready.
+// startTimeout limits the wait for a plugin to become ready.
 const startTimeout = 30 * time.Second
 
-// process is a plugin that runs, with what it has started. A bridge's configuration is global to it, so that it serves one connection at a time.
+// process is a running plugin with its child processes. The configuration of a bridge is global to
+// it, so it serves one connection at a time.
 type process struct {
 	dir        string
 	command    *exec.Cmd
 	connection *grpc.ClientConn
-	exited     chan struct{} // closed once it is gone
+	exited     chan struct{} // closed when it has exited
 	once       sync.Once
-	// parameterized is what it has said to the request that made it the bridge to one provider, nil before.
+	// parameterized is the response to the request that made it the bridge to one provider, or nil
+	// before.
 	parameterized []byte
 }
 
 var _ provider.Running = &process{}
 
-// starter returns what starts bridges for a pool. They read their own file and what read names, and write into their folders.
+// starter starts bridges for a pool. They can read their own file and what read names, and write to
+// their folders.
 func starter(confined *sandbox.Sandbox, read []string) provider.Starter {
 	return func(dir, file string, environment map[string]string) (provider.Running, error) {
 		started, err := start(dir, file, environment, confined, read)
@@ -52,8 +55,9 @@ func starter(confined *sandbox.Sandbox, read []string) provider.Starter {
 	}
 }
 
-// start starts a plugin that nobody has attached to. Its folder is there where it has been given something in it.
-func start(dir, file string, environment map[string]string, confined *sandbox.Sandbox, read []string, given ...func(*exec.Cmd)) (*process, error) {
+// start starts a plugin without a client. Its folder exists already if files were placed in it.
+func start(dir, file string, environment map[string]string, confined *sandbox.Sandbox, read []string,
+	given ...func(*exec.Cmd)) (*process, error) {
 	if err := confined.Check(); err != nil {
 		return nil, err
 	}
@@ -76,7 +80,7 @@ func start(dir, file string, environment map[string]string, confined *sandbox.Sa
 	return p, nil
 }
 
-// begin starts the process and connects to where it says that it listens.
+// begin starts the process and connects to the address that it prints.
 func (p *process) begin() error {
 	out, in, err := os.Pipe()
 	if err != nil {
@@ -94,24 +98,25 @@ func (p *process) begin() error {
 	go func() {
 		defer out.Close() //nolint:errcheck // it was only read
 		read := bufio.NewReader(out)
-		line, _ := read.ReadString('\n') // what is no port is reported
+		line, _ := read.ReadString('\n') // anything but a port is reported
 		printed <- line
-		_, _ = io.Copy(io.Discard, read) // who writes must not wait
+		_, _ = io.Copy(io.Discard, read) // the writer must not block
 	}()
 	select {
 	case line := <-printed:
 		port, err := strconv.ParseUint(strings.TrimSpace(line), 10, 16)
 		if err != nil {
-			return errors.New("it does not say where it listens")
+			return errors.New("the plugin does not print its port")
 		}
 		p.connection, err = dial(fmt.Sprintf("127.0.0.1:%d", port))
 		return err
 	case <-time.After(startTimeout):
-		return fmt.Errorf("it is not ready after %s", startTimeout)
+		return fmt.Errorf("the plugin is not ready after %s", startTimeout)
 	}
 }
 
-// launch starts the process on a thread that stays until the process's end: it dies with the thread that starts it.
+// launch starts the process on a thread that lives as long as the process, which dies with the
+// thread that starts it.
 func (p *process) launch() error {
 	started := make(chan error)
 	go func() {
@@ -120,7 +125,7 @@ func (p *process) launch() error {
 		err := p.command.Start()
 		started <- err
 		if err == nil {
-			_ = p.command.Wait() // how it ended is no matter
+			_ = p.command.Wait() // the result does not matter
 			close(p.exited)
 		}
 	}()
@@ -138,7 +143,7 @@ func (p *process) Responds(ctx context.Context) error {
 	}
 }
 
-// Size implements provider.Running. The provider that a bridge has started is a part of it.
+// Size implements provider.Running. It includes the provider that a bridge has started.
 func (p *process) Size() provider.Size {
 	size := provider.SizeOf(p.command.Process.Pid)
 	others, err := workdir.Processes(p.dir, func(pid int) bool { return pid == p.command.Process.Pid })
@@ -163,7 +168,8 @@ func (p *process) Exited() bool {
 	}
 }
 
-// End implements provider.Running. It is not asked to stop first: it may be in the middle of a call that nothing waits for.
+// End implements provider.Running. It does not ask the plugin to stop first, since an abandoned
+// call may be in progress.
 func (p *process) End() error {
 	var errs []error
 	p.once.Do(func() {
@@ -176,7 +182,7 @@ func (p *process) End() error {
 			_ = p.command.Process.Kill() // it may be gone
 		}
 		<-p.exited
-		// What it had started since is found now that nothing starts more.
+		// Now that nothing new is started, find the remaining child processes.
 		_, err = workdir.KillProcesses(p.dir)
 		errs = append(errs, err, os.RemoveAll(p.dir))
 	})

@@ -8,13 +8,15 @@ import (
 )
 
 const (
-	// recordedFor is how long what a bridge has said is repeated: a provider in its place may have been replaced.
+	// recordedFor is how long a bridge's response is cached: the provider's files may have been
+	// replaced.
 	recordedFor = time.Hour
-	// maxRecorded bounds what is kept, in bytes. What does not fit is asked for each time.
+	// maxRecorded limits the size of the cache in bytes. Responses that do not fit are requested each
+	// time.
 	maxRecorded = 32 << 20
 )
 
-// recordings are what bridges have said that every other to the same provider says too.
+// recordings cache responses that are the same for every bridge to a provider.
 type recordings struct {
 	clock clock.PassiveClock
 
@@ -28,7 +30,7 @@ type recording struct {
 	at       time.Time
 }
 
-// get returns what was said to a request, nil where it is not known.
+// get returns the cached response to a request, or nil.
 func (r *recordings) get(request string) []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -40,7 +42,7 @@ func (r *recordings) get(request string) []byte {
 	return found.response
 }
 
-// put keeps what was said to a request.
+// put caches the response to a request.
 func (r *recordings) put(request string, response []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +55,7 @@ func (r *recordings) put(request string, response []byte) {
 	r.said[request] = recording{response: response, at: r.clock.Now()}
 }
 
-// forget removes a recording. The caller holds the lock.
+// forget removes a response. The caller holds the lock.
 func (r *recordings) forget(request string) {
 	if found, known := r.said[request]; known {
 		r.size -= len(request) + len(found.response)

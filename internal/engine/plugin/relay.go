@@ -24,33 +24,37 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 )
 
-// Bridge is the plugin that is a bridge to any provider of Terraform's, by the name that programs' packages have for it.
+// Bridge is the name that programs use for the plugin that bridges to any of Terraform's providers.
 const Bridge = "terraform-provider"
 
-// parametersVariable keeps bridges to different providers apart in the pool. Bridges do not read it.
+// parametersVariable keeps bridges to different providers apart in the pool. Bridges do not read
+// it.
 const parametersVariable = "PULUMI_BRIDGE_PARAMETERS"
 
-// Bridges are the bridges that run.
+// Bridges are the running bridges.
 type Bridges struct {
 	dir, file string
 	pool      *provider.Pool
 	start     provider.Starter
 	recorded  *recordings
-	// alone counts those that were started beside the pool, and names their folders.
+	// alone counts the bridges that were started outside of the pool, to name their folders.
 	alone atomic.Int64
 }
 
-// NewBridges returns the bridges that are started from a file, with what else they may read. Their folders are in dir, which is theirs and empty.
+// NewBridges returns bridges that run file and can also read the paths in read. Their folders are
+// in dir, which must be empty and private.
 func NewBridges(dir, file string, read []string, o provider.Options) *Bridges {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	b := &Bridges{dir: dir, file: file, start: starter(o.Sandbox, read), recorded: &recordings{clock: o.Clock, said: map[string]recording{}}}
+	b := &Bridges{dir: dir, file: file, start: starter(o.Sandbox, read),
+		recorded: &recordings{clock: o.Clock, said: map[string]recording{}}}
 	b.pool = provider.NewPoolOf(filepath.Join(dir, "p"), o, b.start)
 	return b
 }
 
-// FindBridge returns the file of the bridge in a folder of plugins; "" where there is none, or more than one: programs name the version that they want.
+// FindBridge returns the path of the bridge in a folder of plugins. It returns "" if there is none
+// or more than one, since programs request a version.
 func FindBridge(plugins string) string {
 	if plugins == "" {
 		return ""
@@ -62,10 +66,11 @@ func FindBridge(plugins string) string {
 	return found[0]
 }
 
-// Close ends the bridges.
+// Close kills the bridges.
 func (b *Bridges) Close() { b.pool.Close() }
 
-// Relay is what a run's CLI takes for a bridge that runs already. Each of its connections has a bridge of its own, from when on it needs one.
+// Relay looks like a running bridge to a run's CLI. Each of its connections gets its own bridge
+// when it needs one.
 type Relay struct {
 	bridges     *Bridges
 	environment map[string]string
@@ -75,20 +80,20 @@ type Relay struct {
 	served      chan struct{}
 
 	mu sync.Mutex
-	// held are the bridges that the run has, free those of them that no connection has.
+	// held are the bridges of the run, and free those that no connection uses.
 	held []*held
 }
 
-// held is a bridge that a run has.
+// held is a bridge of a run.
 type held struct {
 	*process
-	// lease is nil where the bridge was started for this run alone.
+	// lease is nil if the bridge was started only for this run.
 	lease      *provider.Lease
 	parameters string
 	free       bool
 }
 
-// discard ends the bridge.
+// discard kills the bridge.
 func (h *held) discard() error {
 	if h.lease == nil {
 		return h.End()
@@ -96,7 +101,8 @@ func (h *held) discard() error {
 	return h.lease.Discard()
 }
 
-// Serve begins to serve a run whose bridges have an environment. The owner names whose credentials are in it, as in provider.Use.
+// Serve starts serving a run whose bridges have an environment. owner identifies the credentials in
+// it, as in provider.Use.
 func (b *Bridges) Serve(environment map[string]string, owner string) (*Relay, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -106,15 +112,16 @@ func (b *Bridges) Serve(environment map[string]string, owner string) (*Relay, er
 	r.server = newServer(r.handle, grpc.StatsHandler(connections{r}), grpc.WaitForHandlers(true))
 	go func() {
 		defer close(r.served)
-		_ = r.server.Serve(listener) // it is stopped
+		_ = r.server.Serve(listener) // it was stopped
 	}()
 	return r, nil
 }
 
-// Port is where the relay listens on the loopback interface.
+// Port is the loopback port that the relay listens on.
 func (r *Relay) Port() int { return r.listener.Addr().(*net.TCPAddr).Port }
 
-// Discard ends the bridges that the run has, and waits until they are gone: what a CLI that failed has begun does not go on after it.
+// Discard kills the run's bridges and waits until they are gone, so that nothing continues after a
+// failed CLI.
 func (r *Relay) Discard() error {
 	if r == nil {
 		return nil
@@ -126,7 +133,7 @@ func (r *Relay) Discard() error {
 	return errors.Join(errs...)
 }
 
-// Close ends the relay, if there is one, and leaves its bridges to later runs.
+// Close stops the relay, if any, and leaves its bridges to later runs.
 func (r *Relay) Close() error {
 	if r == nil {
 		return nil
@@ -152,16 +159,16 @@ func (r *Relay) take() []*held {
 	return all
 }
 
-// connection is one that a CLI has made.
+// connection is a connection from a CLI.
 type connection struct {
 	mu sync.Mutex
-	// attach and parameters are requests that the bridge of the connection gets first.
+	// attach and parameters are the requests that the connection's bridge gets first.
 	attach, parameters []byte
 	configured         bool
 	bridge             *held
 }
 
-// request names a request to a bridge with certain parameters.
+// request returns the cache key of a request to a bridge with certain parameters.
 func request(parameters []byte, method string, message []byte) string {
 	return string(parameters) + "\x00" + method + "\x00" + string(message)
 }
@@ -176,18 +183,20 @@ const (
 )
 
 var (
-	// same are requests to which bridges with the same parameters say the same.
+	// same are requests with the same response from all bridges with the same parameters.
 	same = []string{service + "GetPluginInfo", service + "GetSchema", service + "GetMapping", service + "GetMappings"}
-	// unconfigured are those that need no configuration. A bridge may have that of an earlier run.
-	unconfigured = slices.Concat(same, []string{configure, service + "CheckConfig", service + "DiffConfig", service + "Cancel"})
+	// unconfigured are requests that need no configuration. The bridge may still have that of an
+	// earlier run.
+	unconfigured = slices.Concat(same, []string{configure, service + "CheckConfig", service + "DiffConfig",
+		service + "Cancel"})
 )
 
-// handle passes a call on. Those of a provider have one request and one response.
+// handle forwards a call. A provider's calls have one request and one response.
 func (r *Relay) handle(_ any, stream grpc.ServerStream) error {
 	of, ok := stream.Context().Value(connectionKey{}).(*connection)
 	return respond(stream, func(ctx context.Context, method string, message []byte) ([]byte, error) {
 		if !ok || !strings.HasPrefix(method, service) {
-			return nil, status.Errorf(codes.Unimplemented, "%s is no method of a provider", method)
+			return nil, status.Errorf(codes.Unimplemented, "%s is not a method of a provider", method)
 		}
 		return r.respond(ctx, of, method, message)
 	})
@@ -196,7 +205,7 @@ func (r *Relay) handle(_ any, stream grpc.ServerStream) error {
 func (r *Relay) respond(ctx context.Context, of *connection, method string, message []byte) ([]byte, error) {
 	switch method {
 	case handshake:
-		return nil, status.Error(codes.Unimplemented, "bridges know no handshake")
+		return nil, status.Error(codes.Unimplemented, "bridges do not support a handshake")
 	case attach:
 		of.mu.Lock()
 		defer of.mu.Unlock()
@@ -236,13 +245,14 @@ func (r *Relay) respond(ctx context.Context, of *connection, method string, mess
 	return response, nil
 }
 
-// parameterize makes the bridge of a connection that to one provider. A bridge lets nobody do so again, so that one that runs is not asked. The CLI
-// repeats the request each time that it wants the schema.
+// parameterize makes a connection's bridge the bridge to one provider. A bridge accepts that only
+// once, so a warm one is not called again. The CLI repeats the request whenever it needs the
+// schema.
 func (r *Relay) parameterize(ctx context.Context, of *connection, message []byte) ([]byte, error) {
 	of.mu.Lock()
 	if of.parameters == nil {
 		of.parameters = message
-		if of.bridge != nil { // it was asked what it is, and stays the bridge to no provider
+		if of.bridge != nil { // it has described itself already, so it cannot become the bridge to a provider
 			r.release(of.bridge)
 			of.bridge = nil
 		}
@@ -250,7 +260,7 @@ func (r *Relay) parameterize(ctx context.Context, of *connection, message []byte
 	again := bytes.Equal(of.parameters, message)
 	of.mu.Unlock()
 	if !again {
-		return nil, status.Error(codes.FailedPrecondition, "the bridge is that to another provider already")
+		return nil, status.Error(codes.FailedPrecondition, "the bridge serves another provider already")
 	}
 	named := request(nil, parameterize, message)
 	if known := r.bridges.recorded.get(named); known != nil {
@@ -264,7 +274,7 @@ func (r *Relay) parameterize(ctx context.Context, of *connection, message []byte
 	return to.parameterized, nil
 }
 
-// bridge returns the bridge of a connection. The first call finds one, or starts it.
+// bridge returns the bridge of a connection. The first call finds or starts one.
 func (r *Relay) bridge(ctx context.Context, of *connection) (*held, error) {
 	of.mu.Lock()
 	defer of.mu.Unlock()
@@ -275,7 +285,7 @@ func (r *Relay) bridge(ctx context.Context, of *connection) (*held, error) {
 	if err != nil {
 		return nil, status.Error(codes.Internal, err.Error())
 	}
-	if of.attach != nil { // a bridge that nobody has attached to ends with the first word that it has to say
+	if of.attach != nil { // a bridge without a client exits when it first calls the engine
 		if _, err := found.call(ctx, attach, of.attach); err != nil {
 			r.release(found)
 			return nil, err
@@ -291,7 +301,8 @@ func (r *Relay) bridge(ctx context.Context, of *connection) (*held, error) {
 	return found, nil
 }
 
-// find returns a bridge with certain parameters that no other connection has: one that the run has already, or one that the pool has or starts.
+// find returns a bridge with certain parameters that no other connection uses, from the run or from
+// the pool.
 func (r *Relay) find(ctx context.Context, parameters []byte) (*held, error) {
 	sum := sha256.Sum256(parameters)
 	named := hex.EncodeToString(sum[:])
@@ -306,12 +317,14 @@ func (r *Relay) find(ctx context.Context, parameters []byte) (*held, error) {
 	environment := maps.Clone(r.environment)
 	environment[parametersVariable] = named
 	found := &held{parameters: named}
-	found.lease = r.bridges.pool.Lend(ctx, provider.Use{Files: map[string]string{Bridge: r.bridges.file}, Environment: environment, Owner: r.owner})
+	found.lease = r.bridges.pool.Lend(ctx, provider.Use{Files: map[string]string{Bridge: r.bridges.file},
+		Environment: environment, Owner: r.owner})
 	running := found.lease.Running(Bridge)
-	if running == nil { // there are as many as there may be between runs
+	if running == nil { // the pool is full
 		var err error
 		found.lease = nil
-		if running, err = r.bridges.start(filepath.Join(r.bridges.dir, strconv.FormatInt(r.bridges.alone.Add(1), 10)), r.bridges.file, environment); err != nil {
+		if running, err = r.bridges.start(filepath.Join(r.bridges.dir, strconv.FormatInt(r.bridges.alone.Add(1), 10)),
+			r.bridges.file, environment); err != nil {
 			return nil, err
 		}
 	}
@@ -320,14 +333,14 @@ func (r *Relay) find(ctx context.Context, parameters []byte) (*held, error) {
 	return found, nil
 }
 
-// release lets another connection of the run have a bridge.
+// release lets another connection of the run use a bridge.
 func (r *Relay) release(one *held) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	one.free = true
 }
 
-// call asks a plugin.
+// call calls a plugin.
 func (p *process) call(ctx context.Context, method string, message []byte) ([]byte, error) {
 	return invoke(ctx, p.connection, method, message)
 }

@@ -221,7 +221,7 @@ func TestABridgeThatDoesNotStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := connect(t, relay).ask("GetPluginInfo", ""); err == nil || !strings.Contains(err.Error(), "where it listens") {
+	if _, err := connect(t, relay).ask("GetPluginInfo", ""); err == nil || !strings.Contains(err.Error(), "does not print its port") {
 		t.Errorf("the CLI gets %v, want what is wrong", err)
 	}
 	if err := relay.Close(); err != nil {

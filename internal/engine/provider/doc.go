@@ -1,3 +1,4 @@
-// Package provider runs provider plugins as processes of their own, which engines attach to instead of starting one for each run. It knows no
-// Kubernetes and nothing of runs: [Start] starts a plugin, and a [Pool] lends plugins that run, each to one run at a time, and ends them.
+// Package provider runs provider plugins as separate processes, which engines attach to instead of
+// starting their own for each run. [Start] starts a plugin. A [Pool] lends running plugins, each to
+// one run at a time, and kills them. The package knows nothing about Kubernetes or runs.
 package provider

@@ -10,17 +10,17 @@ import (
 	"slices"
 )
 
-// key is the same for runs that may use one provider process after another: those with the same program, the same owner of the credentials, and
-// the same environment, hence the same credentials.
+// key is the same for runs that can use one provider process after another: those with the same
+// program, owner of credentials, and environment, and hence the same credentials.
 type key struct {
-	// program is the file with its identity: one that was replaced in its place is another.
+	// program is the file with its identity: a replaced file is another program.
 	program string
 	owner   string
-	// environment is a digest, so that no credentials stay in memory for longer than their providers.
+	// environment is a digest, so that credentials do not stay in memory longer than their providers.
 	environment string
 }
 
-// replaces reports whether a provider with this key makes one with the other useless.
+// replaces reports whether a provider with this key makes one with the other key obsolete.
 func (k key) replaces(other key) bool {
 	return k.owner != "" && k.owner == other.owner && k.environment != other.environment
 }

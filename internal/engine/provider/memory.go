@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ownMemory reads the field RssAnon, in bytes, from a file /proc/PID/status; zero where there is none.
+// ownMemory returns RssAnon from a file /proc/PID/status, in bytes, or zero.
 func ownMemory(file string) int64 {
 	content, err := os.ReadFile(file)
 	if err != nil {

@@ -18,28 +18,28 @@ const (
 	DefaultMemory  = 1 << 30
 )
 
-// Options say which provider plugins are kept running between runs. Starting one costs most of a run's CPU time; each costs
-// its memory while it is kept. A warm provider does not find the module's files in its working folder, as one that the engine
-// starts does.
+// Options configure which provider plugins keep running between runs. Starting one costs most of a
+// run's CPU time; keeping one costs its memory. Unlike a provider that the engine starts, a warm
+// one does not have the module's files in its working folder.
 type Options struct {
-	// Max is how many providers may run at once; zero has every engine start its own.
+	// Max is how many providers may run at once. With zero, every engine starts its own.
 	Max int
-	// Uses is how many runs a provider serves before it is replaced; zero means DefaultUses.
+	// Uses is how many runs a provider serves before it is replaced. Defaults to DefaultUses.
 	Uses int
-	// IdleTTL is how long a provider waits for the next run before it is ended; zero means DefaultIdleTTL.
+	// IdleTTL is how long an idle provider is kept. Defaults to DefaultIdleTTL.
 	IdleTTL time.Duration
-	// MaxAge is how long after its start a provider is lent; zero means DefaultMaxAge.
+	// MaxAge is the age from which a provider is no longer lent. Defaults to DefaultMaxAge.
 	MaxAge time.Duration
-	// Memory is what the providers may take together that no run uses, in bytes; zero means DefaultMemory.
+	// Memory limits the total memory of idle providers in bytes. Defaults to DefaultMemory.
 	Memory int64
-	// Sandbox confines the providers; nil confines nothing.
+	// Sandbox confines the providers; nil disables it.
 	Sandbox *sandbox.Sandbox
 	Logger  logr.Logger
-	// Clock says when providers are too old; nil means the machine's.
+	// Clock determines the age of providers. Defaults to the system clock.
 	Clock clock.WithDelayedExecution
 }
 
-// Validate refuses numbers and durations below zero.
+// Validate rejects negative numbers and durations.
 func (o Options) Validate() error {
 	if o.Max < 0 || o.Uses < 0 || o.IdleTTL < 0 || o.MaxAge < 0 || o.Memory < 0 {
 		return errors.New("numbers and durations of warm providers must not be negative")

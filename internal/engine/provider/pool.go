@@ -15,39 +15,40 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 )
 
-// responseTimeout is how long a provider may take to respond before it is lent. One that is well takes a millisecond.
+// responseTimeout is how long a provider has to respond before it is lent. A healthy one needs a
+// millisecond.
 const responseTimeout = 2 * time.Second
 
-// Running is a plugin that runs, as a pool sees it.
+// Running is a running plugin, as seen by a pool.
 type Running interface {
-	// Responds returns an error unless it responds before ctx ends.
+	// Responds returns an error unless the plugin responds before ctx ends.
 	Responds(ctx context.Context) error
-	// Size is what it takes of the machine.
+	// Size returns the resources that it uses.
 	Size() Size
-	// Exited reports whether it is gone.
+	// Exited reports whether it has exited.
 	Exited() bool
-	// End kills it with all that it has started, and waits for it.
+	// End kills it with all its child processes, and waits for it.
 	End() error
 }
 
-// Starter starts a plugin in a folder of its own with nothing but the environment.
+// Starter starts a plugin in its own folder with exactly this environment.
 type Starter func(dir, file string, environment map[string]string) (Running, error)
 
-// pooled is a running provider and what the pool knows of it.
+// pooled is a running provider and the pool's data about it.
 type pooled struct {
 	Running
 	key     key
 	uses    int
 	started time.Time
-	// first is what it took after its first run, last after its last.
+	// first is its size after its first run, last after its last.
 	first, last Size
-	// outdated says that its credentials were replaced.
+	// outdated means that its credentials were replaced.
 	outdated bool
-	idle     clock.Timer // ends it; set while it is idle
+	idle     clock.Timer // kills it; set while it is idle
 }
 
-// Pool lends running providers, each to one run at a time. Whatever fails in it leaves the run without: the engine then starts
-// the provider itself.
+// Pool lends running providers, each to one run at a time. If anything fails, the run gets none,
+// and the engine starts the provider itself.
 type Pool struct {
 	dir     string
 	options Options
@@ -55,60 +56,79 @@ type Pool struct {
 
 	mu     sync.Mutex
 	closed bool
-	named  int // names folders
-	// places is how many are lent, idle, or being started.
+	named  int // for folder names
+	// places is how many are lent, idle, or starting.
 	places int
 	lent   map[*pooled]struct{}
 	idle   []*pooled
 	ending sync.WaitGroup
 }
 
-// NewPool makes a pool that has its providers' folders in dir, which is its own.
+// NewPool returns a pool that keeps its providers' folders in dir, which it owns.
 func NewPool(dir string, o Options) *Pool { return NewPoolOf(dir, o, startConfined(o.Sandbox)) }
 
-// NewPoolOf makes a pool of other plugins than Terraform's own.
+// NewPoolOf returns a pool of plugins that start starts, such as Pulumi's.
 func NewPoolOf(dir string, o Options, start Starter) *Pool {
 	return &Pool{dir: dir, options: o.withDefaults(), lent: map[*pooled]struct{}{}, start: start}
 }
 
-// startConfined returns what starts a provider for a pool. That returns a nil interface with an error.
+// startConfined returns a Starter of Terraform's providers. With an error, that returns a nil
+// interface.
 func startConfined(confined *sandbox.Sandbox) Starter {
 	return func(dir, file string, environment map[string]string) (Running, error) {
 		started, err := Start(dir, file, environment, confined)
 		if err != nil {
 			return nil, err
 		}
+		if err := started.Open(); err != nil {
+			return nil, errors.Join(err, started.End())
+		}
 		return started, nil
 	}
 }
 
-// Use is what providers are lent for.
+// Use describes what providers are lent for.
 type Use struct {
-	// Files are the plugins, by their providers' addresses.
+	// Files are the plugins, by provider address.
 	Files map[string]string
-	// Environment is all that they see.
+	// Environment is their complete environment.
 	Environment map[string]string
-	// Owner names whose credentials are in the environment, such as a module and a Secret. Providers of one owner that have another environment
-	// are ended: its credentials have changed. Those of different owners are never mixed. Empty where nothing is known.
+	// Owner identifies the credentials in the environment, such as a module and a Secret. Providers of
+	// the same owner with another environment are killed: the credentials have changed. Providers of
+	// different owners are never mixed. Empty means unknown.
 	Owner string
+	// Admit reports which processes may connect to the providers until they are given back. Nil admits
+	// all.
+	Admit func(pid int) bool
 }
 
-// Lend returns the providers that can be had. The lease is never nil and may be empty.
+// admits opens a plugin's door, if it has one, to the processes that the use admits.
+func (u Use) admits(to Running) {
+	if guarded, ok := to.(interface{ Admit(func(pid int) bool) }); ok {
+		if u.Admit == nil {
+			u.Admit = func(int) bool { return true }
+		}
+		guarded.Admit(u.Admit)
+	}
+}
+
+// Lend returns the available providers. The lease is never nil, but may be empty.
 func (p *Pool) Lend(ctx context.Context, use Use) *Lease {
 	l := &Lease{pool: p, providers: map[string]*pooled{}}
 	for address, file := range use.Files {
 		found, err := p.take(ctx, file, use)
 		if err != nil {
-			p.options.Logger.Error(err, "no warm provider; the engine starts its own", "provider", filepath.Base(file))
+			p.options.Logger.Error(err, "No warm provider; the engine starts its own", "provider", filepath.Base(file))
 		}
 		if found != nil {
+			use.admits(found.Running)
 			l.providers[address] = found
 		}
 	}
 	return l
 }
 
-// take returns an idle provider that responds, or a new one if there is room, or else nil.
+// take returns an idle provider that responds, or a new one if there is room, or nil.
 func (p *Pool) take(ctx context.Context, file string, use Use) (*pooled, error) {
 	wanted, err := keyOf(file, use)
 	if err != nil {
@@ -128,7 +148,7 @@ func (p *Pool) take(ctx context.Context, file string, use Use) (*pooled, error) 
 	}
 }
 
-// responds reports whether a provider that was idle responds, and ends one that does not.
+// responds reports whether a previously idle provider responds, and kills it if not.
 func (p *Pool) responds(ctx context.Context, found *pooled) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), responseTimeout)
 	defer cancel()
@@ -156,7 +176,8 @@ func (p *Pool) startIn(dir, file string, wanted key, environment map[string]stri
 	return found, nil
 }
 
-// reserve returns an idle provider with the key, which is lent from then on, or else the folder for a new one, "" where there is no room.
+// reserve marks an idle provider with the key as lent and returns it. Otherwise it returns the
+// folder for a new one, or "" if there is no room.
 func (p *Pool) reserve(wanted key) (*pooled, string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -164,7 +185,7 @@ func (p *Pool) reserve(wanted key) (*pooled, string) {
 		return nil, ""
 	}
 	p.outdate(wanted)
-	// the one used last is the one whose memory is still there
+	// prefer the one used last: its memory is least likely to be swapped out
 	for i := len(p.idle) - 1; i >= 0; i-- {
 		candidate := p.idle[i]
 		if candidate.key != wanted {
@@ -180,7 +201,7 @@ func (p *Pool) reserve(wanted key) (*pooled, string) {
 		return candidate, ""
 	}
 	if p.places >= p.options.Max && len(p.idle) > 0 {
-		p.endIdle(0, "its place is taken by another")
+		p.endIdle(0, "replaced by another provider")
 	}
 	if p.places >= p.options.Max {
 		return nil, ""
@@ -190,8 +211,8 @@ func (p *Pool) reserve(wanted key) (*pooled, string) {
 	return nil, filepath.Join(p.dir, strconv.Itoa(p.named))
 }
 
-// outdate ends the providers of the same owner with other credentials: now those that are idle, the others when they come back. The caller
-// holds the lock.
+// outdate kills the providers of the same owner with other credentials: idle ones now, the others
+// when they come back. The caller holds the lock.
 func (p *Pool) outdate(now key) {
 	for i := len(p.idle) - 1; i >= 0; i-- {
 		if now.replaces(p.idle[i].key) {
@@ -205,66 +226,69 @@ func (p *Pool) outdate(now key) {
 	}
 }
 
-// unfit says why a provider is not lent any more, "" where it is. The caller holds the lock.
+// unfit returns why a provider must not be lent again, or "". The caller holds the lock.
 func (p *Pool) unfit(one *pooled) string {
 	switch {
 	case one.Exited():
-		return "its process has ended"
+		return "its process has exited"
 	case one.outdated:
 		return "its credentials have changed"
 	case one.uses >= p.options.Uses:
-		return "it has served its number of runs"
+		return "it has served the maximum number of runs"
 	case p.options.Clock.Since(one.started) >= p.options.MaxAge:
 		return "it is too old"
 	}
 	return one.leaks()
 }
 
-// What a provider may take beyond twice what it took after its first run, before it is taken for one that leaks.
+// How far a provider may exceed twice its size after the first run before it counts as leaking.
 const (
 	leakedMemory = 64 << 20
 	leakedFiles  = 128
 )
 
-// leaks says what a provider has not given back after its runs, "" for nothing.
+// leaks returns what a provider has leaked in its runs, or "".
 func (one *pooled) leaks() string {
 	switch {
 	case one.last.Processes > 0:
-		return "it has left processes"
+		return "it has left processes behind"
 	case one.last.Memory > 2*one.first.Memory+leakedMemory:
 		return "its memory grows"
 	case one.last.Files > 2*one.first.Files+leakedFiles:
-		return "the number of its open files grows"
+		return "its number of open files grows"
 	}
 	return ""
 }
 
-// forget takes an idle provider out of the list. The caller holds the lock.
+// forget removes an idle provider from the list. The caller holds the lock.
 func (p *Pool) forget(i int) {
 	p.idle[i].idle.Stop()
 	p.idle = slices.Delete(p.idle, i, i+1)
 }
 
-// endIdle ends an idle provider. The caller holds the lock.
+// endIdle kills an idle provider. The caller holds the lock.
 func (p *Pool) endIdle(i int, reason string) {
 	gone := p.idle[i]
 	p.forget(i)
 	p.endLater(gone, reason)
 }
 
-// endLater ends a provider that no run uses, without waiting. The caller holds the lock.
+// endLater kills a provider that no run uses, without waiting. The caller holds the lock.
 func (p *Pool) endLater(gone *pooled, reason string) {
 	p.places--
-	p.options.Logger.V(1).Info("ending a warm provider", "reason", reason, "runs", gone.uses)
+	p.options.Logger.V(1).Info("Killing a warm provider", "reason", reason, "runs", gone.uses)
 	p.ending.Go(func() {
 		if err := gone.End(); err != nil {
-			p.options.Logger.Error(err, "ending a warm provider")
+			p.options.Logger.Error(err, "Killing a warm provider")
 		}
 	})
 }
 
-// giveBack makes a provider idle, or ends it where it is not to serve another run.
+// giveBack makes a provider idle, or kills it if it must not serve another run.
 func (p *Pool) giveBack(back *pooled) {
+	if guarded, ok := back.Running.(interface{ Admit(func(pid int) bool) }); ok {
+		guarded.Admit(nil)
+	}
 	size := back.Size()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -286,8 +310,8 @@ func (p *Pool) giveBack(back *pooled) {
 	p.fitMemory()
 }
 
-// fitMemory ends idle providers, the one that was idle longest first, until the others take no more memory than they may. The caller holds
-// the lock.
+// fitMemory kills idle providers, longest idle first, until the rest are within the memory limit.
+// The caller holds the lock.
 func (p *Pool) fitMemory() {
 	var sum int64
 	for _, one := range p.idle {
@@ -295,7 +319,7 @@ func (p *Pool) fitMemory() {
 	}
 	for sum > p.options.Memory {
 		sum -= p.idle[0].last.Memory
-		p.endIdle(0, "idle providers take too much memory")
+		p.endIdle(0, "idle providers use too much memory")
 	}
 }
 
@@ -303,12 +327,12 @@ func (p *Pool) expire(old *pooled) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if i := slices.Index(p.idle, old); i >= 0 {
-		p.idle = slices.Delete(p.idle, i, i+1) // its timer has ended
-		p.endLater(old, "no run needed it for a while")
+		p.idle = slices.Delete(p.idle, i, i+1) // its timer has fired
+		p.endLater(old, "it was idle for too long")
 	}
 }
 
-// Close ends the idle providers and waits until they and those that were being ended are gone.
+// Close kills the idle providers and waits until they, and those being killed, are gone.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -319,13 +343,13 @@ func (p *Pool) Close() {
 	p.ending.Wait()
 }
 
-// Lease is the providers that a run has.
+// Lease holds the providers of a run.
 type Lease struct {
 	pool      *Pool
 	providers map[string]*pooled
 }
 
-// Reattach is what the engine needs to use the providers, by their addresses.
+// Reattach returns what the engine needs to use the providers, by address.
 func (l *Lease) Reattach() tfexec.ReattachInfo {
 	info := tfexec.ReattachInfo{}
 	for address, provider := range l.providers {
@@ -336,7 +360,7 @@ func (l *Lease) Reattach() tfexec.ReattachInfo {
 	return info
 }
 
-// Running returns the plugin that is lent under an address, nil where there is none.
+// Running returns the plugin lent under an address, or nil.
 func (l *Lease) Running(address string) Running {
 	if found := l.providers[address]; found != nil {
 		return found.Running
@@ -344,7 +368,7 @@ func (l *Lease) Running(address string) Running {
 	return nil
 }
 
-// GiveBack ends the lease of providers that are well. It may be called again.
+// GiveBack ends the lease of healthy providers. It can be called again.
 func (l *Lease) GiveBack() {
 	for address, provider := range l.providers {
 		delete(l.providers, address)
@@ -352,7 +376,8 @@ func (l *Lease) GiveBack() {
 	}
 }
 
-// Discard ends the providers, and waits until they are gone: what a run began does not go on after it.
+// Discard kills the providers and waits until they are gone, so that nothing continues after the
+// run.
 func (l *Lease) Discard() error {
 	var errs []error
 	for address, provider := range l.providers {

@@ -2,8 +2,10 @@ package provider
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,24 +35,30 @@ var handshake = plugin.HandshakeConfig{
 }
 
 const (
-	// startTimeout bounds the wait for a provider to be ready.
+	// startTimeout limits the wait for a provider to become ready.
 	startTimeout = 30 * time.Second
-	// healthService is the name by which go-plugin serves the health of a plugin.
+	// healthService is the name under which go-plugin serves a plugin's health.
 	healthService = "plugin"
 )
 
-// Process is a provider plugin that runs. It serves one run at a time: an interrupt cancels every call in its process, and its
-// configuration is global to it.
+// Process is a running provider plugin. It serves one run at a time: an interrupt cancels every
+// call in it, and its configuration is global.
 type Process struct {
 	dir    string
 	client *plugin.Client
 	config tfexec.ReattachConfig
-	ended  chan struct{} // closed once it is to end
-	once   sync.Once
+	// address is where it listens, and secure the TLS configuration that it accepts. Only this process
+	// has it.
+	address net.Addr
+	secure  *tls.Config
+	door    *door         // nil if engines need not reach it
+	ended   chan struct{} // closed to stop it
+	once    sync.Once
 }
 
-// Start starts the plugin in a folder of its own, which has its socket and is all that it writes into, with nothing but the environment. A
-// sandbox that is not nil confines it.
+// Start starts the plugin with exactly this environment in its own folder, which has its socket and
+// is the only place it may write to. The plugin accepts connections only from this process, by
+// mutual TLS with generated keys. confined may be nil.
 func Start(dir, file string, environment map[string]string, confined *sandbox.Sandbox) (*Process, error) {
 	if err := confined.Check(); err != nil {
 		return nil, err
@@ -58,7 +66,7 @@ func Start(dir, file string, environment map[string]string, confined *sandbox.Sa
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("starting the provider %s: %w", filepath.Base(file), err)
 	}
-	client := plugin.NewClient(&plugin.ClientConfig{
+	config := &plugin.ClientConfig{
 		HandshakeConfig:  handshake,
 		VersionedPlugins: map[int]plugin.PluginSet{5: {}, 6: {}},
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
@@ -66,24 +74,45 @@ func Start(dir, file string, environment map[string]string, confined *sandbox.Sa
 		SkipHostEnv:      true,
 		StartTimeout:     startTimeout,
 		Logger:           hclog.NewNullLogger(),
-	})
-	p := &Process{dir: dir, client: client, ended: make(chan struct{})}
+		AutoMTLS:         true,
+	}
+	p := &Process{dir: dir, client: plugin.NewClient(config), ended: make(chan struct{})}
 	if err := p.start(); err != nil {
-		// its text may repeat what the plugin wrote
+		// its text may contain the plugin's output
 		return nil, errors.Join(fmt.Errorf("starting the provider %s failed", filepath.Base(file)), p.End())
 	}
-	address := client.ReattachConfig()
+	reached := p.client.ReattachConfig()
+	p.address, p.secure = reached.Addr, config.TLSConfig.Clone() // set by the start
+	p.secure.NextProtos = []string{"h2"}
+	p.secure.ClientSessionCache = tls.NewLRUClientSessionCache(1) // most of the cost of TLS is in the handshake
 	p.config = tfexec.ReattachConfig{
-		Protocol:        string(address.Protocol),
-		ProtocolVersion: client.NegotiatedVersion(),
-		Pid:             address.Pid,
-		Test:            true, // the engine leaves it running
-		Addr:            tfexec.ReattachConfigAddr{Network: address.Addr.Network(), String: address.Addr.String()},
+		Protocol:        string(reached.Protocol),
+		ProtocolVersion: p.client.NegotiatedVersion(),
+		Pid:             reached.Pid,
+		Test:            true, // makes the engine leave it running
 	}
 	return p, nil
 }
 
-// command is how every plugin is executed that an engine does not start itself.
+// Open creates the door by which engines reach it. It stays closed until [Process.Admit].
+func (p *Process) Open() (err error) {
+	path := filepath.Join(p.dir, doorName)
+	if p.door, err = openDoor(path, p.address, p.secure); err != nil {
+		return err
+	}
+	p.config.Addr = tfexec.ReattachConfigAddr{Network: "unix", String: path}
+	return nil
+}
+
+// Admit sets which processes may use the door, or none if admit is nil.
+func (p *Process) Admit(admit func(pid int) bool) { p.door.let(admit) }
+
+// Dial connects this process to it.
+func (p *Process) Dial(ctx context.Context) (net.Conn, error) {
+	return (&tls.Dialer{Config: p.secure}).DialContext(ctx, p.address.Network(), p.address.String())
+}
+
+// command returns the command for a plugin that no engine starts.
 func command(dir, file string, environment map[string]string, confined *sandbox.Sandbox) *exec.Cmd {
 	c := exec.Command(file)
 	c.Dir = dir
@@ -96,7 +125,8 @@ func command(dir, file string, environment map[string]string, confined *sandbox.
 	return c
 }
 
-// start starts the plugin on a thread that stays until the plugin's end: the plugin dies with the thread that starts it.
+// start starts the plugin on a thread that lives as long as the plugin, which dies with the thread
+// that starts it.
 func (p *Process) start() error {
 	started := make(chan error)
 	go func() {
@@ -109,21 +139,24 @@ func (p *Process) start() error {
 	return <-started
 }
 
-// Reattach is what an engine needs to use it.
+// Reattach returns what an engine needs to use it.
 func (p *Process) Reattach() tfexec.ReattachConfig { return p.config }
 
-// Exited reports whether the process is gone.
+// Exited reports whether the process has exited.
 func (p *Process) Exited() bool { return p.client.Exited() }
 
-// Responds returns an error unless the process responds to a question about its health before ctx ends. One that is stopped or out of threads
-// does not.
+// Responds returns an error unless the process answers a health check before ctx ends. A stopped
+// process, or one out of threads, does not.
 func (p *Process) Responds(ctx context.Context) error {
-	connection, err := grpc.NewClient(p.config.Addr.Network+":"+p.config.Addr.String, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	// Dial has secured it
+	connection, err := grpc.NewClient("passthrough:///provider", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return p.Dial(ctx) }))
 	if err != nil {
 		return fmt.Errorf("reaching the provider: %w", err)
 	}
 	defer func() { _ = connection.Close() }()
-	_, err = grpc_health_v1.NewHealthClient(connection).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: healthService})
+	_, err = grpc_health_v1.NewHealthClient(connection).Check(ctx,
+		&grpc_health_v1.HealthCheckRequest{Service: healthService})
 	switch status.Code(err) {
 	case codes.OK, codes.Unimplemented, codes.NotFound:
 		return nil
@@ -132,15 +165,17 @@ func (p *Process) Responds(ctx context.Context) error {
 	}
 }
 
-// Size is what a process takes of the machine.
+// Size is what a process uses.
 type Size struct {
-	// Memory is what is resident and its own, in bytes: what it shares with the file it is executed from can be read again.
+	// Memory is its private resident memory in bytes, without pages of its executable, which can be
+	// read again.
 	Memory int64
-	// Files is how many files and connections are open, Processes how many processes it has started that still run.
+	// Files is the number of open files and connections, and Processes the number of running child
+	// processes.
 	Files, Processes int
 }
 
-// Size returns what the process takes; what cannot be read is zero.
+// Size returns the size of the process. Unreadable values are zero.
 func (p *Process) Size() Size {
 	size := SizeOf(p.config.Pid)
 	others, err := workdir.Processes(p.dir, func(pid int) bool { return pid == p.config.Pid })
@@ -150,7 +185,7 @@ func (p *Process) Size() Size {
 	return size
 }
 
-// SizeOf returns what one process takes, without those that it has started; what cannot be read is zero.
+// SizeOf returns the size of one process without its child processes. Unreadable values are zero.
 func SizeOf(pid int) Size {
 	proc := filepath.Join("/proc", strconv.Itoa(pid))
 	size := Size{Memory: ownMemory(filepath.Join(proc, "status"))}
@@ -160,10 +195,14 @@ func SizeOf(pid int) Size {
 	return size
 }
 
-// End kills the process and waits for it. It is not asked to stop first: it may be in the middle of a call that nothing waits for.
+// End kills the process and waits for it. It does not ask the process to stop first, since an
+// abandoned call may be in progress.
 func (p *Process) End() error {
 	_, err := workdir.KillProcesses(p.dir)
 	p.client.Kill()
 	p.once.Do(func() { close(p.ended) })
+	if p.door != nil {
+		err = errors.Join(err, p.door.close())
+	}
 	return errors.Join(err, os.RemoveAll(p.dir))
 }

@@ -6,13 +6,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 	"github.com/machine-iac/machine-iac-operator/test/parentdeath"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
 func TestMain(m *testing.M) {
@@ -49,20 +49,6 @@ func plugin() string {
 	return file
 }
 
-// folder returns a short path without links, since plugins put sockets into it.
-func folder(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "provider")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 func start(t *testing.T, dir string) *provider.Process {
 	t.Helper()
 	file := plugin()
@@ -85,18 +71,16 @@ func TestAnIdleProviderDiesWithTheManager(t *testing.T) {
 	if plugin() == "" {
 		t.Fatal("there is no provider in bin/mirror; run 'make tools'")
 	}
-	t.Setenv(parentFolder, folder(t))
+	t.Setenv(parentFolder, shortdir.New(t))
 	parentdeath.Expect(t)
 }
 
 func TestAStoppedProviderDoesNotRespond(t *testing.T) {
-	p := start(t, filepath.Join(folder(t), "p"))
+	p := start(t, filepath.Join(shortdir.New(t), "p"))
 	if err := p.Responds(t.Context()); err != nil {
 		t.Errorf("a provider that is well: %v", err)
 	}
-	if err := syscall.Kill(p.Reattach().Pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	parentdeath.Stop(t, p.Reattach().Pid)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	if p.Responds(ctx) == nil {
@@ -117,7 +101,7 @@ func TestTheSizeOfAProvider(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has /proc")
 	}
-	dir := filepath.Join(folder(t), "p")
+	dir := filepath.Join(shortdir.New(t), "p")
 	p := start(t, dir)
 	size := p.Size()
 	if size.Memory < 1<<20 || size.Memory > 1<<30 || size.Files < 3 || size.Processes != 0 {

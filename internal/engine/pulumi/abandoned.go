@@ -11,38 +11,45 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 const (
-	// metadataFile has the identity of a run in its folder, for a later process that finds it.
+	// metadataFile contains the identity of a run, for a later process that finds its folder.
 	metadataFile = "run.json"
 	backendDir   = "backend"
+
+	// maxCheckpoint limits the size of a checkpoint that is read from a run's folder.
+	maxCheckpoint = 256 << 20
 )
 
 type runMetadata struct {
 	Project string `json:"project"`
-	// Lookup says that the checkpoint is a lookup's, which is none of a stack.
+	// Lookup means that the checkpoint belongs to a lookup, not to a stack.
 	Lookup  bool      `json:"lookup,omitempty"`
 	Started time.Time `json:"started"`
-	// Opened is the checksum of the checkpoint that the run began with.
+	// Opened is the checksum of the run's initial checkpoint.
 	Opened   string          `json:"opened"`
 	Identity json.RawMessage `json:"identity,omitempty"`
 }
 
-// AbandonedRun is a run whose folder a predecessor left behind: it died, or kept the folder because a checkpoint was not saved.
+// AbandonedRun is a run whose folder a previous process left behind: it died, or kept the folder
+// because a checkpoint was not saved.
 type AbandonedRun struct {
-	// ID is the run's.
+	// ID of the run.
 	ID string
 	// Started is when the run was opened.
 	Started time.Time
-	// Identity is the run's Identity as JSON. It is nil where the predecessor died while it made the folder; nothing was run then.
+	// Identity is the run's Identity as JSON. It is nil if the previous process died while it created
+	// the folder, before it ran anything.
 	Identity json.RawMessage
-	// Checkpoint is the last that Pulumi has written; it may be newer than the one that was saved. Nil where it has written none.
+	// Checkpoint is the last one that Pulumi wrote, or nil. It may be newer than the saved one.
 	Checkpoint []byte
 }
 
-// AbandonedRuns returns the runs that a predecessor left behind, or that were kept, and that nobody has discarded, in the order of their ids. Nothing of them is
-// running any more.
+// AbandonedRuns returns the runs that a previous process left behind and those that were kept,
+// ordered by ID, except discarded ones. None of them is still running.
 func (e *Engine) AbandonedRuns() ([]AbandonedRun, error) {
 	e.abandonedMu.Lock()
 	defer e.abandonedMu.Unlock()
@@ -57,7 +64,7 @@ func (e *Engine) AbandonedRuns() ([]AbandonedRun, error) {
 	return found, nil
 }
 
-// Discard removes what is left of a run. Take its checkpoint first. What is not abandoned stays.
+// Discard removes the folder of an abandoned run. Read its Checkpoint first. Other runs stay.
 func (e *Engine) Discard(id string) error {
 	e.abandonedMu.Lock()
 	defer e.abandonedMu.Unlock()
@@ -71,14 +78,14 @@ func (e *Engine) Discard(id string) error {
 	return nil
 }
 
-// leave lists a run among the abandoned runs.
+// leave adds a run to the abandoned runs.
 func (e *Engine) leave(id string) {
 	e.abandonedMu.Lock()
 	defer e.abandonedMu.Unlock()
 	e.abandoned[id] = struct{}{}
 }
 
-// stripRuns returns the ids of the runs whose folders are there, and leaves nothing secret in them.
+// stripRuns removes secrets from the folders of runs and returns the runs' IDs.
 func stripRuns(runs string) (map[string]struct{}, error) {
 	entries, err := os.ReadDir(runs)
 	if err != nil {
@@ -94,7 +101,8 @@ func stripRuns(runs string) (map[string]struct{}, error) {
 	return found, nil
 }
 
-// strip leaves the record and the checkpoint in a run's folder, and neither configuration nor plan, files or home.
+// strip removes everything but the record and the checkpoint from a run's folder: configuration,
+// plan, files and home.
 func strip(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -111,7 +119,7 @@ func strip(dir string) error {
 
 func readAbandonedRun(dir string) (AbandonedRun, error) {
 	found := AbandonedRun{ID: filepath.Base(dir)}
-	content, err := os.ReadFile(filepath.Join(dir, metadataFile))
+	content, err := workdir.ReadFile(dir, metadataFile, maxCheckpoint)
 	if errors.Is(err, os.ErrNotExist) {
 		return found, nil
 	}
@@ -120,13 +128,13 @@ func readAbandonedRun(dir string) (AbandonedRun, error) {
 	}
 	var record runMetadata
 	if json.Unmarshal(content, &record) != nil {
-		return found, nil // it died while it wrote this
+		return found, nil // the process died while it wrote the record
 	}
 	found.Started, found.Identity = record.Started, record.Identity
 	if record.Lookup {
 		return found, nil
 	}
-	raw, err := os.ReadFile(stateFile(dir, record.Project))
+	raw, err := readState(dir, record.Project)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return AbandonedRun{}, err
 	}
@@ -141,18 +149,24 @@ func checksum(raw []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func stateFile(dir, project string) string {
-	return filepath.Join(dir, backendDir, ".pulumi", "stacks", project, StackName+".json")
+// statePath returns the path of a stack's checkpoint in the folder of a run.
+func statePath(project string) string {
+	return filepath.Join(backendDir, ".pulumi", "stacks", project, StackName+".json")
 }
 
-// writeMetadata writes the run's record, before anything else.
+func readState(dir, project string) ([]byte, error) {
+	return workdir.ReadFile(dir, statePath(project), maxCheckpoint)
+}
+
+// writeMetadata writes the run's record before anything else.
 func (f *Workspace) writeMetadata() error {
 	identity, err := json.Marshal(f.run.Identity)
 	if err != nil {
 		return fmt.Errorf("writing the run's identity: %w", err)
 	}
 	content, err := json.Marshal(runMetadata{
-		Project: f.run.Project, Lookup: f.run.Search != "", Started: f.engine.options.Clock.Now(), Opened: checksum(f.begun), Identity: identity,
+		Project: f.run.Project, Lookup: f.run.Search != "", Started: f.engine.options.Clock.Now(), Opened: checksum(f.begun),
+		Identity: identity,
 	})
 	if err != nil {
 		return fmt.Errorf("writing the run's record: %w", err)

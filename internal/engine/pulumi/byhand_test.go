@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 // byHand is what docs/pulumi.md has a person type, behind the commands that fetch the checkpoint and its passphrase.
@@ -17,6 +19,7 @@ pulumi stack export --stack organization/$STACK/machine --show-secrets
 `
 
 func TestACheckpointIsReadByHand(t *testing.T) {
+	long.Test(t)
 	page, err := os.ReadFile(repository(t, "docs", "pulumi.md"))
 	if err != nil || !strings.Contains(string(page), strings.Replace(byHand, "cp checkpoint.json backend", "jq .checkpoint state.json >backend", 1)) {
 		t.Errorf("docs/pulumi.md does not show the commands of this test, %v", err)

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// StackName is the name of every stack here: each has a backend of its own.
+// StackName is the name of every stack. Each has its own backend.
 const StackName = "machine"
 
 const (
@@ -18,7 +18,7 @@ const (
 	checkpointScope = "organization"
 )
 
-// checkpoint is what is read of Pulumi's file. Whatever else is in it stays as it is.
+// checkpoint is the part of Pulumi's file that is read. The rest stays unchanged.
 type checkpoint struct {
 	Version    int                        `json:"version"`
 	Features   json.RawMessage            `json:"features,omitempty"`
@@ -39,23 +39,23 @@ type resource map[string]json.RawMessage
 
 func (r resource) text(field string) string {
 	var text string
-	_ = json.Unmarshal(r[field], &text) // no text is none
+	_ = json.Unmarshal(r[field], &text) // "" if it is not a string
 	return text
 }
 
 func (r resource) flag(field string) bool {
 	var flag bool
-	_ = json.Unmarshal(r[field], &flag) // no flag is none
+	_ = json.Unmarshal(r[field], &flag) // false if it is not a bool
 	return flag
 }
 
 func (r resource) set(field, text string) {
-	raw, _ := json.Marshal(text) // texts always can be
+	raw, _ := json.Marshal(text) // strings can always be encoded
 	r[field] = raw
 }
 
-// assumeInputs fills in unknown inputs of the object from what it is. A provider compares inputs with it,
-// and the next run that reaches the end records its own.
+// assumeInputs sets unknown inputs of the object from its outputs. A provider compares inputs with
+// them, and the next completed run records the real ones.
 func (r resource) assumeInputs() {
 	var outputs, inputs map[string]json.RawMessage
 	if decode(r["inputs"], &inputs) != nil || len(inputs) > 0 || decode(r["outputs"], &outputs) != nil {
@@ -69,7 +69,7 @@ func (r resource) assumeInputs() {
 
 func (r resource) provider() bool { return strings.HasPrefix(r.text("type"), providerPrefix) }
 
-// address returns type and name, as reports have them.
+// address returns type and name, as in reports.
 func (r resource) address() string { return addressOf(r.text("urn"), r.text("type")) }
 
 func addressOf(urn, typ string) string {
@@ -77,7 +77,7 @@ func addressOf(urn, typ string) string {
 	return typ + "." + name
 }
 
-// cutLast cuts the last part off a URN, or the id off a reference to a provider.
+// cutLast cuts the last part off a URN, or the ID off a reference to a provider.
 func cutLast(urn string) (before, last string, found bool) {
 	const separator = "::"
 	if at := strings.LastIndex(urn, separator); at >= 0 {
@@ -86,12 +86,12 @@ func cutLast(urn string) (before, last string, found bool) {
 	return urn, "", false
 }
 
-// emptyCheckpoint is that of a stack that was never run.
+// emptyCheckpoint returns the checkpoint of a stack that was never run.
 func emptyCheckpoint(project string) []byte {
 	return fmt.Appendf(nil, `{"version":3,"checkpoint":{"stack":"%s/%s/%s"}}`, checkpointScope, project, StackName)
 }
 
-var errNoCheckpoint = errors.New("reading a checkpoint: it is not one that Pulumi wrote, of version 3")
+var errNoCheckpoint = errors.New("reading a checkpoint: not a Pulumi checkpoint of version 3")
 
 func readCheckpoint(raw []byte) (*checkpoint, error) {
 	read := &checkpoint{}
@@ -103,7 +103,8 @@ func readCheckpoint(raw []byte) (*checkpoint, error) {
 		return read, nil
 	}
 	if json.Unmarshal(latest, &read.latest) != nil ||
-		decode(read.latest["resources"], &read.resources) != nil || decode(read.latest["pending_operations"], &read.pending) != nil {
+		decode(read.latest["resources"], &read.resources) != nil ||
+		decode(read.latest["pending_operations"], &read.pending) != nil {
 		return nil, errNoCheckpoint
 	}
 	return read, nil
@@ -146,7 +147,8 @@ func (c *checkpoint) find(urn string) resource {
 	return c.resources[at]
 }
 
-// LookupResources returns the objects that a lookup has read, by address: what each looks like now. They may hold secrets.
+// LookupResources returns the current objects that a lookup has read, by address. They may be
+// secret.
 func LookupResources(lookup []byte) (map[string]json.RawMessage, error) {
 	read, err := readCheckpoint(lookup)
 	if err != nil {
@@ -161,9 +163,10 @@ func LookupResources(lookup []byte) (map[string]json.RawMessage, error) {
 	return found, nil
 }
 
-// Adopt returns a checkpoint with the objects in it that a lookup has read, and without the operations that had begun to make something:
-// what they made has been looked for, and is among the objects or is not there. A resource that the checkpoint has already stays as it is.
-// A lookup that is nil has found nothing, and a checkpoint that is nil is an empty one; one of both is there.
+// Adopt adds the objects that a lookup has read to a checkpoint and removes its pending creates:
+// the lookup has searched for what they created. Resources that the checkpoint has already stay
+// unchanged. A nil lookup found nothing, and a nil checkpoint is empty; at least one must not be
+// nil.
 func Adopt(raw, lookup []byte) ([]byte, error) {
 	into, from := &checkpoint{}, &checkpoint{}
 	var err error
@@ -192,7 +195,7 @@ func Adopt(raw, lookup []byte) ([]byte, error) {
 	return into.encode()
 }
 
-// sameKey refuses to mix what different keys encrypt.
+// sameKey returns an error if the checkpoints are encrypted with different keys.
 func (c *checkpoint) sameKey(from *checkpoint) error {
 	salt, err := c.salt()
 	if err != nil {
@@ -203,12 +206,13 @@ func (c *checkpoint) sameKey(from *checkpoint) error {
 		return err
 	}
 	if salt != "" && other != "" && salt != other {
-		return errors.New("adopting what a lookup found: it is encrypted with another key than the checkpoint; Rekey the checkpoint first")
+		return errors.New("adopting the result of a lookup: it is encrypted with another key than the checkpoint; Rekey the checkpoint first")
 	}
 	return nil
 }
 
-// adopt takes a resource over with what it refers to: the stack, and its provider, under the id that the provider has here.
+// adopt adds a resource and what it refers to: the stack, and its provider under the ID that the
+// provider has here.
 func (c *checkpoint) adopt(one resource, from *checkpoint) {
 	for _, other := range from.resources {
 		if other.text("type") == stackType && c.find(other.text("urn")) == nil {

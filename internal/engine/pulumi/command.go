@@ -19,11 +19,11 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
-// maxText bounds what is kept of what the CLI writes beside its events.
+// maxText limits the CLI output that is kept besides events.
 const maxText = 16 << 10
 
-// command is the CLI as the Automation API calls it. It gives the CLI an environment of its own, the time to end in order, and serves
-// by itself what needs no process.
+// command is the CLI as the Automation API calls it. It gives the CLI a clean environment and time
+// to stop, and answers calls that need no process itself.
 type command struct {
 	binary      Binary
 	environment []string
@@ -31,16 +31,16 @@ type command struct {
 	starts      *atomic.Int64
 	sandbox     *sandbox.Sandbox
 	policy      sandbox.Policy
-	// pipe is the path of the pipe for events, read reads them.
+	// pipe is the path of the pipe for events, and read reads them.
 	pipe string
 	read func(io.Reader)
-	// pid is that of the process that runs, zero while none does.
+	// pid is the running process, or zero.
 	pid atomic.Int64
 	// last is how the last process ended.
 	last outcome
 }
 
-// outcome is what is known of a process's end.
+// outcome is how a process ended.
 type outcome struct {
 	started, signaled bool
 	code              int
@@ -51,7 +51,8 @@ type outcome struct {
 
 var _ auto.PulumiCommand = &command{}
 
-// fixedOutputs are the outputs of commands that are not run: they only read what this package knows better, or change what it writes itself.
+// fixedOutputs are the outputs of commands that are not run. They only read what this package knows
+// already, or change what it writes itself.
 var fixedOutputs = map[string]string{"stack select": "", "stack output": "{}", "stack history": "[]"}
 
 // Version implements auto.PulumiCommand.
@@ -59,7 +60,8 @@ func (c *command) Version() semver.Version { return c.binary.Version }
 
 // Run implements auto.PulumiCommand.
 func (c *command) Run(
-	ctx context.Context, dir string, stdin io.Reader, outputs, errorOutputs []io.Writer, environment []string, args ...string,
+	ctx context.Context, dir string, stdin io.Reader, outputs, errorOutputs []io.Writer, environment []string,
+	args ...string,
 ) (stdout, stderr string, code int, err error) {
 	if len(args) > 1 {
 		if output, known := fixedOutputs[args[0]+" "+args[1]]; known {
@@ -72,7 +74,8 @@ func (c *command) Run(
 		c.last = outcome{code: -1, failed: err}
 		return "", "", -1, err
 	}
-	process := exec.CommandContext(ctx, c.binary.Path, append([]string{"--non-interactive", "--event-log", c.pipe}, args...)...)
+	process := exec.CommandContext(ctx, c.binary.Path,
+		append([]string{"--non-interactive", "--event-log", c.pipe}, args...)...)
 	process.Dir, process.Stdin = dir, stdin
 	process.Env = append(append([]string{}, environment...), c.environment...)
 	c.sandbox.Wrap(process, c.policy)
@@ -87,11 +90,12 @@ func (c *command) Run(
 	if err == nil {
 		return out.String(), errs.String(), 0, nil
 	}
-	// The error of the process itself may repeat what it wrote, secrets and all.
+	// The error of the process may contain its output, including secrets.
 	return "", "", c.last.code, errors.New("pulumi failed")
 }
 
-// execute runs a process to its end, in order where ctx ends first, and ends what it leaves behind: a plugin may outlive a CLI that succeeds.
+// execute runs a process until it exits, stops it cleanly if ctx ends first, and kills leftover
+// processes: a plugin may outlive a CLI that succeeded.
 func (c *command) execute(process *exec.Cmd) error {
 	runtime.LockOSThread() // the CLI dies with the thread that starts it
 	defer runtime.UnlockOSThread()
@@ -105,7 +109,7 @@ func (c *command) execute(process *exec.Cmd) error {
 	c.pid.Store(int64(process.Process.Pid))
 	err := process.Wait()
 	c.pid.Store(0)
-	_ = syscall.Kill(-process.Process.Pid, syscall.SIGKILL) // there may be nobody left
+	_ = syscall.Kill(-process.Process.Pid, syscall.SIGKILL) // there may be no process left
 	return err
 }
 
@@ -131,7 +135,7 @@ func (t *text) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// environmentOf returns name=value for each variable.
+// environmentOf returns the variables as name=value.
 func environmentOf(variables map[string]string) []string {
 	list := make([]string, 0, len(variables))
 	for name, value := range variables {

@@ -31,29 +31,35 @@ const (
 
 // Options describe an Engine.
 type Options struct {
-	// Binary is the CLI, as returned by Find. The hosts of programs' languages (pulumi-language-yaml) lie beside it.
+	// Binary is the CLI, as returned by Find. The language hosts (pulumi-language-yaml) are next to
+	// it.
 	Binary Binary
-	// WorkDir is the private folder of the engine; it is made if absent. One Engine at a time may have it. Its path is short: plugins put
-	// sockets into it.
+	// WorkDir is the engine's private folder. New creates it. Only one Engine at a time can use it.
+	// Its path must be short, since plugins create sockets in it.
 	WorkDir string
-	// Plugins is a folder with plugins as `pulumi plugin install` lays them out. It is only read, and there are no others.
+	// Plugins is a folder with plugins as `pulumi plugin install` lays them out. It is read-only and
+	// the only source of plugins.
 	Plugins string
-	// ProviderMirror is a folder in the layout of a filesystem mirror of Terraform's: what pulumi-resource-terraform-provider bridges.
+	// ProviderMirror is a folder in the layout of Terraform's filesystem mirror.
+	// pulumi-resource-terraform-provider bridges its providers.
 	ProviderMirror string
-	// Warm are the bridges to Terraform's providers, and as many hosts of YAML programs, that are kept running between runs; none without a Max.
+	// Warm configures the bridges to Terraform's providers, and as many hosts of YAML programs, that
+	// keep running between runs. Without a Max there are none.
 	Warm provider.Options
-	// Attached are packages that this process serves itself, for programs of its own: their names and ports on the loopback interface.
+	// Attached are packages that this process serves itself, for its own programs: their names and
+	// loopback ports.
 	Attached map[string]int
-	// Environment is set for every CLI. Nothing else of the operator's own environment reaches one.
+	// Environment is set for every CLI. CLIs do not inherit the operator's environment.
 	Environment map[string]string
-	// Sandbox confines CLIs with their plugins; nil confines nothing.
+	// Sandbox confines CLIs and their plugins; nil disables it.
 	Sandbox *sandbox.Sandbox
-	// Slots is how many CLIs may run at once; zero means DefaultSlots.
+	// Slots is the number of concurrent CLIs. Defaults to DefaultSlots.
 	Slots int
-	// WaitDelay is how long an interrupted CLI may take to end before it is killed; zero means DefaultWaitDelay.
+	// WaitDelay is how long an interrupted CLI has to exit before it is killed. Defaults to
+	// DefaultWaitDelay.
 	WaitDelay time.Duration
 	Logger    logr.Logger
-	// Clock provides the times in reports; nil means the machine's.
+	// Clock provides the times in reports. Defaults to the system clock.
 	Clock clock.PassiveClock
 }
 
@@ -72,7 +78,7 @@ func (o Options) withDefaults() Options {
 
 func (o Options) validate() error {
 	if o.Binary.Path == "" || o.WorkDir == "" {
-		return errors.New("it needs a binary, as returned by Find, and a work folder")
+		return errors.New("a binary, as returned by Find, and a work folder are required")
 	}
 	if o.WaitDelay < 0 || o.Slots < 0 {
 		return errors.New("numbers and durations must not be negative")
@@ -85,32 +91,35 @@ func (o Options) validate() error {
 //	lock                held while the engine lives
 //	runs/<id>/program   the program and the stack's settings, with the configuration
 //	runs/<id>/backend   the `file://` backend with the checkpoint
-//	runs/<id>/run.json  whose run it is
+//	runs/<id>/run.json  the identity of the run
 //	runs/<id>/home      PULUMI_HOME, with a link to the shared plugins
 //	t/<slot>            temporary files of a run, under a short path
-//	b                   bridges that are kept running, under a short path
-//	h                   hosts of YAML programs that are kept running, likewise
+//	b                   warm bridges, under a short path
+//	h                   warm hosts of YAML programs, likewise
 type Engine struct {
 	options Options
 	dir     string
-	slots   chan int // their numbers
+	slots   chan int // the numbers of free slots
 	starts  atomic.Int64
 	closed  chan struct{}
-	bridges *plugin.Bridges // nil where none are kept
+	bridges *plugin.Bridges // nil if none are kept running
 	hosts   *plugin.Hosts   // likewise
-	// readable is what every CLI may read, beside its run: itself with the hosts of languages, plugins, the mirror.
+	// readable is what every CLI may read besides its run: itself with the language hosts, plugins,
+	// and the mirror.
 	readable []string
+	// mirrored verifies the bridged providers.
+	mirrored *provider.Mirror
 
 	closing sync.Once
 	closeMu sync.Mutex // held while Close waits; guards lock
 	lock    *os.File
 
 	abandonedMu sync.Mutex
-	abandoned   map[string]struct{} // their ids
+	abandoned   map[string]struct{} // by ID
 }
 
-// New takes the work folder, ends what a predecessor that died has left running in it, and returns an Engine. The folder of another living
-// Engine is refused.
+// New locks the work folder, kills processes that a dead predecessor left running in it, and
+// returns an Engine. It returns an error if a living Engine uses the folder.
 func New(o Options) (*Engine, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -142,16 +151,21 @@ func (e *Engine) setUp() error {
 		}
 		*path = absolute
 	}
-	e.readable = slices.Concat(e.options.Binary.files(), sandbox.Tree(e.options.Plugins), sandbox.Tree(e.options.ProviderMirror))
+	var err error
+	if e.mirrored, err = provider.OpenMirror(e.options.ProviderMirror); err != nil {
+		return err
+	}
+	e.readable = slices.Concat(e.options.Binary.files(), sandbox.Tree(e.options.Plugins),
+		sandbox.Tree(e.options.ProviderMirror))
 	if err := os.MkdirAll(e.runs(), 0o700); err != nil {
 		return err
 	}
 	ended, err := workdir.KillProcesses(e.dir)
 	if err != nil {
-		return fmt.Errorf("ending the processes of a predecessor: %w", err)
+		return fmt.Errorf("killing the processes of a predecessor: %w", err)
 	}
 	if ended > 0 {
-		e.options.Logger.Info("ended processes that a predecessor left behind", "count", ended)
+		e.options.Logger.Info("Killed processes that a predecessor left behind", "count", ended)
 	}
 	for _, left := range []string{e.temporary(), e.kept(bridges), e.kept(hosts)} {
 		if err := os.RemoveAll(left); err != nil {
@@ -168,20 +182,21 @@ func (e *Engine) setUp() error {
 	return os.Mkdir(e.temporary(), 0o700)
 }
 
-// Folders of what is kept running.
+// Folders of warm plugins.
 const (
 	bridges = "b"
 	hosts   = "h"
 )
 
-// keepPlugins has bridges and hosts of programs kept running where that is wanted, and there are any.
+// keepPlugins enables warm bridges and hosts of programs if configured and installed.
 func (e *Engine) keepPlugins() {
 	options := e.options.Warm
 	if options.Max <= 0 {
 		return
 	}
 	options.Logger, options.Sandbox = e.options.Logger, e.options.Sandbox
-	bridge, host := plugin.FindBridge(e.options.Plugins), plugin.FindHost(filepath.Dir(e.options.Binary.Path), e.options.Plugins)
+	bridge, host := plugin.FindBridge(e.options.Plugins), plugin.FindHost(filepath.Dir(e.options.Binary.Path),
+		e.options.Plugins)
 	if bridge != "" && host != "" { // they share the memory
 		options.Memory = cmp.Or(options.Memory, provider.DefaultMemory) / 2
 	}
@@ -201,13 +216,13 @@ func (e *Engine) temporary() string { return filepath.Join(e.dir, "t") }
 // Binary returns the CLI.
 func (e *Engine) Binary() Binary { return e.options.Binary }
 
-// Starts counts the CLI processes that were started so far.
+// Starts returns the number of CLI processes started so far.
 func (e *Engine) Starts() int64 { return e.starts.Load() }
 
 var errClosed = errors.New("the engine is closed")
 
-// Close refuses what comes, waits for every run to be closed, and gives the work folder back. When ctx ends first the folder stays taken,
-// and Close may be called again.
+// Close rejects new runs, waits until every run is closed, and releases the work folder. If ctx
+// ends first, the folder stays locked and Close can be called again.
 func (e *Engine) Close(ctx context.Context) error {
 	e.closing.Do(func() { close(e.closed) })
 	e.closeMu.Lock()
@@ -224,7 +239,8 @@ func (e *Engine) Close(ctx context.Context) error {
 			for _, slot := range idle {
 				e.slots <- slot
 			}
-			return fmt.Errorf("closing the engine: %d of its runs are still open: %w", e.options.Slots-len(idle), context.Cause(ctx))
+			return fmt.Errorf("closing the engine: %d of its runs are still open: %w", e.options.Slots-len(idle),
+				context.Cause(ctx))
 		}
 	}
 	if e.bridges != nil {
@@ -238,7 +254,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	return lock.Close()
 }
 
-// acquire returns a slot as soon as there is one.
+// acquire blocks until a slot is free.
 func (e *Engine) acquire(ctx context.Context) (int, error) {
 	select {
 	case <-e.closed:
@@ -257,13 +273,16 @@ func (e *Engine) acquire(ctx context.Context) (int, error) {
 	}
 }
 
-// reserved are the names of what would change what is run rather than with which credentials.
-var reserved = workdir.Reserved{Names: []string{"HOME", "TMPDIR", "PATH", sandbox.Variable}, Prefixes: []string{"PULUMI_", "TF_", "LD_"}}
+// reserved are environment variables that would change what is run rather than with which
+// credentials.
+var reserved = workdir.Reserved{Names: []string{"HOME", "TMPDIR", "PATH", sandbox.Variable},
+	Prefixes: []string{"PULUMI_", "TF_", "LD_"}}
 
-// pluginEnvironment is what a plugin of a run gets to see that is no other run's.
+// pluginEnvironment returns the environment of a run's plugins, without what differs in every run.
 func (e *Engine) pluginEnvironment(r RunSpec) map[string]string {
-	// Many short processes run at once, so that one thread for each is enough. What they begin with is more garbage than all that follows, and
-	// gone with them: they collect it late. A module whose providers are large says otherwise.
+	// Many short processes run concurrently, so one thread each is enough. Most of their garbage
+	// arises at the start and goes with the process, so they collect late. Modules with large
+	// providers can override this.
 	environment := map[string]string{"GOMAXPROCS": "1", "GOGC": "400"}
 	maps.Copy(environment, e.options.Environment)
 	maps.Copy(environment, r.Environment)
@@ -271,7 +290,7 @@ func (e *Engine) pluginEnvironment(r RunSpec) map[string]string {
 	return environment
 }
 
-// environment is everything that the CLI of a run gets to see.
+// environment returns the full environment of a run's CLI.
 func (e *Engine) environment(f *Workspace) map[string]string {
 	environment := e.pluginEnvironment(f.run)
 	maps.Copy(environment, f.files)
@@ -286,7 +305,7 @@ func (e *Engine) environment(f *Workspace) map[string]string {
 		"PULUMI_IGNORE_AMBIENT_PLUGINS":                 "true",
 		"PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true",
 		"PULUMI_AUTOMATION_API":                         "true",
-		// Has the CLI write its events.
+		// Makes the CLI write its events.
 		"PULUMI_DEBUG_COMMANDS": "true",
 	})
 	if f.key != nil {

@@ -47,7 +47,7 @@ func TestASecondEngineInAFolderIsRefused(t *testing.T) {
 	e := newIdle(t, "exit 0")
 	options := e.options
 	options.WorkDir = e.dir
-	if _, err := New(options); err == nil || !strings.Contains(err.Error(), "another engine that is alive") {
+	if _, err := New(options); err == nil || !strings.Contains(err.Error(), "another running engine") {
 		t.Errorf("New() = %v, want an error: both would end each other's processes", err)
 	}
 	if err := e.Close(t.Context()); err != nil {

@@ -18,10 +18,11 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
-// maxDiagnostics bounds the diagnostics of one operation.
+// maxDiagnostics limits the diagnostics of one operation.
 const maxDiagnostics = 100
 
-// actions of steps in events. A replacement is reported as three steps, of which one counts.
+// actions maps steps in events to actions. A replacement is reported as three steps, only one of
+// which counts.
 var actions = map[apitype.OpType]engine.Action{
 	apitype.OpSame: engine.ActionNoOp, apitype.OpCreate: engine.ActionCreate, apitype.OpUpdate: engine.ActionUpdate,
 	apitype.OpDelete: engine.ActionDelete, apitype.OpReplace: engine.ActionReplace, apitype.OpRead: engine.ActionRead,
@@ -29,26 +30,27 @@ var actions = map[apitype.OpType]engine.Action{
 	apitype.OpImportReplacement: engine.ActionReplace,
 }
 
-// partOfReplace are the other steps of a replacement, and of what is no step at all.
+// partOfReplace are the other steps of a replacement, and non-steps.
 var partOfReplace = []apitype.OpType{
-	apitype.OpCreateReplacement, apitype.OpDeleteReplaced, apitype.OpDiscardReplaced, apitype.OpRefresh, apitype.OpReadDiscard, apitype.OpRemovePendingReplace,
+	apitype.OpCreateReplacement, apitype.OpDeleteReplaced, apitype.OpDiscardReplaced, apitype.OpRefresh,
+	apitype.OpReadDiscard, apitype.OpRemovePendingReplace,
 }
 
-// reader makes a report of events.
+// reader converts events to a report.
 type reader struct {
 	redact   *redact.Redactor
 	progress func(engine.Event)
-	output   func(text string) // as in Run; may be nil
+	output   func(text string) // as in RunSpec; may be nil
 	withheld func(text string) // the same
 	also     func(apitype.EngineEvent)
 	preview  bool
 
 	mu     sync.Mutex
 	report engine.Report
-	// counted are the steps, by the engine's own words, as it counts them itself at the end.
+	// counted counts the steps by the engine's names, to compare with its own count at the end.
 	counted map[apitype.OpType]int
 	summary *apitype.SummaryEvent
-	// strange says that there was a step that is not known here, or what is no event.
+	// strange means that there was an unknown step, or something that is not an event.
 	strange bool
 }
 
@@ -59,10 +61,10 @@ func newReader(redact *redact.Redactor, progress func(engine.Event), preview boo
 	}
 }
 
-// maxEvent bounds one event. It has all that a resource is, before and after.
+// maxEvent limits one event. It contains the complete resource, before and after.
 const maxEvent = 64 << 20
 
-// read takes events, one a line, to the end. What cannot be read spoils a plan.
+// read reads events, one a line, until the end. Anything unreadable invalidates a plan.
 func (r *reader) read(from io.Reader) {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxEvent)
@@ -76,7 +78,7 @@ func (r *reader) read(from io.Reader) {
 	}
 	if lines.Err() != nil {
 		r.spoil()
-		_, _ = io.Copy(io.Discard, from) // who writes must not wait
+		_, _ = io.Copy(io.Discard, from) // the writer must not block
 	}
 }
 
@@ -107,12 +109,13 @@ func (r *reader) take(event apitype.EngineEvent) {
 	}
 }
 
-// internal reports whether a resource is Pulumi's own, with nothing behind it.
+// internal reports whether a resource is Pulumi's own, without an object behind it.
 func internal(m apitype.StepEventMetadata) bool {
 	return m.Type == stackType || strings.HasPrefix(m.Type, providerPrefix)
 }
 
-// uncounted reports whether the engine's count leaves a resource out: providers that the program does not name itself.
+// uncounted reports whether the engine does not count a resource: a provider that the program does
+// not declare.
 func uncounted(m apitype.StepEventMetadata) bool {
 	_, name, _ := cutLast(m.URN)
 	return strings.HasPrefix(m.Type, providerPrefix) && strings.HasPrefix(name, "default")
@@ -155,14 +158,14 @@ func (r *reader) outputs(m apitype.StepEventMetadata) {
 	}
 }
 
-// refreshed adds what a refresh has found. What is to be done about it follows in the steps of a plan.
+// refreshed adds the result of a refresh. Resulting changes follow as steps of a plan.
 func (r *reader) refreshed(m apitype.StepEventMetadata) {
 	if action, differs := driftOf(m); differs {
 		r.report.Drift = append(r.report.Drift, r.change(m, action))
 	}
 }
 
-// driftOf reports whether a refresh has found another object than the checkpoint says.
+// driftOf reports whether a refresh found an object that differs from the checkpoint.
 func driftOf(m apitype.StepEventMetadata) (engine.Action, bool) {
 	switch {
 	case m.Old == nil:
@@ -175,13 +178,15 @@ func driftOf(m apitype.StepEventMetadata) (engine.Action, bool) {
 	return "", false
 }
 
-// addressOf returns type and name. The type is the program's own, and reads as it is, whatever a line of a secret may have in common with it.
+// addressOf returns type and name. The type is the program's own and is not redacted, even if it
+// matches a line of a secret.
 func (r *reader) addressOf(m apitype.StepEventMetadata) string {
 	_, name, _ := cutLast(m.URN)
 	return m.Type + "." + r.redact.Redact(name)
 }
 
-// refOf reads urn:pulumi:stack::project::parent$type::name. What has a parent is no instance of its own.
+// refOf parses urn:pulumi:stack::project::parent$type::name. A resource with a parent is never the
+// instance.
 func refOf(m apitype.StepEventMetadata) engine.Ref {
 	parts := strings.SplitN(m.URN, "::", 4)
 	if len(parts) < 4 {
@@ -200,7 +205,8 @@ func (r *reader) change(m apitype.StepEventMetadata, action engine.Action) engin
 		keys = m.Diffs
 	}
 	return engine.Change{
-		Ref: refOf(m), Address: r.addressOf(m), Type: m.Type, Action: action, Import: m.Op == apitype.OpImport, Reason: r.redact.Redact(strings.Join(keys, ", ")),
+		Ref: refOf(m), Address: r.addressOf(m), Type: m.Type, Action: action, Import: m.Op == apitype.OpImport,
+		Reason: r.redact.Redact(strings.Join(keys, ", ")),
 	}
 }
 
@@ -217,7 +223,7 @@ func (r *reader) emit(kind engine.EventKind, m apitype.StepEventMetadata) {
 	}
 }
 
-// stackOutputs reports which outputs change.
+// stackOutputs adds the outputs that change.
 func (r *reader) stackOutputs(m apitype.StepEventMetadata) {
 	var before, after map[string]any
 	if m.Old != nil {
@@ -270,7 +276,8 @@ func diagnosticOf(d *apitype.DiagnosticEvent) failure.Diagnostic {
 	return one
 }
 
-// finish returns the report. A plan counts only where the engine's own count is what was read.
+// finish returns the report. A plan is valid only if the engine's own count matches the steps that
+// were read.
 func (r *reader) finish() *engine.Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -312,7 +319,7 @@ func count(into *engine.Summary, change engine.Change) {
 	}
 }
 
-// agrees compares the steps that were read with the engine's own count of what it counts.
+// agrees compares the steps that were read with the engine's own count.
 func (r *reader) agrees() bool {
 	changing := func(counts map[apitype.OpType]int) map[apitype.OpType]int {
 		left := maps.Clone(counts)
@@ -324,14 +331,16 @@ func (r *reader) agrees() bool {
 	return maps.Equal(changing(r.counted), changing(r.summary.ResourceChanges))
 }
 
-// unregistered matches what Pulumi's YAML says of a resource or an output that uses something which has failed before.
+// unregistered matches Pulumi YAML's message about a resource or output that depends on something
+// that failed before.
 var unregistered = regexp.MustCompile(`^Error registering (?:resource|output|variable) \[[^\]]*\]: no diagnostics$`)
 
-// withoutEcho leaves out errors that only say that there was one.
+// withoutEcho drops errors that only say that another error occurred.
 func withoutEcho(diagnostics []failure.Diagnostic) []failure.Diagnostic {
 	echo := func(d failure.Diagnostic) bool {
 		return d.Severity == failure.SeverityError && d.Detail == "" &&
-			(d.Summary == "update failed" || d.Summary == "preview failed" || d.Summary == "refresh failed" || d.Summary == "destroy failed" ||
+			(d.Summary == "update failed" || d.Summary == "preview failed" || d.Summary == "refresh failed" ||
+				d.Summary == "destroy failed" ||
 				unregistered.MatchString(d.Summary))
 	}
 	kept := slices.DeleteFunc(slices.Clone(diagnostics), echo)

@@ -15,13 +15,13 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
-// oldest is the first version whose events and flags are known here to be as this package reads them.
+// oldest is the first version whose events and flags this package is known to support.
 var oldest = semver.MustParse("3.206.0")
 
-// findTimeout bounds how long the CLI may take to print its version.
+// findTimeout limits how long the CLI may take to print its version.
 const findTimeout = 30 * time.Second
 
-// Name is what the CLI is called.
+// Name of the CLI.
 const Name = "pulumi"
 
 // Binary is a Pulumi CLI.
@@ -30,11 +30,12 @@ type Binary struct {
 	Version semver.Version
 }
 
-// files returns the folder with the CLI, the hosts of languages and the programs of stacks, and what the first two are links to.
+// files returns the folder with the CLI, the language hosts and the programs of stacks, and the
+// targets of the first two if they are links.
 func (b Binary) files() []string {
 	dir := filepath.Dir(b.Path)
 	found := []string{dir}
-	programs, _ := filepath.Glob(filepath.Join(dir, Name+"*")) // the pattern is a valid one
+	programs, _ := filepath.Glob(filepath.Join(dir, Name+"*")) // the pattern is valid
 	for _, program := range programs {
 		if target, err := filepath.EvalSymlinks(program); err == nil && filepath.Dir(target) != dir {
 			found = append(found, target)
@@ -60,19 +61,19 @@ func Find(ctx context.Context, path string) (Binary, error) {
 	command.Dir = home
 	command.Env = []string{"HOME=" + home, "PULUMI_HOME=" + home, "PULUMI_SKIP_UPDATE_CHECK=true"}
 	command.WaitDelay = time.Second
-	runtime.LockOSThread() // it dies with the thread that starts it
+	runtime.LockOSThread() // the child dies with the thread that starts it
 	defer runtime.UnlockOSThread()
 	command.SysProcAttr = workdir.ChildAttributes()
 	output, err := command.Output()
 	if err != nil {
-		return Binary{}, fmt.Errorf("asking %s for its version: %w", path, err)
+		return Binary{}, fmt.Errorf("getting the version of %s: %w", path, err)
 	}
 	version, err := semver.ParseTolerant(strings.TrimSpace(string(output)))
 	if err != nil {
-		return Binary{}, fmt.Errorf("asking %s for its version: it prints %.100q, not a version of pulumi", path, output)
+		return Binary{}, fmt.Errorf("getting the version of %s: got %.100q, not a version of pulumi", path, output)
 	}
 	if version.LT(oldest) {
-		return Binary{}, fmt.Errorf("pulumi at %s has version %s; install %s or a later one", path, version, oldest)
+		return Binary{}, fmt.Errorf("pulumi at %s has version %s; install %s or later", path, version, oldest)
 	}
 	return Binary{Path: path, Version: version}, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 // hosts returns the hosts of programs that are kept running.
@@ -45,6 +46,7 @@ func TestAHostRunsProgramAfterProgram(t *testing.T) {
 }
 
 func TestARunWhoseHostIsKilled(t *testing.T) {
+	long.Test(t)
 	b := newBench(t, "killed")
 	b.create()
 	first := b.hosts()
@@ -110,6 +112,7 @@ func (b *bench) preview(program string) string {
 // TestAProgramSeesTheSameWhereItsHostIsKept compares what programs compute, and what is said of those that are wrong, with what a CLI says that has
 // started their host itself.
 func TestAProgramSeesTheSameWhereItsHostIsKept(t *testing.T) {
+	long.Test(t)
 	kept, own := newBench(t, "same"), newBench(t, "same", func(o *Options) { o.Warm.Max = 0 })
 	for name, tc := range map[string]struct{ program, want string }{
 		"files": {

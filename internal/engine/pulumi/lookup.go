@@ -7,8 +7,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
-// RunSearch runs the program of a search, which only reads, and returns the checkpoint with what it found, for LookupResources and Adopt. Where the object
-// does not exist it fails: with the class failure.ImportMissing where Pulumi says so, else with the provider's own error.
+// RunSearch runs the program of a search, which only reads, and returns a checkpoint with its
+// results for LookupResources and Adopt. If the object does not exist, it fails: with the class
+// failure.ImportMissing if Pulumi says so, otherwise with the provider's own error.
 func (e *Engine) RunSearch(ctx context.Context, search engine.Search, r RunSpec) (lookup []byte, err error) {
 	r.ID += "-" + string(search)
 	r.Search = search

@@ -10,33 +10,37 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 const (
-	// pollInterval is how often the checkpoint is looked at where the kernel does not report changes.
+	// pollInterval is how often the checkpoint is polled if the kernel does not report changes.
 	pollInterval = 50 * time.Millisecond
-	// retryInterval is when a checkpoint is saved again that could not be, where no newer one comes.
+	// retryInterval is when a failed save is retried, unless a newer checkpoint comes first.
 	retryInterval = 5 * time.Second
-	// saveTimeout bounds the last save of an operation, which the end of its context must not stop.
+	// saveTimeout limits the last save of an operation, which continues after its context has ended.
 	saveTimeout = 30 * time.Second
 )
 
-// mirrored calls work and saves each checkpoint that is written meanwhile. It returns the error of the last one.
+// mirrored calls work and saves each checkpoint that is written in the meantime. It returns the
+// error of the last save.
 func (f *Workspace) mirrored(ctx context.Context, preview bool, work func()) error {
 	if preview {
 		work()
 		return nil
 	}
-	m := &mirror{file: f.stateFile(), save: f.save, failed: func(err error) {
-		f.engine.options.Logger.Error(err, "Saving a checkpoint while pulumi works; it is tried again", "folder", f.run.ID)
+	m := &mirror{dir: f.dir, name: statePath(f.run.Project), save: f.save, failed: func(err error) {
+		f.engine.options.Logger.Error(err, "Saving a checkpoint while pulumi is running; retrying", "folder", f.run.ID)
 	}}
-	// It is watched first, so that no change is missed before the work.
-	watch, err := watchDir(filepath.Dir(m.file))
+	// Watch first, so that no change is missed.
+	watch, err := watchDir(filepath.Dir(m.file()))
 	if err != nil {
-		f.engine.options.Logger.Info("The kernel does not report new checkpoints; polling for them", "folder", f.run.ID, "cause", err.Error())
+		f.engine.options.Logger.Info("The kernel does not report new checkpoints; polling for them", "folder", f.run.ID,
+			"cause", err.Error())
 	}
 	if f.unsaved == nil {
-		m.last, _ = os.ReadFile(m.file) // what cannot be read is saved once it can be
+		m.last, _ = m.read() // an unreadable file is saved once it is readable
 	}
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -53,9 +57,7 @@ func (f *Workspace) saveLast(ctx context.Context, m *mirror) error {
 	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
 	if err := m.sync(saving); err != nil {
-		if f.unsaved, _ = stored(m.seen); f.unsaved == nil {
-			f.unsaved = m.seen // better than nothing
-		}
+		f.unsaved, _ = stored(m.seen) // a truncated checkpoint is dropped
 		return err
 	}
 	f.unsaved = nil
@@ -71,13 +73,16 @@ func (f *Workspace) save(ctx context.Context, checkpoint []byte) error {
 	return f.run.Save(ctx, checkpoint)
 }
 
-// mirror saves a file's content as often as it changes. Pulumi replaces it whole.
+// mirror saves a file's content whenever it changes. Pulumi replaces the file atomically.
 type mirror struct {
-	file string
+	// name is the checkpoint's path relative to the folder of the run.
+	dir, name string
+
 	save func(ctx context.Context, checkpoint []byte) error
-	// failed is called for a save that is tried again.
+	// failed is called for a save that will be retried.
 	failed func(error)
-	// last is the content that was saved, seen the one that was read last, info what was known of the file then.
+	// last is the content that was saved, seen the content that was read last, and info the file's
+	// metadata then.
 	last, seen []byte
 	info       fs.FileInfo
 }
@@ -94,7 +99,8 @@ func watchDir(dir string) (*fsnotify.Watcher, error) {
 	return watch, nil
 }
 
-// follow saves new content of the file at each event of watch, or polls where watch is nil. It closes watch.
+// follow saves new content of the file at each event of watch, or polls if watch is nil. It closes
+// watch.
 func (m *mirror) follow(ctx context.Context, watch *fsnotify.Watcher, stop <-chan struct{}) {
 	if watch == nil {
 		m.poll(ctx, stop)
@@ -107,10 +113,10 @@ func (m *mirror) follow(ctx context.Context, watch *fsnotify.Watcher, stop <-cha
 		case <-stop:
 			return
 		case event := <-watch.Events:
-			if event.Name != m.file || event.Has(fsnotify.Remove) {
+			if event.Name != m.file() || event.Has(fsnotify.Remove) {
 				continue
 			}
-		case err := <-watch.Errors: // such as that there were too many events: the file is read
+		case err := <-watch.Errors: // such as an event overflow: read the file
 			m.failed(err)
 		case <-again:
 		}
@@ -135,28 +141,33 @@ func (m *mirror) poll(ctx context.Context, stop <-chan struct{}) {
 			}
 			if err := m.sync(ctx); err != nil {
 				m.failed(err)
-				m.info = nil // the same content is tried again
+				m.info = nil // retry the same content
 			}
 		}
 	}
 }
 
-// changed reports whether the file is another than at the last poll.
+// changed reports whether the file has changed since the last poll.
 func (m *mirror) changed() bool {
-	info, err := os.Stat(m.file)
+	info, err := os.Stat(m.file())
 	if err != nil {
 		return false
 	}
-	if m.info != nil && os.SameFile(m.info, info) && info.ModTime().Equal(m.info.ModTime()) && info.Size() == m.info.Size() {
+	if m.info != nil && os.SameFile(m.info, info) && info.ModTime().Equal(m.info.ModTime()) &&
+		info.Size() == m.info.Size() {
 		return false
 	}
 	m.info = info
 	return true
 }
 
-// sync saves the file's content where it is not saved yet.
+func (m *mirror) file() string { return filepath.Join(m.dir, m.name) }
+
+func (m *mirror) read() ([]byte, error) { return workdir.ReadFile(m.dir, m.name, maxCheckpoint) }
+
+// sync saves the file's content unless it is saved already.
 func (m *mirror) sync(ctx context.Context) error {
-	raw, err := os.ReadFile(m.file)
+	raw, err := m.read()
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

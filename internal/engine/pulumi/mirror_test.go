@@ -49,7 +49,7 @@ func TestMirrorSavesEachVersionAtOnce(t *testing.T) {
 			dir := t.TempDir()
 			file := filepath.Join(dir, "machine.json")
 			saved := make(chan string)
-			m := &mirror{file: file, save: func(_ context.Context, c []byte) error { saved <- string(c); return nil }}
+			m := &mirror{dir: filepath.Dir(file), name: filepath.Base(file), save: func(_ context.Context, c []byte) error { saved <- string(c); return nil }}
 			watch, err := watched(dir)
 			if err != nil {
 				t.Fatal(err)
@@ -77,7 +77,7 @@ func TestMirrorTriesAgainWhatWasNotSaved(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "machine.json")
 	failing := errors.New("no API server")
 	var saved []string
-	m := &mirror{file: file, save: func(_ context.Context, c []byte) error {
+	m := &mirror{dir: filepath.Dir(file), name: filepath.Base(file), save: func(_ context.Context, c []byte) error {
 		if failing != nil {
 			return failing
 		}
@@ -107,7 +107,7 @@ func TestMirrorTriesAgainWhileNothingNewComes(t *testing.T) {
 			dir := t.TempDir()
 			file := filepath.Join(dir, "machine.json")
 			saved, tried := make(chan string), 0
-			m := &mirror{file: file, failed: func(error) {}, save: func(_ context.Context, c []byte) error {
+			m := &mirror{dir: filepath.Dir(file), name: filepath.Base(file), failed: func(error) {}, save: func(_ context.Context, c []byte) error {
 				if tried++; tried == 1 {
 					return errors.New("no API server")
 				}
@@ -142,6 +142,46 @@ const written = `cat > ../new.json <<'END'
 END
 mv ../new.json ../backend/.pulumi/stacks/acme/machine.json
 `
+
+func TestACheckpointThatIsCutOffIsNotKept(t *testing.T) {
+	whole := `{"version":3,"checkpoint":{"latest":{"resources":[]}}}`
+	for name, left := range map[string]string{
+		"empty": "", "its first byte": whole[:1], "half": whole[:len(whole)/2], "all but its last byte": whole[:len(whole)-1], "no checkpoint": "{}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newIdle(t, `printf '%s' '`+left+`' > ../backend/.pulumi/stacks/acme/machine.json; exit 1`)
+			workspace := openIdle(t, e)
+			if _, err := workspace.Apply(t.Context()); failure.ClassOf(err) != failure.StateNotSaved {
+				t.Errorf("Apply() = %v (%s), want that the state was not saved", err, failure.ClassOf(err))
+			}
+			if unsaved := workspace.Unsaved(); unsaved != nil {
+				t.Errorf("%q is to be saved, want nothing", unsaved)
+			}
+			if found, err := readAbandonedRun(workspace.dir); err != nil || found.Checkpoint != nil {
+				t.Errorf("the next process finds %q, %v, want no checkpoint", found.Checkpoint, err)
+			}
+		})
+	}
+}
+
+// unwritten has a script leave a checkpoint with a create that has begun.
+const unwritten = `cat > ../new.json <<'END'
+{"version":3,"checkpoint":{"latest":{"resources":[],"pending_operations":[{"type":"creating","resource":{"urn":"urn:pulumi:machine::acme::acme:index:Server::this","custom":true,"type":"acme:index:Server"}}]}}}
+END
+mv ../new.json ../backend/.pulumi/stacks/acme/machine.json
+`
+
+func TestACreateThatCouldNotBeWrittenIsInDoubt(t *testing.T) {
+	e := newIdle(t, unwritten+"exit 1")
+	workspace := openIdle(t, e)
+	if _, err := workspace.Apply(t.Context()); failure.ClassOf(err) != failure.Killed {
+		t.Errorf("Apply() = %v (%s), want that the outcome is not known", err, failure.ClassOf(err))
+	}
+	// What an earlier run has begun is not this one's.
+	if _, err := workspace.Destroy(t.Context()); failure.ClassOf(err) == failure.Killed {
+		t.Errorf("Destroy() = %v, want its own failure", err)
+	}
+}
 
 func TestWhatCouldNotBeSavedIsSavedByTheNextOperation(t *testing.T) {
 	e := newIdle(t, `[ -e ../done ] || { `+written+` touch ../done; }; exit 0`)

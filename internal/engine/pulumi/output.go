@@ -14,7 +14,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
-// print passes on what people are to read of an event. What is for developers, or shows only while something goes on, is left out.
+// print passes on the text of an event for people. It drops text for developers and progress
+// display.
 func (r *reader) print(event apitype.EngineEvent) {
 	if r.output == nil {
 		return
@@ -52,7 +53,7 @@ func (r *reader) printPlain(at time.Time, message string) {
 	}
 }
 
-// show passes on a text that is free of sensitive strings, or that it is withheld.
+// show passes on a redacted text, or a note that it is withheld.
 func (r *reader) show(at time.Time, text string, withheld bool) {
 	if withheld {
 		r.withhold(at, text)
@@ -81,7 +82,7 @@ func (r *reader) textOf(event apitype.EngineEvent) string {
 	return ""
 }
 
-// textOfStep describes one step; a plan names each once.
+// textOfStep describes one step. A plan mentions each step once.
 func (r *reader) textOfStep(m apitype.StepEventMetadata, how string) string {
 	if internal(m) || m.Op == apitype.OpSame || m.Op == apitype.OpRefresh && how == "begun" {
 		return ""

@@ -15,47 +15,50 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/plugin"
 )
 
-// UnknownValue is how Pulumi writes a value that only an update would reveal.
+// UnknownValue is how Pulumi writes a value that is known only after an update.
 const UnknownValue = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 
-// PlannedValues is what a program would make or change, with the values that are known before it does.
+// PlannedValues is what a program would create or change, with the values that are known before.
 type PlannedValues struct {
 	// Resources are sorted by address.
 	Resources []PlannedResource
-	// Outputs are the stack's. [IsUnknown] and [IsSecret] recognize values in it, as of those of resources.
+	// Outputs are the outputs of the stack. Use [IsUnknown] and [IsSecret] on its values and on those
+	// of resources.
 	Outputs map[string]any
 }
 
-// PlannedResource is a resource that would be made or changed.
+// PlannedResource is a resource that would be created or changed.
 type PlannedResource struct {
 	Address string
 	Type    string
 	Action  engine.Action
-	// Inputs is what the program says.
+	// Inputs are the values from the program.
 	Inputs map[string]any
-	// Values are all that is known of the resource, what the program says and what the provider adds, without what is the engine's own.
+	// Values are all known values of the resource, from the program and the provider, without the
+	// engine's own.
 	Values map[string]any
 }
 
-// IsUnknown reports whether a value is one that only an update would reveal.
+// IsUnknown reports whether a value is known only after an update.
 func IsUnknown(value any) bool {
 	text, ok := value.(string)
 	return ok && strings.Contains(text, UnknownValue)
 }
 
-// IsSecret reports whether a value is there that is not shown.
+// IsSecret reports whether a value exists but is hidden.
 func IsSecret(value any) bool {
 	object, ok := value.(map[string]any)
 	return ok && object[sig.Key] == sig.Secret
 }
 
-// Preview reports what the program would do to what the checkpoint knows, without asking the infrastructure what has become of that. It
-// keeps no plan and changes nothing.
+// Preview reports what the program would change relative to the checkpoint, without reading the
+// infrastructure. It keeps no plan and changes nothing.
 func (f *Workspace) Preview(ctx context.Context) (*PlannedValues, *engine.Report, error) {
 	seen := &PlannedValues{}
-	report, err := f.operate(ctx, operationCall{op: failure.OpPlan, preview: true, also: seen.take, call: func(ctx context.Context) error {
-		return f.preview(ctx)
-	}})
+	report, err := f.operate(ctx, operationCall{op: failure.OpPlan, preview: true, also: seen.take,
+		call: func(ctx context.Context) error {
+			return f.preview(ctx)
+		}})
 	slices.SortFunc(seen.Resources, func(a, b PlannedResource) int { return cmp.Compare(a.Address, b.Address) })
 	return seen, report, err
 }
@@ -74,11 +77,12 @@ func (s *PlannedValues) take(event apitype.EngineEvent) {
 		return
 	}
 	s.Resources = append(s.Resources, PlannedResource{
-		Address: addressOf(m.URN, m.Type), Type: m.Type, Action: action, Inputs: visible(m.New.Inputs), Values: visible(m.New.Inputs, m.New.Outputs),
+		Address: addressOf(m.URN, m.Type), Type: m.Type, Action: action, Inputs: visible(m.New.Inputs),
+		Values: visible(m.New.Inputs, m.New.Outputs),
 	})
 }
 
-// visible joins values, of which later ones count, without what bridges keep to themselves.
+// visible merges values, where later ones win, without the bridges' private ones.
 func visible(parts ...map[string]any) map[string]any {
 	all := map[string]any{}
 	for _, part := range parts {
@@ -91,7 +95,7 @@ func visible(parts ...map[string]any) map[string]any {
 	return all
 }
 
-// attached names the packages that are served elsewhere, as the CLI wants it.
+// attached lists the packages that are served elsewhere, in the CLI's format.
 func (o Options) attached(relay *plugin.Relay) string {
 	var all []string
 	if relay != nil {

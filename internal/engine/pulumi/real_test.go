@@ -3,6 +3,7 @@ package pulumi
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -30,7 +31,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 	"github.com/machine-iac/machine-iac-operator/test/parentdeath"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
 // start returns the API server that the tests of this package share: starting one is expensive.
@@ -79,17 +82,6 @@ func repository(t *testing.T, parts ...string) string {
 
 var theKey = sync.OnceValues(func() (*Key, error) { return NewKey(context.Background()) })
 
-// shortDir returns a folder with a short path, since plugins put sockets into it.
-func shortDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "pu")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
-}
-
 func newBench(t *testing.T, name string, mods ...func(*Options)) *bench {
 	t.Helper()
 	plane, err := start()
@@ -112,7 +104,7 @@ func newBench(t *testing.T, name string, mods ...func(*Options)) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := shortDir(t)
+	dir := shortdir.New(t)
 	options := Options{
 		Binary: binary, WorkDir: dir, Plugins: repository(t, "bin", "pulumi-plugins"), ProviderMirror: repository(t, "bin", "mirror"),
 		WaitDelay: 20 * time.Second, Logger: testr.New(t), Sandbox: confined, Warm: provider.Options{Max: 2},
@@ -252,6 +244,31 @@ func (b *bench) with(id, spec string, use func(*Workspace) (*engine.Report, erro
 	return report
 }
 
+// destroy destroys without the program and its configuration, and checks that nothing else is done without them.
+func (b *bench) destroy() {
+	b.t.Helper()
+	r := b.run("destroy", small)
+	r.Destroys, r.Variables = true, []byte("{}")
+	workspace := b.open(r)
+	for name, operation := range map[string]func(context.Context) (*engine.Report, error){
+		"Plan": workspace.Plan, "Apply": workspace.Apply, "ApplyPlan": workspace.ApplyPlan,
+	} {
+		_, err := operation(b.t.Context())
+		if err == nil || !strings.Contains(err.Error(), "for a destroy, without its program") {
+			b.t.Errorf("%s without the program: %v, want that it is refused", name, err)
+		}
+	}
+	if uid, _ := b.node(); uid == "" {
+		b.t.Fatal("the Node is gone before the destroy")
+	}
+	if report, err := workspace.Destroy(b.t.Context()); err != nil {
+		b.t.Fatalf("%v\n%s", err, report.Text)
+	}
+	if err := workspace.Close(); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 func changesOf(report *engine.Report) map[string]engine.Action {
 	printed := map[string]engine.Action{}
 	for _, change := range report.Changes {
@@ -316,7 +333,7 @@ func TestAStackFromCreateToDestroy(t *testing.T) {
 	if after != before || labels["team"] != "blue" {
 		t.Errorf("the Node is %s with %v, want %s with the new label", after, labels, before)
 	}
-	b.with("destroy", blue, func(f *Workspace) (*engine.Report, error) { return f.Destroy(t.Context()) })
+	b.destroy()
 	if uid, _ := b.node(); uid != "" {
 		t.Error("the Node is there after the destroy")
 	}
@@ -389,6 +406,7 @@ func pendingIn(checkpoint []byte) bool {
 }
 
 func TestALostCreateIsAdoptedAndNotMadeTwice(t *testing.T) {
+	long.Test(t)
 	b := newBench(t, "lost")
 	b.killDuringCreate()
 	before, _ := b.node()
@@ -440,6 +458,42 @@ func TestALookupThatFindsNothingClearsTheWay(t *testing.T) {
 	}
 	b.saved = append(b.saved, adopted)
 	b.create()
+}
+
+// TestAFullDiskLeavesACreateInDoubt fills the disk after the Node is created and before the CLI knows. The CLI reports the Node as
+// created, and replaces its checkpoint with a truncated one.
+func TestAFullDiskLeavesACreateInDoubt(t *testing.T) {
+	long.Test(t)
+	dir := shortdir.New(t)
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64m,mode=0700"); err != nil {
+		t.Skipf("a file system of its own needs root: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+	b := newBench(t, "full", func(o *Options) { o.WorkDir = dir })
+	workspace := b.open(b.run("full", small))
+	hook := func() {
+		for !pendingIn(b.last()) && b.t.Context().Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		filler, err := os.Create(filepath.Join(dir, "filler"))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, err = io.Copy(filler, rand.Reader)
+		if err := errors.Join(err, filler.Close()); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("filling the disk: %v", err)
+		}
+	}
+	b.after.Store(&hook)
+	_, err := workspace.Apply(t.Context())
+	b.after.Store(nil)
+	if failure.ClassOf(err) != failure.StateNotSaved || workspace.Unsaved() != nil {
+		t.Errorf("Apply() = %v (%s), unsaved %q, want StateNotSaved and nothing", err, failure.ClassOf(err), workspace.Unsaved())
+	}
+	if uid, _ := b.node(); uid == "" || !pendingIn(b.last()) {
+		t.Errorf("the Node is %q, the checkpoint %s; want it created, and its create pending", uid, b.last())
+	}
 }
 
 func TestAnInterruptedRunIsSaved(t *testing.T) {

@@ -9,17 +9,18 @@ import (
 )
 
 const (
-	// signature marks an object in a checkpoint that represents a value of another kind, secretSignature says that it is a secret.
+	// signature marks an object in a checkpoint that represents another kind of value; secretSignature
+	// marks a secret.
 	signature       = "4dabf18193072939515e22adb298388d"
 	secretSignature = "1b47061264138c4ac30d75fd1eb44270"
 	passphraseType  = "passphrase"
 	secretsField    = "secrets_providers"
 )
 
-// errNotAsPulumi is the cause where a value cannot be read: the decoder's own words may repeat what is in it.
-var errNotAsPulumi = errors.New("it is not as Pulumi writes it")
+// errNotAsPulumi replaces a decoder's error about a value, which may contain the value.
+var errNotAsPulumi = errors.New("not in Pulumi's format")
 
-// secretsProvider says in a checkpoint with what it is encrypted.
+// secretsProvider describes a checkpoint's encryption.
 type secretsProvider struct {
 	Type  string `json:"type"`
 	State struct {
@@ -27,7 +28,7 @@ type secretsProvider struct {
 	} `json:"state"`
 }
 
-// SaltOf returns the salt of the key that a checkpoint is encrypted with, "" for one with nothing in it.
+// SaltOf returns the salt of a checkpoint's key, or "" if the checkpoint is empty.
 func SaltOf(checkpoint []byte) (string, error) {
 	read, err := readCheckpoint(checkpoint)
 	if err != nil {
@@ -39,19 +40,21 @@ func SaltOf(checkpoint []byte) (string, error) {
 func (c *checkpoint) salt() (string, error) {
 	var provider *secretsProvider
 	if decode(c.latest[secretsField], &provider) != nil {
-		return "", fmt.Errorf("reading what the checkpoint is encrypted with: %w", errNotAsPulumi)
+		return "", fmt.Errorf("reading the encryption of the checkpoint: %w", errNotAsPulumi)
 	}
 	if provider == nil {
 		return "", nil
 	}
 	if provider.Type != passphraseType || provider.State.Salt == "" {
-		return "", fmt.Errorf("the checkpoint is encrypted by %q and not with a passphrase; 'pulumi stack change-secrets-provider passphrase' fixes that", provider.Type)
+		return "",
+			fmt.Errorf("the checkpoint is encrypted by %q instead of a passphrase; run 'pulumi stack change-secrets-provider passphrase'", provider.Type)
 	}
 	return provider.State.Salt, nil
 }
 
-// Rekey returns a checkpoint with every encrypted value in it, decrypted with one key and encrypted with another. The values stay what they
-// are. A checkpoint that is encrypted with the other key already, or with none, is returned as it is.
+// Rekey returns a checkpoint with every encrypted value decrypted with one key and encrypted with
+// another. It returns the checkpoint unchanged if it is encrypted with the other key already, or
+// not at all.
 func Rekey(checkpoint []byte, from, to *Key) ([]byte, error) {
 	read, err := readCheckpoint(checkpoint)
 	if err != nil {
@@ -64,35 +67,35 @@ func Rekey(checkpoint []byte, from, to *Key) ([]byte, error) {
 	case salt == "" || salt == to.salt:
 		return checkpoint, nil
 	case salt != from.salt:
-		return nil, errors.New("encrypting a checkpoint anew: it is not encrypted with the key that is to open it")
+		return nil, errors.New("re-encrypting a checkpoint: it is encrypted with another key than the given one")
 	}
 	latest, err := (&rekeying{from: from, to: to}).tree(read.Checkpoint["latest"])
 	if err != nil {
-		return nil, fmt.Errorf("encrypting a checkpoint anew: %w", err)
+		return nil, fmt.Errorf("re-encrypting a checkpoint: %w", err)
 	}
-	// The tree that was walked is what is written, so nothing of it is read into fields that might leave something out.
+	// Write the same tree that was walked. Decoding it into a struct could drop fields.
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(latest, &fields); err != nil {
-		return nil, fmt.Errorf("encrypting a checkpoint anew: %w", errNotAsPulumi)
+		return nil, fmt.Errorf("re-encrypting a checkpoint: %w", errNotAsPulumi)
 	}
 	provider := secretsProvider{Type: passphraseType}
 	provider.State.Salt = to.salt
 	if fields[secretsField], err = json.Marshal(provider); err != nil {
-		return nil, fmt.Errorf("encrypting a checkpoint anew: %w", err)
+		return nil, fmt.Errorf("re-encrypting a checkpoint: %w", err)
 	}
 	if read.Checkpoint["latest"], err = json.Marshal(fields); err != nil {
-		return nil, fmt.Errorf("encrypting a checkpoint anew: %w", err)
+		return nil, fmt.Errorf("re-encrypting a checkpoint: %w", err)
 	}
 	read.latest = nil // it is encoded already
 	return read.encode()
 }
 
-// rekeying walks through JSON.
+// rekeying walks JSON.
 type rekeying struct{ from, to *Key }
 
 func (k *rekeying) tree(raw json.RawMessage) (json.RawMessage, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber() // a large number stays what it is
+	decoder.UseNumber() // keeps large numbers exact
 	var value any
 	if err := decoder.Decode(&value); err != nil {
 		return nil, errNotAsPulumi
@@ -127,7 +130,7 @@ func (k *rekeying) walk(value any) error {
 func (k *rekeying) secret(object map[string]any) error {
 	sealed, ok := object["ciphertext"].(string)
 	if !ok {
-		return nil // Pulumi was asked to write it in plain text
+		return nil // Pulumi was told to write it in plain text
 	}
 	plain, err := k.from.open(sealed)
 	if err != nil {
@@ -137,7 +140,7 @@ func (k *rekeying) secret(object map[string]any) error {
 	return err
 }
 
-// The crypter of a passphrase calls no service and takes no time, so it needs no context of a caller.
+// The passphrase crypter calls no service and does not block, so it needs no caller's context.
 
 func (k *Key) seal(text string) (string, error) {
 	return k.crypter.EncryptValue(context.TODO(), text)
@@ -146,7 +149,7 @@ func (k *Key) seal(text string) (string, error) {
 func (k *Key) open(sealed string) (string, error) {
 	plain, err := k.crypter.DecryptValue(context.TODO(), sealed)
 	if err != nil {
-		return "", errors.New("an encrypted value cannot be opened with its key; it was changed, or cut")
+		return "", errors.New("cannot decrypt a value with its key: the value was modified or truncated")
 	}
 	return plain, nil
 }

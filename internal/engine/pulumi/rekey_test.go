@@ -129,10 +129,10 @@ func TestRekeyRefuses(t *testing.T) {
 		from, to   *Key
 		want       string
 	}{
-		"no checkpoint":             {checkpoint: []byte(`{}`), from: from, to: to, want: "not one that Pulumi wrote"},
+		"no checkpoint":             {checkpoint: []byte(`{}`), from: from, to: to, want: "not a Pulumi checkpoint"},
 		"nothing that can be done":  {checkpoint: encryptedWith(t, to), from: to, to: from},
-		"a key that is not its own": {checkpoint: bytes.ReplaceAll(encryptedWith(t, from), []byte(from.salt), []byte("v1:x:y")), from: from, to: to, want: "not encrypted with the key"},
-		"a value that was cut":      {checkpoint: damaged, from: from, to: to, want: "cannot be opened"},
+		"a key that is not its own": {checkpoint: bytes.ReplaceAll(encryptedWith(t, from), []byte(from.salt), []byte("v1:x:y")), from: from, to: to, want: "encrypted with another key"},
+		"a value that was cut":      {checkpoint: damaged, from: from, to: to, want: "cannot decrypt"},
 		"a cloud's key": {
 			checkpoint: checkpointOf(`{"secrets_providers":{"type":"cloud","state":{"url":"awskms://"}}}`), from: from, to: to, want: "change-secrets-provider",
 		},

@@ -8,25 +8,26 @@ import (
 	"strconv"
 )
 
-// secureKey is how Pulumi's configuration marks what is encrypted: a map with this key alone. It has no other way to write such a map.
+// secureKey marks encrypted values in Pulumi's configuration: a map with only this key. Such a map
+// cannot be written in any other way.
 const secureKey = "secure"
 
-// checkReserved refuses a value that Pulumi would take for an encrypted one. The error names it.
+// checkReserved rejects a value that Pulumi would take for an encrypted one. The error names it.
 func checkReserved(variables []byte) error {
 	var values map[string]any
 	if json.Unmarshal(variables, &values) != nil {
-		return nil // said where they are used
+		return nil // reported where the variables are used
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if path := reservedIn(name, values[name]); path != "" {
-			return fmt.Errorf("%s: a map whose only key is %q cannot be given to Pulumi, which takes it for an encrypted value; "+
+			return fmt.Errorf("%s: a map whose only key is %q cannot be passed to Pulumi, which takes it for an encrypted value; "+
 				"use another key, or add one", path, secureKey)
 		}
 	}
 	return nil
 }
 
-// reservedIn returns the path of the first such map, "" where there is none.
+// reservedIn returns the path of the first such map, or "".
 func reservedIn(path string, value any) string {
 	switch value := value.(type) {
 	case map[string]any:

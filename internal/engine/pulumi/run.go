@@ -27,43 +27,50 @@ import (
 
 // RunSpec describes one use of a program.
 type RunSpec struct {
-	// ID names the run's folder; it is unique among the runs that are open or abandoned.
+	// ID is the name of the run's folder. It must be unique among open and abandoned runs.
 	ID string
-	// Identity is kept with the run as JSON, for the process that finds its folder after a crash. No secrets.
+	// Identity is stored with the run as JSON, for the process that finds its folder after a crash. It
+	// must not contain secrets.
 	Identity any
-	// Project is the name in the program's Pulumi.yaml. Configuration is named after it, and so is all that it makes.
+	// Project is the name in the program's Pulumi.yaml. It is part of the names of configuration and
+	// resources.
 	Project string
 	// Program is the folder with Pulumi.yaml.
 	Program fs.FS
-	// Variables are the program's configuration: one JSON object. Its strings are data, never templates.
+	// Variables are the program's configuration as one JSON object. Strings are data, never templates.
 	Variables []byte
-	// Secret are the names of variables that are encrypted in the configuration, and so in the checkpoint. What is said of them is withheld.
+	// Secret are the names of variables that are encrypted in the configuration, and hence in the
+	// checkpoint. Text about them is withheld.
 	Secret []string
-	// Environment is added to the engine's, for example credentials of the infrastructure.
+	// Environment is added to the engine's environment, for example credentials for the
+	// infrastructure.
 	Environment map[string]string
-	// Credentials names the Secret that the credentials are from; empty for none.
+	// Credentials is the name of the Secret with the credentials, or empty.
 	Credentials string
-	// Files are written into the run's folder, for the CLI's user alone, and removed with it. Their paths are in the CLI's environment, in
-	// the variables that they are named by.
+	// Files are written into the run's folder, readable by the CLI's user only, and removed with it.
+	// The keys are environment variables that hold the paths.
 	Files map[string]string
-	// Key encrypts what is secret.
+	// Key encrypts secrets.
 	Key *Key
-	// Checkpoint is what is known of the stack; nil for nothing.
+	// Checkpoint is the stack's checkpoint, or nil.
 	Checkpoint []byte
-	// Save is given each checkpoint that the CLI writes, in order, the last one before an operation returns. An error of the last one
-	// fails the operation; one before it is made good by the next.
+	// Save gets each checkpoint that the CLI writes, in order, and the last one before the operation
+	// returns. Only an error for the last one fails the operation.
 	Save func(ctx context.Context, checkpoint []byte) error
-	// Search runs the program in one of the folders in place of the program itself.
+	// Search runs the program in one of the search folders instead of the program itself.
 	Search engine.Search
-	// Sensitive are strings that must not show in anything that is reported.
+	// Destroys means that the Workspace is only for a Destroy, which needs neither the program nor its
+	// configuration.
+	Destroys bool
+	// Sensitive are strings to redact from everything that is reported.
 	Sensitive []string
-	// Final, if set, reports which errors of providers only another configuration can fix, by their text: summary and detail, each on
-	// lines of its own. Where it is nil, none can.
+	// Final, if set, reports whether only a different configuration can fix a provider error, given
+	// its summary and detail on separate lines. If nil, no error is final.
 	Final func(text string) bool
-	// Progress, if set, receives what the CLI does while it does it. It must not block.
+	// Progress, if set, receives events while the CLI runs. It must not block.
 	Progress func(engine.Event)
-	// Output, if set, receives what the CLI prints for people, message by message, free of sensitive strings. It must not block. Withheld, if set,
-	// receives those messages whose text is withheld from Output.
+	// Output, if set, receives each redacted message that the CLI prints for people. Withheld, if set,
+	// receives the messages whose text is withheld from Output. Neither may block.
 	Output, Withheld func(text string)
 }
 
@@ -79,18 +86,19 @@ var projectPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$`)
 
 func (r RunSpec) validate() error {
 	if !runIDPattern.MatchString(r.ID) {
-		return fmt.Errorf("the run id %q can't name a folder; use letters, digits and ._-", r.ID)
+		return fmt.Errorf("run ID %q cannot be used as a file name; use letters, digits and ._-", r.ID)
 	}
 	if !projectPattern.MatchString(r.Project) {
-		return fmt.Errorf("the project %q can't name a stack's project; use letters, digits and ._-", r.Project)
+		return fmt.Errorf("project %q cannot be used as the name of a stack's project; use letters, digits and ._-",
+			r.Project)
 	}
 	if r.Program == nil || r.Key == nil || r.Save == nil {
-		return errors.New("the run has no program, no key or no function that saves its checkpoints")
+		return errors.New("the run has no program, no key or no Save function")
 	}
 	return errors.Join(reserved.CheckFiles(r.Files, r.Environment), reserved.Check(r.Environment))
 }
 
-// owner names whose credentials a run has, "" where nothing is known.
+// owner identifies the credentials of a run, or returns "" if unknown.
 func (r RunSpec) owner() string {
 	if r.Credentials == "" {
 		return ""
@@ -98,16 +106,16 @@ func (r RunSpec) owner() string {
 	return r.Project + " " + r.Credentials
 }
 
-// checkKey refuses a checkpoint that the run's key does not open.
+// checkKey returns an error if the run's key cannot decrypt the checkpoint.
 func (r RunSpec) checkKey() error {
 	salt, err := SaltOf(r.begin())
 	if err == nil && salt != "" && salt != r.Key.salt {
-		err = errors.New("its checkpoint is encrypted with another key than the run's; Rekey it first")
+		err = errors.New("the checkpoint is encrypted with another key than the run's; Rekey it first")
 	}
 	return err
 }
 
-// begin is the checkpoint that the run begins with.
+// begin returns the run's initial checkpoint.
 func (r RunSpec) begin() []byte {
 	if r.Checkpoint == nil {
 		return emptyCheckpoint(r.Project)
@@ -115,22 +123,24 @@ func (r RunSpec) begin() []byte {
 	return r.Checkpoint
 }
 
-// Workspace is an open run. Its methods run one CLI at a time; each returns a Report, also with an error.
+// Workspace is an open run. Its methods run one CLI at a time. Each returns a Report, also with an
+// error.
 type Workspace struct {
 	engine *Engine
 	slot   int
 	run    RunSpec
 	dir    string
-	files  map[string]string // paths, by the variables that they are in
-	// begun is the checkpoint that the CLI finds, key its service; nil where the CLI is given the passphrase.
+	files  map[string]string // paths by environment variable
+	// begun is the checkpoint that the CLI starts with. key serves the key; nil if the CLI gets the
+	// passphrase.
 	begun   []byte
 	key     *keyService
-	relay   *plugin.Relay // nil where the CLI starts bridges itself
-	host    *plugin.Host  // nil where it starts the host of the program itself
+	relay   *plugin.Relay // nil if the CLI starts bridges itself
+	host    *plugin.Host  // nil if the CLI starts the host of the program itself
 	redact  *redact.Redactor
 	command *command
 	stack   auto.Stack
-	// outdated says that the last plan found the infrastructure other than the checkpoint has it.
+	// outdated means that the last plan found that the infrastructure differs from the checkpoint.
 	outdated bool
 
 	mu      sync.Mutex
@@ -138,15 +148,16 @@ type Workspace struct {
 	closed  bool
 }
 
-// Open waits for a free slot, makes the run's folder, and returns it. Close gives both back. An error is an *failure.Error: a wait that ctx
-// or the engine's Close ended is Interrupted, one of values that Pulumi can't be given is InvalidConfiguration, and another that can't be is
-// Unknown: no providerSpec is the cause.
+// Open waits for a free slot, creates the run's folder, and returns its Workspace. Close gives both
+// back. It returns a *failure.Error: Interrupted if ctx or the engine's Close ended the wait,
+// InvalidConfiguration for values that Pulumi does not accept, and Unknown if the run is otherwise
+// impossible, which is not the fault of a providerSpec.
 func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 	redactor := e.redactor(r)
 	failed := func(class failure.Class, err error) *failure.Error {
 		return &failure.Error{Op: failure.OpOpen, Class: class, Err: redactor.Error(err)}
 	}
-	if err := errors.Join(r.validate(), e.options.Sandbox.Check()); err != nil {
+	if err := errors.Join(r.validate(), e.options.Sandbox.Check(), e.mirrored.Check()); err != nil {
 		return nil, failed(failure.Unknown, err)
 	}
 	if err := checkReserved(r.Variables); err != nil {
@@ -166,7 +177,7 @@ func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 	if err := os.Mkdir(f.dir, 0o700); err != nil {
 		e.slots <- slot
 		if errors.Is(err, os.ErrExist) {
-			err = errors.New("its folder exists: it is open already, or abandoned and not discarded")
+			err = errors.New("its folder exists: the run is open, or abandoned and not discarded")
 		}
 		return nil, failed(failure.Unknown, err)
 	}
@@ -176,11 +187,12 @@ func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 	return f, nil
 }
 
-// redactor returns what removes sensitive strings, and the paths of single runs and processes, from what is reported.
+// redactor removes sensitive strings, and the paths of runs and processes, from reports.
 func (e *Engine) redactor(r RunSpec) *redact.Redactor {
 	sensitive := r.Sensitive
 	if r.Key != nil {
-		sensitive = append([]string{r.Key.passphrase, r.Key.token(r.ID), base64.StdEncoding.EncodeToString(r.Key.derived)}, sensitive...)
+		sensitive = append([]string{r.Key.passphrase, r.Key.token(r.ID), base64.StdEncoding.EncodeToString(r.Key.derived)},
+			sensitive...)
 	}
 	return redact.New(sensitive).About(r.Secret).Inside(e.dir, []string{"runs", "t", hosts}, []string{programDir})
 }
@@ -189,17 +201,19 @@ func (f *Workspace) path(parts ...string) string {
 	return filepath.Join(append([]string{f.dir}, parts...)...)
 }
 
-func (f *Workspace) stateFile() string { return stateFile(f.dir, f.run.Project) }
+func (f *Workspace) stateFile() string { return f.path(statePath(f.run.Project)) }
 
-// temporary is where plugins put their sockets, so its path is short.
+func (f *Workspace) readState() ([]byte, error) { return readState(f.dir, f.run.Project) }
+
+// temporary returns where plugins create their sockets. Its path is short.
 func (f *Workspace) temporary() string {
 	return filepath.Join(f.engine.temporary(), strconv.Itoa(f.slot))
 }
 
-// socket is where the run's key is served.
+// socket returns where the run's key is served.
 func (f *Workspace) socket() string { return filepath.Join(f.temporary(), "key") }
 
-// fill writes what the CLI finds, by hand where a command of its own would write it: each costs a process.
+// fill writes the run's folder. It does not use the CLI for that: each command costs a process.
 func (f *Workspace) fill(ctx context.Context) (err error) {
 	f.begun = f.run.begin()
 	serves := f.engine.serves(f.run)
@@ -247,26 +261,27 @@ func (f *Workspace) fill(ctx context.Context) (err error) {
 	return f.open(ctx)
 }
 
-// serve begins to serve what the CLI gets from this process: its key, and bridges.
+// serve starts serving what the CLI gets from this process: its key and bridges.
 func (f *Workspace) serve(key bool) (err error) {
 	if key {
 		if f.key, err = serveKey(f.socket(), f.run.Key, f.run.Key.token(f.run.ID)); err != nil {
 			return err
 		}
 	}
-	// Bridges that are kept running would look for this run's files in later runs.
+	// Warm bridges would look for this run's files in later runs.
 	if f.engine.bridges != nil && len(f.files) == 0 {
 		f.relay, err = f.engine.bridges.Serve(f.engine.pluginEnvironment(f.run), f.run.owner())
 	}
 	return err
 }
 
-// inYAML matches the project of a program in YAML, as it is written. Where it is written in another way the CLI starts the host.
+// inYAML matches the project file of a YAML program in the usual notation. For any other notation
+// the CLI starts the host.
 var inYAML = regexp.MustCompile(`(?m)^runtime: *` + plugin.Language + ` *$`)
 
-// serveProgram has a host of programs run this one, where one is kept.
+// serveProgram lets a warm host run the program, if there is one.
 func (f *Workspace) serveProgram(ctx context.Context) error {
-	if f.engine.hosts == nil || len(f.files) > 0 { // as with bridges
+	if f.engine.hosts == nil || len(f.files) > 0 || f.run.Destroys { // files: as with bridges
 		return nil
 	}
 	project, err := os.ReadFile(f.path(programDir, projectFile))
@@ -289,14 +304,16 @@ func (f *Workspace) writeBackend() error {
 
 func (f *Workspace) open(ctx context.Context) error {
 	f.command = &command{
-		binary: f.engine.options.Binary, environment: environmentOf(f.engine.environment(f)), waitDelay: f.engine.options.WaitDelay, starts: &f.engine.starts,
+		binary: f.engine.options.Binary, environment: environmentOf(f.engine.environment(f)),
+		waitDelay: f.engine.options.WaitDelay, starts: &f.engine.starts,
 		pipe: f.path(eventsPipe), sandbox: f.engine.options.Sandbox,
 		policy: sandbox.Policy{Read: f.engine.readable, Write: []string{f.dir, f.temporary()}},
 	}
 	if f.host != nil {
 		f.command.policy.Read = append(slices.Clone(f.engine.readable), f.host.Folder())
 	}
-	workspace, err := auto.NewLocalWorkspace(ctx, auto.WorkDir(f.path(programDir)), auto.PulumiHome(f.path("home")), auto.Pulumi(f.command))
+	workspace, err := auto.NewLocalWorkspace(ctx, auto.WorkDir(f.path(programDir)), auto.PulumiHome(f.path("home")),
+		auto.Pulumi(f.command))
 	if err != nil {
 		return fmt.Errorf("opening the workspace: %w", err)
 	}
@@ -306,8 +323,13 @@ func (f *Workspace) open(ctx context.Context) error {
 	return nil
 }
 
-// writeProgram copies a program. It may not have files that this package writes.
+// writeProgram copies a program, which must not contain files that this package writes. A Destroy
+// has a project with the program's name, but no program.
 func writeProgram(r RunSpec, dir string) error {
+	if r.Destroys {
+		project := fmt.Appendf(nil, "name: %s\nruntime: %s\n", r.Project, runtimeYAML)
+		return errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, projectFile), project, 0o600))
+	}
 	if err := os.CopyFS(dir, r.Program); err != nil {
 		return err
 	}
@@ -318,15 +340,15 @@ func writeProgram(r RunSpec, dir string) error {
 	}
 	settings, err := filepath.Glob(filepath.Join(dir, "Pulumi.*.yaml"))
 	if err != nil || len(settings) > 0 {
-		return errors.Join(err, errors.New("it has settings of a stack (Pulumi.*.yaml), which are the operator's to write"))
+		return errors.Join(err, errors.New("it contains stack settings (Pulumi.*.yaml), which only the operator may write"))
 	}
 	return errors.Join(writeOut(r, filepath.Join(dir, projectFile)), os.Chmod(dir, 0o700))
 }
 
-// variableLocals is the variable with the values that a program may repeat something for.
+// variableLocals is the variable with the values that a program can repeat something for.
 const variableLocals = "locals"
 
-// writeOut writes out what a program repeats. Whatever else is wrong with it Pulumi reports.
+// writeOut expands the repetitions of a program. Pulumi reports any other problem.
 func writeOut(r RunSpec, file string) error {
 	program, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -346,16 +368,17 @@ func writeOut(r RunSpec, file string) error {
 	return errors.Join(os.Remove(file), os.WriteFile(file, written, 0o600))
 }
 
-// Unsaved returns the checkpoint that Save did not take, nil where there is none. It must be saved before the run is closed: it may be
-// all that is known of an object.
+// Unsaved returns the checkpoint that Save did not accept, or nil. Save it before Close: it may be
+// the only record of an object.
 func (f *Workspace) Unsaved() []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.unsaved
 }
 
-// Keep gives the slot back and leaves the folder with the checkpoint that could not be saved, but without the run's secrets. Leftovers
-// lists it from then on, also those of the next Engine in this work folder. Close does nothing afterwards.
+// Keep releases the slot and keeps the folder with the unsaved checkpoint, without the run's
+// secrets. From then on, AbandonedRuns lists the run, also for the next Engine in this work folder.
+// A later Close is a no-op.
 func (f *Workspace) Keep() error {
 	return f.end(func() error {
 		f.engine.leave(f.run.ID)
@@ -363,7 +386,7 @@ func (f *Workspace) Keep() error {
 	})
 }
 
-// Close removes the folder with everything in it, and gives the slot back. It may be called again.
+// Close removes the folder and releases the slot. It can be called again.
 func (f *Workspace) Close() error {
 	return f.end(func() error { return os.RemoveAll(f.dir) })
 }
@@ -375,7 +398,8 @@ func (f *Workspace) end(tidy func() error) error {
 		return nil
 	}
 	f.closed = true
-	err := errors.Join(f.key.close(), f.relay.Close(), f.host.Close(), tidy(), os.RemoveAll(f.temporary()))
+	_, left := workdir.KillProcesses(f.dir) // nothing may keep running for a closed run
+	err := errors.Join(left, f.key.close(), f.relay.Close(), f.host.Close(), tidy(), os.RemoveAll(f.temporary()))
 	f.engine.slots <- f.slot
 	return f.redact.Error(err)
 }

@@ -13,8 +13,9 @@ import (
 // runtimeYAML runs programs in Pulumi's YAML.
 const runtimeYAML = "yaml"
 
-// guessesTypes reports whether what runs the program takes configuration for what its text looks like: JSON for an object, digits for a number.
-// A program that has none is left to Pulumi to report.
+// guessesTypes reports whether the program's runtime derives the type of configuration values from
+// their text: JSON for an object, digits for a number. A missing program is left to Pulumi to
+// report.
 func guessesTypes(program string) (bool, error) {
 	content, err := os.ReadFile(filepath.Join(program, projectFile))
 	if errors.Is(err, os.ErrNotExist) {
@@ -27,7 +28,7 @@ func guessesTypes(program string) (bool, error) {
 		Runtime yamlnode.Node `yaml:"runtime"`
 	}
 	if yamlnode.Unmarshal(content, &project) != nil {
-		return false, nil // Pulumi says what is wrong with it
+		return false, nil // Pulumi reports what is wrong with it
 	}
 	name := struct {
 		Name string `yaml:"name"`
@@ -42,12 +43,13 @@ func guessesTypes(program string) (bool, error) {
 func (r RunSpec) variables() (map[string]json.RawMessage, error) {
 	var variables map[string]json.RawMessage
 	if err := json.Unmarshal(r.Variables, &variables); err != nil {
-		return nil, errors.New("the run's variables are no JSON object")
+		return nil, errors.New("the run's variables are not a JSON object")
 	}
 	return variables, nil
 }
 
-// settings returns the stack's settings for the program in a folder, with its key served or derived. JSON is YAML.
+// settings returns the stack's settings for the program in a folder, with its key served or
+// derived. It writes JSON, which is YAML.
 func (r RunSpec) settings(program string, serves bool) ([]byte, error) {
 	variables, err := r.variables()
 	if err != nil {
@@ -58,12 +60,15 @@ func (r RunSpec) settings(program string, serves bool) ([]byte, error) {
 		return nil, err
 	}
 	for _, name := range r.Secret {
+		if r.Destroys {
+			break // there is no configuration
+		}
 		var plain string
 		if err := json.Unmarshal(variables[name], &plain); err != nil {
-			return nil, fmt.Errorf("the variable %s is secret and no string", name)
+			return nil, fmt.Errorf("the variable %s is secret but not a string", name)
 		}
 		if guesses {
-			plain = string(variables[name]) // in quotes it is a string, whatever it says
+			plain = string(variables[name]) // in quotes it is a string, whatever its content
 		}
 		sealed, err := r.Key.seal(plain)
 		if err != nil {

@@ -5,10 +5,13 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 // A string of the configuration is that string, whatever it looks like.
 func TestUserDataIsTheStringThatItIs(t *testing.T) {
+	long.Test(t)
 	for name, userData := range map[string]string{
 		"json": `{"ignition":{"version":"3.2.0"},"tenant":"s3cr3t"}`, "quoted": `"s3cr3t"`, "float": "1e3", "bool": "t", "zeros": "007",
 		"lines": "#cloud-config\nusers: [\"s3cr3t\", ${machine.name}]\n",

@@ -16,12 +16,13 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
 // newIdle returns an engine whose CLI is a shell script.
 func newIdle(t *testing.T, script string, mods ...func(*Options)) *Engine {
 	t.Helper()
-	dir := shortDir(t)
+	dir := shortdir.New(t)
 	path := filepath.Join(dir, "pulumi")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\nPATH=/usr/bin:/bin\n"+script), 0o700); err != nil {
 		t.Fatal(err)
@@ -55,6 +56,26 @@ func idleRun(t *testing.T, mods ...func(*RunSpec)) RunSpec {
 		mod(&r)
 	}
 	return r
+}
+
+func TestARunIsRefusedWhenTheMirrorIsNotTheManifests(t *testing.T) {
+	mirror := filepath.Join(t.TempDir(), "mirror")
+	file := filepath.Join(mirror, "registry.opentofu.org/acme/cloud/1.0.0/linux_amd64/terraform-provider-cloud_v1.0.0")
+	err := os.MkdirAll(filepath.Dir(file), 0o700)
+	listed := strings.Repeat("0", 64) + "  " + filepath.Base(file) + "\n"
+	for name, content := range map[string]string{file: "exchanged", mirror + ".sha256": listed} {
+		if err == nil {
+			err = os.WriteFile(name, []byte(content), 0o600)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := newIdle(t, "exit 1", func(o *Options) { o.ProviderMirror = mirror })
+	_, err = e.Open(t.Context(), idleRun(t))
+	if err == nil || !strings.Contains(err.Error(), "does not match") || failure.ClassOf(err) != failure.Unknown {
+		t.Errorf("got %v, want that the provider is not the one that the manifest lists", err)
+	}
 }
 
 func TestAWorkspaceHasWhatTheCLIReads(t *testing.T) {
@@ -380,9 +401,9 @@ func TestCommandsThatOnlyReadStartNothing(t *testing.T) {
 func TestFind(t *testing.T) {
 	cases := map[string]struct{ script, want string }{
 		"a version that is known": {script: "echo v3.255.0", want: ""},
-		"one that is too old":     {script: "echo v3.100.0", want: "install 3.206.0 or a later one"},
+		"one that is too old":     {script: "echo v3.100.0", want: "install 3.206.0 or later"},
 		"what is no pulumi":       {script: "echo hello", want: "not a version of pulumi"},
-		"what fails to say":       {script: "exit 1", want: "asking"},
+		"what fails to say":       {script: "exit 1", want: "getting the version of"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

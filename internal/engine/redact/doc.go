@@ -1,2 +1,3 @@
-// Package redact prepares what engines print for people: it removes sensitive strings and cuts texts to size, in this order.
+// Package redact prepares engine output for people: it removes sensitive strings and then
+// truncates.
 package redact

@@ -6,28 +6,28 @@ import (
 )
 
 const (
-	// minPiece is how long a shape is that is searched for as a whole. Longer ones are searched for in pieces, so that a text that holds a part
-	// of one is masked too, and the time that a search takes does not grow with what is searched for.
+	// minPiece is the length from which a shape is searched for in pieces, so that a part of a secret
+	// is masked too, and the search time does not grow with the secrets.
 	minPiece = 64
-	// maxPieces bounds the pieces of one shape.
+	// maxPieces limits the pieces of one shape.
 	maxPieces = 1 << 10
 )
 
-// matcher finds texts in others. It is a tree of what they begin with.
+// matcher finds texts in other texts. It is a prefix tree.
 type matcher struct {
 	first [256]*branch
 	count int
 }
 
-// branch is what some of the texts go on with.
+// branch is a node of the tree.
 type branch struct {
 	label string
-	// ends says that one of the texts ends here.
+	// ends means that a text ends here.
 	ends bool
 	next []*branch
 }
 
-// add has a text searched for, in pieces where it is long.
+// add adds a text to search for, in pieces if it is long.
 func (m *matcher) add(text string) {
 	size := max(minPiece, len(text)/maxPieces)
 	for len(text) > size {
@@ -42,7 +42,7 @@ func (m *matcher) add(text string) {
 			text = rest
 			continue
 		}
-		begin := len(text) - size // the last piece overlaps: a short one would be found everywhere
+		begin := len(text) - size // the last piece overlaps: a short one would match everywhere
 		for begin < end && !utf8.RuneStart(text[begin]) {
 			begin++
 		}
@@ -109,7 +109,7 @@ func sharedPrefix(a, b string) int {
 	return n
 }
 
-// longest returns how long the longest text is that another begins with; zero where there is none.
+// longest returns the length of the longest text that is a prefix of another, or zero.
 func (m *matcher) longest(text string) int {
 	found, done := 0, 0
 	for at := m.first[text[0]]; at != nil && strings.HasPrefix(text[done:], at.label); {
@@ -128,7 +128,7 @@ func (m *matcher) longest(text string) int {
 // span is a part of a text.
 type span struct{ from, to int }
 
-// spans returns what of a text is searched for. Parts that touch are one.
+// spans returns the matches in a text. Adjacent matches are merged.
 func (m *matcher) spans(text string) []span {
 	if m.count == 0 {
 		return nil
@@ -149,7 +149,7 @@ func (m *matcher) spans(text string) []span {
 	return found
 }
 
-// replace returns a text with one word in place of each part that is searched for.
+// replace returns a text with each match replaced.
 func (m *matcher) replace(text, with string) string {
 	found := m.spans(text)
 	if len(found) == 0 {

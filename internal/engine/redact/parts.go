@@ -17,29 +17,33 @@ import (
 )
 
 const (
-	// minSensitive is the shortest string that is held for a secret. Shorter ones ("1", "yes") occur everywhere: replacing them
-	// would hide the message and name the value.
+	// minSensitive is the minimum length of a secret. Shorter ones ("1", "yes") occur everywhere:
+	// replacing them would hide the message and reveal the value.
 	minSensitive = 4
-	// minLeaf is the same for a value in a document whose name does not say that it is secret.
+	// minLeaf is the minimum length of a value in a document whose name does not say that it is
+	// secret.
 	minLeaf = 6
-	// minSensitiveLine is the same for one line of a longer text, where short lines are mostly syntax.
+	// minSensitiveLine is the minimum length of a line of a longer text, where short lines are mostly
+	// syntax.
 	minSensitiveLine = 8
-	// minEncoded is the shortest text that is held for base64 of another.
+	// minEncoded is the minimum length of text that may be base64.
 	minEncoded = 12
-	// maxParts bounds the parts of all secrets, maxDocument the documents that are read, and maxDepth how deep they are in each other.
+	// maxParts limits the parts of all secrets, maxDocument the size of documents that are parsed, and
+	// maxDepth their nesting.
 	maxParts    = 1 << 12
 	maxDocument = 2 << 20
 	maxDepth    = 4
 )
 
-// plainWords are no secrets wherever they are: texts without them could not be read.
+// plainWords are never secrets: texts would be unreadable without them.
 var plainWords = wordsIn(`true false null none nil yes no on off default root admin administrator user users core ubuntu debian centos fedora
 	rocky almalinux alpine cloud-user ec2-user enabled disabled enable disable present absent latest stable always never required optional
 	kubernetes kubelet systemd container docker containerd podman localhost machine machines worker workers master control-plane node nodes
 	linux amd64 arm64 x86_64 http https service service_account simple static dynamic public private internal external basic password token
 	secret string object number boolean 127.0.0.1 0.0.0.0 /bin/sh /bin/bash bash utf-8 base64 text/plain application/json 2.2.0 3.2.0 3.4.0`)
 
-// openNames are names of fields whose values say where and what something is. Errors cannot be understood without them.
+// openNames are names of fields whose values say where and what something is. Errors cannot be
+// understood without them.
 var openNames = wordsIn(`project projectid projectname projectdomainname userdomainname region regionname zone availabilityzone type kind
 	apiversion version authurl authuri tokenuri authproviderx509certurl universedomain interface endpointtype identityapiversion
 	osauthurl osregionname osprojectname cacert cafile cacertfile`)
@@ -55,19 +59,20 @@ func wordsIn(text string) map[string]bool {
 var (
 	// secretName matches names of fields whose values are secret whatever they look like.
 	secretName = regexp.MustCompile(`(?i)pass|token|secret|private|credential|api_?key|access_?key`)
-	// fieldLine matches a line with one field, in YAML, JSON, INI or as a shell writes it.
+	// fieldLine matches a line with one field, in YAML, JSON, INI or shell syntax.
 	fieldLine = regexp.MustCompile(`^[\s{\[,-]*(?:export\s+)?["']?([A-Za-z_][\w.@/ -]{0,63}?)["']?(?:\s*=\s*|\s*:(?:\s+|["'])|["']\s*:)["']?(.*?)["']?[\s,}\]]*$`)
 )
 
-// collector finds what is secret in secrets.
+// collector finds the secret parts of secrets.
 type collector struct {
 	found []string
 	seen  map[string]bool
-	// full says that there was more than is searched for, structured that a secret was a document.
+	// full means that there were more parts than are searched for; structured means that a secret was
+	// a document.
 	full, structured bool
 }
 
-// whole adds a secret, and what is in it.
+// whole adds a secret and its parts.
 func (c *collector) whole(secret string) {
 	trimmed := strings.TrimSpace(secret)
 	if len(trimmed) < minSensitive || plainWords[strings.ToLower(trimmed)] {
@@ -89,7 +94,7 @@ func (c *collector) add(part string) {
 	}
 }
 
-// leaf adds the value of a field, where it may be secret, and what is in it.
+// leaf adds the value of a field, if it may be secret, and its parts.
 func (c *collector) leaf(name, text string, isString bool, depth int) {
 	text = strings.TrimSpace(text)
 	named := secretName.MatchString(name)
@@ -104,7 +109,7 @@ func (c *collector) leaf(name, text string, isString bool, depth int) {
 	c.inside(text, depth+1)
 }
 
-// plainName is the name of a field without what styles differ in.
+// plainName returns the name of a field in lower case without separators.
 func plainName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || r == ' ' {
@@ -114,7 +119,8 @@ func plainName(name string) string {
 	}, name)
 }
 
-// inside adds what is secret in a text: the fields of a document, lines, passwords in addresses, and the same of what it encodes.
+// inside adds the secret parts of a text: fields of a document, lines, passwords in URLs, and the
+// same for what it encodes.
 func (c *collector) inside(text string, depth int) {
 	if depth > maxDepth || len(text) > maxDocument {
 		c.full = c.full || len(text) > maxDocument
@@ -156,7 +162,8 @@ func (c *collector) lines(text string, depth int) {
 	}
 }
 
-// document adds the strings in documents of YAML or JSON. JSON is read as YAML too, which keeps each of two fields of one name.
+// document adds the strings in YAML or JSON documents. JSON is also parsed as YAML, which keeps
+// duplicate fields.
 func (c *collector) document(text string, depth int) {
 	var value any
 	if json.Unmarshal([]byte(text), &value) == nil {
@@ -166,7 +173,7 @@ func (c *collector) document(text string, depth int) {
 	for {
 		var root yamlnode.Node
 		if err := decoder.Decode(&root); err != nil {
-			return // at the end, or no YAML: then there are still its lines
+			return // at the end, or not YAML: the lines are added separately
 		}
 		if len(root.Content) == 1 && root.Content[0].Kind != yamlnode.ScalarNode {
 			c.structured = true
@@ -175,7 +182,7 @@ func (c *collector) document(text string, depth int) {
 	}
 }
 
-// node adds what is below a node. Aliases lead to what is added anyway.
+// node adds everything below a node. Targets of aliases are added anyway.
 func (c *collector) node(name string, node *yamlnode.Node, depth int) {
 	switch node.Kind {
 	case yamlnode.ScalarNode:
@@ -191,7 +198,7 @@ func (c *collector) node(name string, node *yamlnode.Node, depth int) {
 	}
 }
 
-// value adds what is in a value of JSON.
+// value adds everything in a JSON value.
 func (c *collector) value(name string, value any, depth int) {
 	switch value := value.(type) {
 	case string:
@@ -208,14 +215,15 @@ func (c *collector) value(name string, value any, depth int) {
 	}
 }
 
-// isScalarOfOtherType reports whether a text is a number or the like in YAML.
+// isScalarOfOtherType reports whether a text is a number or similar in YAML.
 func isScalarOfOtherType(text string) bool {
 	var node yamlnode.Node
 	return len(text) <= 32 && yamlnode.Unmarshal([]byte(text), &node) == nil && len(node.Content) == 1 &&
 		node.Content[0].Kind == yamlnode.ScalarNode && node.Content[0].ShortTag() != "!!str"
 }
 
-// decoded returns the text that another is base64, a data URL or the compressed form of; none where it is of nothing readable.
+// decoded returns the text that another text encodes in base64, as a data URL, or compressed. It
+// returns "" if the result is not readable.
 func decoded(text string) string {
 	if rest, isData := strings.CutPrefix(text, "data:"); isData {
 		kind, content, found := strings.Cut(rest, ",")
@@ -243,7 +251,8 @@ func decoded(text string) string {
 	return ""
 }
 
-// readable returns what people may read of bytes, decompressed where they are gzip; none where they are no text.
+// readable returns bytes as text, decompressed if they are gzip. It returns "" if they are not
+// text.
 func readable(raw []byte) string {
 	if bytes.HasPrefix(raw, []byte{0x1f, 0x8b}) {
 		reader, err := gzip.NewReader(bytes.NewReader(raw))
@@ -254,7 +263,8 @@ func readable(raw []byte) string {
 			return ""
 		}
 	}
-	if len(raw) < minLeaf || !utf8.Valid(raw) || bytes.ContainsFunc(raw, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
+	if len(raw) < minLeaf || !utf8.Valid(raw) ||
+		bytes.ContainsFunc(raw, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
 		return ""
 	}
 	return string(raw)

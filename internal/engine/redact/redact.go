@@ -8,30 +8,32 @@ import (
 // Redacted replaces a sensitive string.
 const Redacted = "(sensitive)"
 
-// Withheld replaces a text that is not to be shown even without sensitive strings.
-const Withheld = "the text is withheld, since it may hold values of sensitive inputs"
+// Withheld replaces a text that must not be shown even without sensitive strings.
+const Withheld = "the text is withheld because it may contain values of sensitive inputs"
 
 const (
-	// maxField bounds one text of a diagnostic.
+	// maxField limits one text of a diagnostic.
 	maxField = 8 << 10
-	// maxShapes bounds what is searched for.
+	// maxShapes limits the number of strings to search for.
 	maxShapes = 1 << 18
-	// maxMasked is how many secrets a text may have and still be shown: with more of them it is a copy of what it was given.
+	// maxMasked is how many secrets a text may contain and still be shown. With more, it counts as a
+	// copy of the input.
 	maxMasked = 3
 )
 
-// Redactor replaces sensitive strings, in each of the shapes in which tools print them.
+// Redactor replaces sensitive strings in all the shapes in which tools print them.
 type Redactor struct {
 	shapes matcher
-	// structured says that one of the secrets is a document, full that there is more in them than is searched for.
+	// structured means that one of the secrets is a document; full that there are more parts than are
+	// searched for.
 	structured, full bool
-	// sockets and folders match paths that are other ones at each try; nil where none are replaced.
+	// sockets and folders match paths that differ at each attempt; nil if none are replaced.
 	sockets, folders *regexp.Regexp
-	// inputs matches texts about a value of an input that is sensitive; nil where none is named.
+	// inputs matches texts about a value of a sensitive input; nil if there is none.
 	inputs *regexp.Regexp
 }
 
-// New returns a Redactor for the strings that must not show.
+// New returns a Redactor for sensitive strings.
 func New(sensitive []string) *Redactor {
 	c := collector{seen: map[string]bool{}}
 	for _, secret := range sensitive {
@@ -64,14 +66,16 @@ func (r *Redactor) Redact(text string) string {
 	text = r.sockets.ReplaceAllLiteralString(text, "a plugin's socket")
 	return r.folders.ReplaceAllStringFunc(text, func(path string) string {
 		if strings.HasSuffix(path, "/") {
-			return "" // what follows is relative to it
+			return "" // the rest is relative to it
 		}
 		return "."
 	})
 }
 
-// Inside has paths in the private folder of an engine replaced by what they are relative to the folder of a run: the same failure then has the same
-// text at every try. Below root there are folders of many, one for each run or process, in which a module or program may be in a folder of its own.
+// Inside replaces paths in an engine's private folder by paths relative to the run's folder, so
+// that a recurring failure always has the same text. many are the folders below root with one
+// folder for each run or process, in which modules are the folders that may contain a module or
+// program.
 func (r *Redactor) Inside(root string, many, modules []string) *Redactor {
 	one := regexp.QuoteMeta(root) + "/(?:" + strings.Join(many, "|") + ")/[^/\\s\"'`:,;()\\[\\]]+"
 	r.sockets = regexp.MustCompile(one + `(?:/[^/\s"']+)*/plugin[0-9]+`)
@@ -79,7 +83,7 @@ func (r *Redactor) Inside(root string, many, modules []string) *Redactor {
 	return r
 }
 
-// Error returns an error whose text is free of what Redact replaces. It wraps the error.
+// Error returns an error with a redacted text. It wraps err.
 func (r *Redactor) Error(err error) error {
 	if err == nil {
 		return nil
@@ -95,25 +99,29 @@ type redactedError struct {
 // Error implements error.
 func (e *redactedError) Error() string { return e.text }
 
-// Unwrap returns the error as it was.
+// Unwrap returns the original error.
 func (e *redactedError) Unwrap() error { return e.cause }
 
 // Contains reports whether text holds a sensitive string.
 func (r *Redactor) Contains(text string) bool { return len(r.shapes.spans(text)) > 0 }
 
-// dumped matches what Go prints of a map.
+// dumped matches a map as Go prints it.
 var dumped = regexp.MustCompile(`map\[[^\]\s:]+:`)
 
-// Withholds reports whether a text that an engine or a provider printed is not to be shown even without sensitive strings: it is a copy of what it
-// was given, in which numbers and short words stay, or is about the value of an input that is sensitive.
+// Withholds reports whether a text from an engine or provider must not be shown even without
+// sensitive strings. Such a text is a copy of the input, in which numbers and short words remain,
+// or is about the value of a sensitive input.
 func (r *Redactor) Withholds(text string) bool {
-	return r.full || len(r.shapes.spans(text)) > maxMasked || r.structured && dumped.MatchString(text) || r.inputs != nil && r.inputs.MatchString(text)
+	return r.full || len(r.shapes.spans(text)) > maxMasked || r.structured && dumped.MatchString(text) ||
+		r.inputs != nil && r.inputs.MatchString(text)
 }
 
-// Copies reports whether so many sensitive strings were replaced in a text that it is a copy of what it was given.
+// Copies reports whether so many sensitive strings were replaced in a text that it must be a copy
+// of the input.
 func Copies(redacted string) bool { return strings.Count(redacted, Redacted) > maxMasked }
 
-// About has texts withheld that are about values of these inputs, as OpenTofu, Terraform and Pulumi name them.
+// About withholds texts about the values of these inputs, as OpenTofu, Terraform and Pulumi name
+// them.
 func (r *Redactor) About(inputs []string) *Redactor {
 	if len(inputs) == 0 {
 		return r
@@ -123,9 +131,10 @@ func (r *Redactor) About(inputs []string) *Redactor {
 		names = append(names, strings.ReplaceAll(regexp.QuoteMeta(name), "_", "_?"))
 	}
 	one := `(?:` + strings.Join(names, "|") + `)\b`
-	r.inputs = regexp.MustCompile(`(?i)\bvar\.` + one + `|Examine values at '[^']*\b` + one + `|\bconfig \[` + one + `|\$\{` + one)
+	r.inputs = regexp.MustCompile(`(?i)\bvar\.` + one + `|Examine values at '[^']*\b` + one + `|\bconfig \[` + one +
+		`|\$\{` + one)
 	return r
 }
 
-// Shorten returns text without sensitive strings and cut to size, in this order: a cut must not leave half a secret.
+// Shorten redacts and then truncates text, so that no half of a secret remains.
 func (r *Redactor) Shorten(text string) string { return Shorten(r.Redact(text), maxField) }

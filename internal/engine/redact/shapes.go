@@ -11,18 +11,19 @@ import (
 )
 
 const (
-	// maxAligned is the longest text whose base64 is searched for inside of the base64 of a longer one.
+	// maxAligned is the maximum length of a text whose base64 is searched for inside longer base64.
 	maxAligned = 4 << 10
-	// minAligned is the shortest base64 that is searched for so: a shorter one is found in words.
+	// minAligned is the minimum length of base64 to search for like that: shorter ones are found in
+	// words.
 	minAligned = 6
 )
 
-// shapesOf returns how tools print a text.
+// shapesOf returns the shapes in which tools print a text.
 func shapesOf(text string) []string {
 	raw := []byte(text)
 	shapes := []string{
 		text,
-		// engines and providers print texts of several lines as one
+		// engines and providers print several lines as one
 		strings.Join(strings.Fields(text), " "),
 		quoted(text, false),
 		quoted(text, true),
@@ -45,7 +46,7 @@ func shapesOf(text string) []string {
 	return shapes
 }
 
-// quoted is text as written between the quotes of a JSON or HCL string.
+// quoted returns text as written between the quotes of a JSON or HCL string.
 func quoted(text string, escapeHTML bool) string {
 	var out strings.Builder
 	encoder := json.NewEncoder(&out)
@@ -58,13 +59,13 @@ func quoted(text string, escapeHTML bool) string {
 
 var percent = regexp.MustCompile(`%[0-9A-F]{2}`)
 
-// lowerEscapes returns an escaped text as tools write it that prefer small letters.
+// lowerEscapes returns an escaped text with escapes in lower case.
 func lowerEscapes(escaped string) string {
 	return percent.ReplaceAllStringFunc(escaped, strings.ToLower)
 }
 
-// alignedOf returns what stays the same of the base64 of a text wherever it is in a longer one: three texts, without their ends, which depend on
-// what is before and behind.
+// alignedOf returns the parts of a text's base64 that stay the same wherever the text is inside a
+// longer one: three strings, without their ends, which depend on the context.
 func alignedOf(raw []byte, encoding *base64.Encoding) []string {
 	var found []string
 	for before := range 3 {

@@ -8,8 +8,8 @@ import (
 // MaxMessage is the size limit of a message for people, in bytes.
 const MaxMessage = 1 << 10
 
-// LogLine returns one message of an engine as a log has it: with its time, where it is known, and cut to size. The text must be free
-// of sensitive strings already: a cut must not leave half a secret.
+// LogLine formats an engine's message for a log: with its time, if known, and truncated. The text
+// must be redacted already, so that no half of a secret remains.
 func LogLine(at time.Time, text string) string {
 	if !at.IsZero() {
 		text = at.UTC().Format(time.RFC3339) + " " + text
@@ -17,13 +17,13 @@ func LogLine(at time.Time, text string) string {
 	return Shorten(text, maxField)
 }
 
-// Brief returns text in one line, cut to the size of a message.
+// Brief returns text in one line, truncated to MaxMessage.
 func Brief(text string) string { return Shorten(OneLine(text), MaxMessage) }
 
 // OneLine returns text with all white space replaced by single spaces.
 func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// Shorten cuts text to limit bytes at most, never inside a character.
+// Shorten truncates text to at most limit bytes, never inside a character.
 func Shorten(text string, limit int) string {
 	if len(text) <= limit {
 		return text

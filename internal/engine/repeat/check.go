@@ -10,11 +10,12 @@ import (
 
 var loopName = regexp.MustCompile(`^[a-z][a-zA-Z0-9_]*$`)
 
-// readLoop reads the one loop of an each: its name, and the list. fault says what is wrong with it, if anything, and what to write.
+// readLoop parses the loop of an each: its name and its list. fault says what is wrong and how to
+// fix it, or is empty.
 func readLoop(loop *yamlnode.Node) (name string, of reference, fault string) {
 	const fix = "; write each: {NAME: ${locals.LIST}}"
 	if loop == nil || loop.Kind != yamlnode.MappingNode {
-		return "", of, "has an each that is no object" + fix
+		return "", of, "has an each that is not an object" + fix
 	}
 	for i := 0; i+1 < len(loop.Content); i += 2 {
 		key, value := loop.Content[i].Value, loop.Content[i+1]
@@ -22,11 +23,11 @@ func readLoop(loop *yamlnode.Node) (name string, of reference, fault string) {
 		switch {
 		case key == makeField:
 		case name != "":
-			return "", of, "has an each with the names " + name + " and " + key + "; write one each inside of the other"
+			return "", of, "has an each with the names " + name + " and " + key + "; nest two each instead"
 		case !loopName.MatchString(key) || key == localsRoot:
-			return "", of, fmt.Sprintf("has an each with the name %q; write a letter, then letters and digits", key)
+			return "", of, fmt.Sprintf("has an each with the name %q; use letters and digits, starting with a letter", key)
 		case value.Kind != yamlnode.ScalarNode || !ok || read.root != localsRoot || len(read.steps) == 0:
-			return "", of, "has an each for nothing of locals" + fix
+			return "", of, "has an each that does not refer to locals" + fix
 		default:
 			name, of = key, read
 		}
@@ -37,16 +38,16 @@ func readLoop(loop *yamlnode.Node) (name string, of reference, fault string) {
 	return name, of, ""
 }
 
-// Fault is something in a program that keeps it from being written out.
+// Fault is a problem that prevents a program from being expanded.
 type Fault struct {
-	// Line is where it is, What the resource or variable that has it.
+	// Line is its line, and What the resource or variable that contains it.
 	Line int
 	What string
-	// Problem says what is wrong, and what to write.
+	// Problem says what is wrong and how to fix it.
 	Problem string
 }
 
-// Faults returns what of a program's repetitions is wrong whatever the locals are.
+// Faults returns the problems in a program's repetitions that do not depend on the locals.
 func Faults(document *yamlnode.Node) []Fault {
 	var found []Fault
 	names := map[string]bool{}
@@ -70,25 +71,29 @@ func Faults(document *yamlnode.Node) []Fault {
 	for _, one := range repeated {
 		for name := range names {
 			if rest, starts := strings.CutPrefix(name, one.Problem); starts && number.MatchString(rest) {
-				found = append(found, Fault{Line: one.Line, What: one.What, Problem: "is repeated, so that one of it is called " + name + ", as something else is; choose another name"})
+				found = append(found, Fault{Line: one.Line, What: one.What,
+					Problem: "is repeated, and one of its copies is called " +
+						name + ", a name that is already used; choose another name"})
 			}
 		}
 	}
 	return found
 }
 
-// functionFaults returns what is wrong with the functions below a node.
+// functionFaults returns the problems in the functions below a node.
 func functionFaults(what string, node *yamlnode.Node) []Fault {
 	var found []Fault
 	if node.Kind == yamlnode.MappingNode && field(node, Function) != nil {
 		loop := field(node, Function)
 		switch _, _, fault := readLoop(loop); {
 		case !isFunction(node):
-			found = append(found, Fault{Line: node.Line, What: what, Problem: "has " + Function + " beside other fields; write it alone"})
+			found = append(found, Fault{Line: node.Line, What: what,
+				Problem: "has " + Function + " beside other fields; it must be the only one"})
 		case fault != "":
 			found = append(found, Fault{Line: loop.Line, What: what, Problem: fault})
 		case field(loop, makeField) == nil:
-			found = append(found, Fault{Line: loop.Line, What: what, Problem: "has " + Function + " without make; write what is repeated there"})
+			found = append(found, Fault{Line: loop.Line, What: what,
+				Problem: "has " + Function + " without make; add what is to be repeated"})
 		}
 	}
 	for _, inner := range node.Content {

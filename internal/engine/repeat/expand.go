@@ -13,33 +13,36 @@ import (
 )
 
 const (
-	// Field is the field of a resource that is repeated.
+	// Field is the field of a repeated resource.
 	Field = "each"
-	// Function stands for a list of values, or for a variable that is repeated.
+	// Function replaces a list of values, or a repeated variable.
 	Function = "fn::each"
 	// makeField is the field of a function with what is repeated.
 	makeField = "make"
 
 	resourcesSection, variablesSection = "resources", "variables"
-	// most is how many entries a program may get from lists: a providerSpec may be of any length.
+	// most limits the number of entries that lists can expand to, since a providerSpec can have any
+	// length.
 	most = 2000
 )
 
-var errNoMake = errors.New(Function + " lacks make; write what is repeated there")
+var errNoMake = errors.New(Function + " lacks make; add what is to be repeated")
 
-// sections are those with expressions. In the first two, what is repeated has a name of its own for each entry.
+// sections are the sections with expressions. In the first two, each copy of something repeated has
+// its own name.
 var sections = []string{resourcesSection, variablesSection, "outputs"}
 
-// expansion is a program while it is written out.
+// expansion is a program that is being expanded.
 type expansion struct {
 	locals any
-	// repeated has how many there are of each resource and variable that is repeated.
+	// repeated is the number of copies of each repeated resource and variable.
 	repeated map[string]int
 	made     int
 }
 
-// Program returns a program with everything written out that it repeats, by the locals, a JSON object. One without repetitions is returned as it
-// is. An error names what is wrong in the program or the locals.
+// Program returns a program with all repetitions expanded. locals is a JSON object. A program
+// without repetitions is returned unchanged. Errors name what is wrong in the program or the
+// locals.
 func Program(program, locals []byte) ([]byte, error) {
 	if !bytes.Contains(program, []byte(Field)) {
 		return program, nil
@@ -51,7 +54,7 @@ func Program(program, locals []byte) ([]byte, error) {
 	var values any
 	if len(locals) > 0 {
 		if err := decode(locals, &values); err != nil {
-			return nil, errors.New("reading the locals: they are no JSON")
+			return nil, errors.New("reading the locals: not valid JSON")
 		}
 	}
 	repeats, err := Document(&document, values)
@@ -67,7 +70,8 @@ func decode(raw []byte, into any) error {
 	return decoder.Decode(into)
 }
 
-// Document writes out what a program repeats, in place, by the locals as JSON decodes them. It reports whether there was anything.
+// Document expands a program in place, by the locals as decoded from JSON. It reports whether there
+// was anything to expand.
 func Document(document *yamlnode.Node, locals any) (repeats bool, err error) {
 	if !repeatsAnything(document) {
 		return false, nil
@@ -92,7 +96,7 @@ func Document(document *yamlnode.Node, locals any) (repeats bool, err error) {
 	return true, nil
 }
 
-// sectionOf returns an object at the top of a program, nil where there is none.
+// sectionOf returns a top-level object of a program, or nil.
 func sectionOf(document *yamlnode.Node, name string) *yamlnode.Node {
 	if document.Kind == yamlnode.DocumentNode && len(document.Content) == 1 {
 		document = document.Content[0]
@@ -103,7 +107,7 @@ func sectionOf(document *yamlnode.Node, name string) *yamlnode.Node {
 	return nil
 }
 
-// field returns a field of an object, nil where there is none.
+// field returns a field of an object, or nil.
 func field(node *yamlnode.Node, name string) *yamlnode.Node {
 	if node == nil || node.Kind != yamlnode.MappingNode {
 		return nil
@@ -116,7 +120,7 @@ func field(node *yamlnode.Node, name string) *yamlnode.Node {
 	return nil
 }
 
-// repeatsAnything reports whether a program has any repetition.
+// repeatsAnything reports whether a program has repetitions.
 func repeatsAnything(document *yamlnode.Node) bool {
 	if resources := sectionOf(document, resourcesSection); resources != nil {
 		for i := 1; i < len(resources.Content); i += 2 {
@@ -144,7 +148,7 @@ func isFunction(node *yamlnode.Node) bool {
 	return node.Kind == yamlnode.MappingNode && len(node.Content) == 2 && node.Content[0].Value == Function
 }
 
-// loopOf returns the loop of a resource or a variable that is repeated, nil for any other.
+// loopOf returns the loop of a repeated resource or variable, or nil.
 func loopOf(section string, entry *yamlnode.Node) *yamlnode.Node {
 	switch {
 	case section == resourcesSection:
@@ -155,7 +159,7 @@ func loopOf(section string, entry *yamlnode.Node) *yamlnode.Node {
 	return nil
 }
 
-// count counts the resources or variables that are repeated.
+// count counts the copies of repeated resources or variables.
 func (x *expansion) count(section string, entries *yamlnode.Node) error {
 	if entries == nil {
 		return nil
@@ -178,14 +182,14 @@ func (x *expansion) count(section string, entries *yamlnode.Node) error {
 	return nil
 }
 
-// loop returns the name of a loop, and how many entries its list has.
+// loop returns the name of a loop and the length of its list.
 func (x *expansion) loop(loop *yamlnode.Node, at numbers) (name string, length int, err error) {
 	name, of, fault := readLoop(loop)
 	if fault != "" {
 		return "", 0, errors.New(fault)
 	}
 	if _, twice := at[name]; twice {
-		return "", 0, fmt.Errorf("an each around it has the name %s too; choose another", name)
+		return "", 0, fmt.Errorf("an outer each has the name %s too; choose another", name)
 	}
 	value, err := x.value(of, at)
 	if err != nil {
@@ -193,15 +197,16 @@ func (x *expansion) loop(loop *yamlnode.Node, at numbers) (name string, length i
 	}
 	list, ok := value.([]any)
 	if !ok {
-		return "", 0, fmt.Errorf("%s is no list that is known before a run; have locals.tf compute one", of)
+		return "", 0, fmt.Errorf("%s is not a list that is known before a run; compute one in locals.tf", of)
 	}
 	if x.made += len(list); x.made > most {
-		return "", 0, fmt.Errorf("the lists that the program repeats something for have more than %d entries; make them shorter", most)
+		return "", 0, fmt.Errorf("the lists that the program repeats something for have more than %d entries; shorten them",
+			most)
 	}
 	return name, len(list), nil
 }
 
-// section returns the entries of a section, written out.
+// section returns the expanded entries of a section.
 func (x *expansion) section(section string, entries *yamlnode.Node) ([]*yamlnode.Node, error) {
 	var written []*yamlnode.Node
 	for i := 0; i+1 < len(entries.Content); i += 2 {
@@ -243,7 +248,7 @@ func bodyOf(section string, entry *yamlnode.Node) *yamlnode.Node {
 	return body
 }
 
-// write writes out what is repeated below a node, and sets numbers into its references.
+// write expands the repetitions below a node and sets numbers into its references.
 func (x *expansion) write(node *yamlnode.Node, at numbers) error {
 	if isFunction(node) {
 		items, err := x.items(node, at)
@@ -274,7 +279,7 @@ func (x *expansion) write(node *yamlnode.Node, at numbers) error {
 	return nil
 }
 
-// items returns what a function stands for.
+// items returns the expansion of a function.
 func (x *expansion) items(function *yamlnode.Node, at numbers) ([]*yamlnode.Node, error) {
 	name, length, err := x.loop(function.Content[1], at)
 	if err != nil {
@@ -298,17 +303,17 @@ func (x *expansion) items(function *yamlnode.Node, at numbers) ([]*yamlnode.Node
 	return items, nil
 }
 
-// text returns a text with numbers in its references, and the names of what is repeated.
+// text returns a text with numbers in its references, and the names of copies.
 func (x *expansion) text(text string, at numbers) (string, error) {
 	var written strings.Builder
 	for i := 0; i < len(text); {
 		switch {
-		case strings.HasPrefix(text[i:], "$$"): // a dollar
+		case strings.HasPrefix(text[i:], "$$"): // an escaped dollar
 			written.WriteString("$$")
 			i += 2
 		case strings.HasPrefix(text[i:], "${"):
 			read, size, ok := parseReference(text[i+2:])
-			if !ok { // the language reports what is wrong with it
+			if !ok { // Pulumi reports what is wrong with it
 				written.WriteString("${")
 				i += 2
 				continue
@@ -327,7 +332,7 @@ func (x *expansion) text(text string, at numbers) (string, error) {
 	return written.String(), nil
 }
 
-// named returns a reference with numbers, and with the name of the one that it leads to of what is repeated.
+// named returns a reference with numbers, and with the name of the copy that it refers to.
 func (x *expansion) named(r reference, at numbers) (reference, error) {
 	made, err := x.resolved(r, at)
 	if err != nil {
@@ -338,11 +343,12 @@ func (x *expansion) named(r reference, at numbers) (reference, error) {
 		return made, nil
 	}
 	if len(made.steps) == 0 || !made.steps[0].indexed {
-		return made, fmt.Errorf("${%s} refers to all that there are of %s; write which one, as ${%s[NAME]}", r, r.root, r.root)
+		return made, fmt.Errorf("${%s} refers to all copies of %s; refer to one of them, as ${%s[NAME]}", r, r.root, r.root)
 	}
 	n, err := strconv.Atoi(made.steps[0].index)
 	if err != nil || n >= length {
-		return made, fmt.Errorf("${%s} refers to number %s of %s, of which there are %d; have locals.tf compute another number", r, made.steps[0].index, r.root, length)
+		return made, fmt.Errorf("${%s} refers to index %s of %s, which has %d copies; compute another index in locals.tf",
+			r, made.steps[0].index, r.root, length)
 	}
 	made.root += made.steps[0].index
 	made.steps = made.steps[1:]

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// localsRoot is the object whose lists a program may repeat something for.
+// localsRoot is the object whose lists a program can repeat something for.
 const localsRoot = "locals"
 
-// reference is what stands in ${...}: a name, and the steps from it.
+// reference is the content of ${...}: a name, and the steps from it.
 type reference struct {
 	root  string
 	steps []step
@@ -24,7 +24,8 @@ type step struct {
 	indexed bool
 }
 
-// parseReference reads what follows "${", and returns how long it is with the brace that ends it. It is not ok where no reference is.
+// parseReference parses the text after "${". It returns the length including the closing brace. ok
+// is false if the text is not a reference.
 func parseReference(text string) (read reference, size int, ok bool) {
 	end := strings.IndexAny(text, ".[}")
 	if end <= 0 {
@@ -56,7 +57,8 @@ func parseReference(text string) (read reference, size int, ok bool) {
 	return read, 0, false
 }
 
-// bracketed returns how long the text is before the bracket that ends it, less than nothing where none does.
+// bracketed returns the length of the text before its closing bracket, or a negative number if
+// there is none.
 func bracketed(text string) int {
 	depth, quoted := 1, false
 	for i := 0; i < len(text); i++ {
@@ -77,7 +79,7 @@ func bracketed(text string) int {
 	return -1
 }
 
-// String returns the reference as it is written in a program, without ${}.
+// String returns the reference as in a program, without ${}.
 func (r reference) String() string {
 	var text strings.Builder
 	text.WriteString(r.root)
@@ -91,7 +93,7 @@ func (r reference) String() string {
 	return text.String()
 }
 
-// whole returns the reference that a text consists of.
+// whole returns the reference that makes up a whole text.
 func whole(text string) (reference, bool) {
 	inner, starts := strings.CutPrefix(text, "${")
 	if !starts {
@@ -103,10 +105,10 @@ func whole(text string) (reference, bool) {
 
 var number = regexp.MustCompile(`^[0-9]{1,4}$`)
 
-// numbers are the positions that names of loops stand for.
+// numbers are the current indices of loops, by name.
 type numbers map[string]int
 
-// resolved returns a reference with numbers in place of names and of locals in its indices.
+// resolved returns a reference whose indices have numbers in place of loop names and locals.
 func (x *expansion) resolved(r reference, at numbers) (reference, error) {
 	made := reference{root: r.root, steps: make([]step, 0, len(r.steps))}
 	for _, one := range r.steps {
@@ -122,7 +124,7 @@ func (x *expansion) resolved(r reference, at numbers) (reference, error) {
 	return made, nil
 }
 
-// position returns the number that an index is.
+// position returns the numeric value of an index.
 func (x *expansion) position(index string, at numbers) (int, error) {
 	if n, bound := at[index]; bound {
 		return n, nil
@@ -132,7 +134,7 @@ func (x *expansion) position(index string, at numbers) (int, error) {
 	}
 	inner, ok := whole("${" + index + "}")
 	if !ok || inner.root != localsRoot {
-		return 0, fmt.Errorf("[%s] is no number, no name of an each around it, and nothing of locals; correct it", index)
+		return 0, fmt.Errorf("[%s] is neither a number, nor the name of an enclosing each, nor in locals", index)
 	}
 	value, err := x.value(inner, at)
 	if err != nil {
@@ -141,7 +143,7 @@ func (x *expansion) position(index string, at numbers) (int, error) {
 	if n, err := strconv.Atoi(fmt.Sprint(value)); err == nil && n >= 0 {
 		return n, nil
 	}
-	return 0, fmt.Errorf("%s is no whole number, so it cannot be an index; have locals.tf compute one", inner)
+	return 0, fmt.Errorf("%s is not a whole number, so it cannot be an index; compute one in locals.tf", inner)
 }
 
 // value returns a value of the locals.
@@ -157,7 +159,7 @@ func (x *expansion) value(r reference, at numbers) (any, error) {
 		case map[string]any:
 			name := one.name
 			if one.indexed {
-				_ = json.Unmarshal([]byte(one.index), &name) // what is no text is the name of nothing
+				_ = json.Unmarshal([]byte(one.index), &name) // anything but a string names nothing
 			}
 			value, there = from[name]
 		case []any:
@@ -167,7 +169,7 @@ func (x *expansion) value(r reference, at numbers) (any, error) {
 			}
 		}
 		if !there {
-			return nil, fmt.Errorf("%s is not there; have locals.tf compute it", reference{root: r.root, steps: r.steps[:i+1]})
+			return nil, fmt.Errorf("%s does not exist; compute it in locals.tf", reference{root: r.root, steps: r.steps[:i+1]})
 		}
 	}
 	return value, nil

@@ -61,15 +61,15 @@ func TestWhatCannotBeWrittenOutIsRefused(t *testing.T) {
 		return "outputs:\n  all: {fn::each: {p: '${" + list + "}', make: '" + text + "'}}\n"
 	}
 	cases := map[string]struct{ program, want string }{
-		"a list that is none":          {each("locals.text", ""), "outputs.all: locals.text is no list that is known before a run; have locals.tf compute one"},
-		"a list that is not there":     {each("locals.ports[2].subnets", ""), "locals.ports[2] is not there"},
-		"an index that is no number":   {each("locals.ports", "${locals.ports[locals.text]}"), "locals.text is no whole number"},
-		"an index that is half":        {each("locals.ports", "${locals.ports[locals.half]}"), "locals.half is no whole number"},
-		"an index that nothing is":     {each("locals.ports", "${locals.ports[q]}"), "[q] is no number, no name of an each around it, and nothing of locals"},
-		"two loops of a name":          {"outputs: {a: {fn::each: {p: '${locals.ports}', make: {fn::each: {p: '${locals.ports}', make: x}}}}}\n", "an each around it has the name p too"},
-		"one too many":                 {"resources: {port: {each: {p: '${locals.ports}'}, type: a:b}}\noutputs: {a: '${port[2].id}'}\n", "${port[2].id} refers to number 2 of port, of which there are 2"},
-		"all of them":                  {"resources: {port: {each: {p: '${locals.ports}'}, type: a:b}}\noutputs: {a: '${port.id}'}\n", "write which one, as ${port[NAME]}"},
-		"a loop over something else":   {each("provider_spec.ports", ""), "has an each for nothing of locals"},
+		"a list that is none":          {each("locals.text", ""), "outputs.all: locals.text is not a list that is known before a run; compute one in locals.tf"},
+		"a list that is not there":     {each("locals.ports[2].subnets", ""), "locals.ports[2] does not exist"},
+		"an index that is no number":   {each("locals.ports", "${locals.ports[locals.text]}"), "locals.text is not a whole number"},
+		"an index that is half":        {each("locals.ports", "${locals.ports[locals.half]}"), "locals.half is not a whole number"},
+		"an index that nothing is":     {each("locals.ports", "${locals.ports[q]}"), "[q] is neither a number, nor the name of an enclosing each, nor in locals"},
+		"two loops of a name":          {"outputs: {a: {fn::each: {p: '${locals.ports}', make: {fn::each: {p: '${locals.ports}', make: x}}}}}\n", "an outer each has the name p too"},
+		"one too many":                 {"resources: {port: {each: {p: '${locals.ports}'}, type: a:b}}\noutputs: {a: '${port[2].id}'}\n", "${port[2].id} refers to index 2 of port, which has 2 copies"},
+		"all of them":                  {"resources: {port: {each: {p: '${locals.ports}'}, type: a:b}}\noutputs: {a: '${port.id}'}\n", "refer to one of them, as ${port[NAME]}"},
+		"a loop over something else":   {each("provider_spec.ports", ""), "has an each that does not refer to locals"},
 		"a function without a body":    {"outputs: {all: {fn::each: {p: '${locals.ports}'}}}\n", "fn::each lacks make"},
 		"a variable without a body":    {"variables: {all: {fn::each: {p: '${locals.ports}'}}}\n", "variables.all: fn::each lacks make"},
 		"more than a program can have": {each("locals.many", ""), "more than 2000 entries"},
@@ -88,8 +88,8 @@ func TestWhatCannotBeWrittenOutIsRefused(t *testing.T) {
 func TestFaultsAreFoundWithoutLocals(t *testing.T) {
 	cases := map[string]struct{ program, want string }{
 		"none":                     {"resources: {port: {each: {p: '${locals.ports}'}, type: a:b}, support1: {type: a:b}}\n", ""},
-		"a name that another has":  {"resources: {port: {each: {p: '${locals.ports}'}, type: a:b}, port1: {type: a:b}}\n", "resources.port: is repeated, so that one of it is called port1"},
-		"no object":                {"resources: {port: {each: '${locals.ports}', type: a:b}}\n", "resources.port: has an each that is no object"},
+		"a name that another has":  {"resources: {port: {each: {p: '${locals.ports}'}, type: a:b}, port1: {type: a:b}}\n", "resources.port: is repeated, and one of its copies is called port1"},
+		"no object":                {"resources: {port: {each: '${locals.ports}', type: a:b}}\n", "resources.port: has an each that is not an object"},
 		"no list":                  {"resources: {port: {each: {}, type: a:b}}\n", "resources.port: has an each without a list"},
 		"two lists":                {"resources: {port: {each: {p: '${locals.ports}', q: '${locals.ports}'}, type: a:b}}\n", "an each with the names p and q"},
 		"a name that is none":      {"resources: {port: {each: {P: '${locals.ports}'}, type: a:b}}\n", `an each with the name "P"`},

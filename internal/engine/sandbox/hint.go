@@ -6,10 +6,12 @@ import (
 	"slices"
 )
 
-// deniedFile matches how programs say that a file may not be read: its path, or what masks that, and the kernel's reason.
+// deniedFile matches error messages about a file that cannot be read: its path, or what masks it,
+// and the kernel's reason.
 var deniedFile = regexp.MustCompile("(?i)(/[^\\s:'\"()`]+|\\(sensitive\\))['\"`]?(?:: | \\()permission denied")
 
-// Hint returns what to do about a text of an engine or a provider, "" unless it says that a file may not be read and the sandbox may be why.
+// Hint returns advice on an error message of an engine or provider, or "" unless the sandbox may be
+// why a file cannot be read.
 func (s *Sandbox) Hint(text string) string {
 	if s.ABI() == 0 {
 		return ""
@@ -20,11 +22,11 @@ func (s *Sandbox) Hint(text string) string {
 	}
 	file := found[1]
 	if !filepath.IsAbs(file) {
-		return "engines read no file that --sandbox-read does not name: name the one that the credentials name"
+		return "engines can only read files that --sandbox-read names; add the one that the credentials refer to"
 	}
 	concerns := func(dir string) bool { return inside(file, dir) }
 	if slices.ContainsFunc(slices.Concat(systemFiles, s.read, s.hidden), concerns) {
-		return "" // something else denies it, or the flag would be refused
+		return "" // something else denies it, or the flag would be rejected
 	}
-	return "engines may not read " + file + ": name it, or its folder, by --sandbox-read"
+	return "engines cannot read " + file + "; add the file or its folder to --sandbox-read"
 }

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The rights of Landlock that are named here: what reads, what changes, and what there is of both for a file.
+// Landlock's access rights used here: reading, changing, and those of both that apply to files.
 const (
 	readRights = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 
@@ -20,21 +20,27 @@ const (
 	fileRights = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
 )
 
-// landlockABI returns the version of Landlock that the kernel has, zero for none.
-func landlockABI() int {
-	version, _, failed := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	if failed != 0 {
-		return 0
+// landlockABI returns the kernel's Landlock version, or zero and what the kernel lacks.
+func landlockABI() (version int, lacks string) {
+	found, _, failed := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	switch failed {
+	case 0:
+		return int(found), ""
+	case unix.EOPNOTSUPP:
+		return 0, "it was not enabled when the kernel started (boot parameter lsm=)"
+	case unix.ENOSYS:
+		return 0, "the kernel is older than 5.13 or was built without it, or a seccomp profile hides its calls"
+	default:
+		return 0, "its first call fails, possibly because of a seccomp profile: " + failed.Error()
 	}
-	return int(version)
 }
 
-// handled returns what a version of Landlock can deny: rights on files and scopes. Rights of later versions than the seventh would deny
-// sockets that have a path, by which engines reach providers that are kept running.
+// handled returns what a version of Landlock can deny: file rights and scopes. It ignores rights
+// after version 7: they would deny sockets with a path, by which engines reach warm providers.
 func handled(version int) (files, scopes uint64) {
 	files = readRights | changeRights
 	if version < 2 {
-		files &^= unix.LANDLOCK_ACCESS_FS_REFER // it is denied then, always
+		files &^= unix.LANDLOCK_ACCESS_FS_REFER // it is always denied then
 	}
 	if version < 3 {
 		files &^= unix.LANDLOCK_ACCESS_FS_TRUNCATE
@@ -48,13 +54,15 @@ func handled(version int) (files, scopes uint64) {
 	return files, scopes
 }
 
-// restrict confines this thread, and all that it becomes and starts, to the files of an order. It cannot be undone.
+// restrict confines this thread, and everything that it becomes or starts, to the files of an
+// order. This cannot be undone.
 func restrict(o order) error {
 	files, scopes := handled(o.ABI)
 	attributes := unix.LandlockRulesetAttr{Access_fs: files, Scoped: scopes}
-	ruleset, _, failed := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attributes)), unsafe.Sizeof(attributes), 0)
+	ruleset, _, failed := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attributes)),
+		unsafe.Sizeof(attributes), 0)
 	if failed != 0 {
-		return fmt.Errorf("making a ruleset of Landlock: %w", failed)
+		return fmt.Errorf("creating a Landlock ruleset: %w", failed)
 	}
 	for _, one := range []struct {
 		paths    []string
@@ -76,12 +84,12 @@ func restrict(o order) error {
 		}
 	}
 	if _, _, failed := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0, 0); failed != 0 {
-		return fmt.Errorf("restricting this process by Landlock: %w", failed)
+		return fmt.Errorf("restricting this process with Landlock: %w", failed)
 	}
 	return unix.Close(int(ruleset))
 }
 
-// allow adds a rule for a file, or for a folder with all that is in it.
+// allow adds a rule for a file, or for a folder with everything in it.
 func allow(ruleset int, path string, rights uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -96,7 +104,8 @@ func allow(ruleset int, path string, rights uint64) error {
 		rights &= fileRights
 	}
 	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
-	_, _, failed := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	_, _, failed := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH,
+		uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 	if failed != 0 {
 		return failed
 	}

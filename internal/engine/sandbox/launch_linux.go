@@ -10,17 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// available says that there is a launcher for this system.
+// available means that there is a launcher for this system.
 const available = true
 
-// ownProgram is this program, even when another has taken its file's place.
+// ownProgram is this program, even if its file has been replaced.
 const ownProgram = "/proc/self/exe"
 
-// exitCode is that of a launcher that fails: that of an engine which fails, and not of one that died and may have changed something.
+// exitCode is the exit code of a failed launcher. It is that of an engine that failed, not of one
+// that died and may have changed something.
 const exitCode = 1
 
-// A launcher begins before most packages of its program are initialised, because that takes more CPU time than all that it does. So it works in
-// every program that has this package.
+// A launcher runs before most packages are initialized, which takes more CPU time than everything
+// it does. It therefore works in every program that imports this package.
 func init() {
 	text, launches := os.LookupEnv(Variable)
 	if !launches {
@@ -30,16 +31,19 @@ func init() {
 	os.Exit(exitCode)
 }
 
-// launch confines this process and becomes the program of the order. It returns where that fails.
+// launch confines this process and becomes the order's program. It returns only on failure.
 func launch(text string) error {
 	var o order
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return fmt.Errorf("reading %s: %w", Variable, err)
 	}
-	// What follows is of this thread alone, and its program is the only thread that is left.
+	// The following applies to this thread only, and exec replaces all others.
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("giving up new privileges: %w", err)
+		return fmt.Errorf("setting no_new_privs: %w", err)
+	}
+	if err := setMark(o.Mark); err != nil && o.ABI > 0 { // without Landlock, the mark would prove nothing
+		return err
 	}
 	if o.ABI > 0 {
 		if err := restrict(o); err != nil {
@@ -47,7 +51,7 @@ func launch(text string) error {
 		}
 	}
 	if err := dropCapabilities(); err != nil {
-		return fmt.Errorf("giving up capabilities: %w", err)
+		return fmt.Errorf("dropping capabilities: %w", err)
 	}
 	environment, err := engineEnvironment(os.Environ())
 	if err != nil {
@@ -56,7 +60,8 @@ func launch(text string) error {
 	return fmt.Errorf("%s: %w", o.Program, unix.Exec(o.Program, append([]string{o.Program}, os.Args[1:]...), environment))
 }
 
-// dropCapabilities gives up all capabilities. A program of root's gets none either: without new privileges it has no more than this.
+// dropCapabilities drops all capabilities. A program of root does not get any back, since
+// no_new_privs is set.
 func dropCapabilities() error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
@@ -65,11 +70,13 @@ func dropCapabilities() error {
 	return unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0])
 }
 
-// reattachVariable is where an engine finds providers that run.
+// reattachVariable tells an engine where warm providers are.
 const reattachVariable = "TF_REATTACH_PROVIDERS"
 
-// engineEnvironment is what the program gets of a launcher's environment. An engine asks by a signal whether a provider that it did not start
-// lives, and the sandbox stops that signal; so it is given its own id, which this process has already. The end of a provider ends its calls.
+// engineEnvironment returns the program's environment. An engine sends a signal to check whether a
+// provider that it did not start is alive, which the sandbox blocks. So the engine gets its own
+// process ID instead, which is already that of this process. If a provider dies, its calls fail
+// anyway.
 func engineEnvironment(own []string) ([]string, error) {
 	var environment []string
 	for _, setting := range own {
@@ -104,8 +111,8 @@ func withOwnID(value string) (string, error) {
 	return string(raw), err
 }
 
-// Hide keeps the memory and the environment of this process from other processes of its user, which may be engines that nothing else
-// confines. It has no core dumps from then on.
+// Hide protects the memory and environment of this process from other processes of its user, such
+// as unconfined engines. It also disables core dumps.
 func Hide() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("hiding this process from engines: %w", err)

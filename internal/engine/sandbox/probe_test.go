@@ -39,6 +39,9 @@ func TestMain(m *testing.M) {
 	default:
 		fmt.Println(err)
 	}
+	if os.Args[1] == "mark" {
+		_, _ = os.Stdin.Read(make([]byte, 1)) // until the test has looked at it
+	}
 	os.Exit(0)
 }
 
@@ -83,6 +86,8 @@ func probe(what string, arguments []string) error {
 	case "follow":
 		_, err := os.Readlink(arguments[0])
 		return err
+	case "mark":
+		return markedProbe(arguments[0])
 	case "reattach":
 		return reattach()
 	case "status":

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,14 +12,14 @@ import (
 	"strings"
 )
 
-// Mode says whether engines are confined.
+// Mode is whether engines are confined.
 type Mode string
 
 // The modes.
 const (
-	// Preferred confines engines as far as the kernel can.
+	// Preferred confines engines as far as the kernel supports it.
 	Preferred Mode = "preferred"
-	// Required starts no engine where the kernel has no Landlock.
+	// Required starts no engine if the kernel lacks Landlock.
 	Required Mode = "required"
 	// Off confines nothing.
 	Off Mode = "off"
@@ -32,7 +31,7 @@ func (m *Mode) String() string { return string(*m) }
 // Set implements flag.Value.
 func (m *Mode) Set(text string) error {
 	if !slices.Contains([]Mode{Preferred, Required, Off}, Mode(text)) {
-		return fmt.Errorf("it is %q; set it to %s, %s or %s", text, Preferred, Required, Off)
+		return fmt.Errorf("invalid mode %q: must be %s, %s or %s", text, Preferred, Required, Off)
 	}
 	*m = Mode(text)
 	return nil
@@ -44,66 +43,78 @@ func (m *Mode) Type() string { return "string" }
 // Options describe a Sandbox.
 type Options struct {
 	Mode Mode
-	// Read are files and folders that engines may read, and run programs from, beside what their policies name.
+	// Read are additional files and folders that engines may read and execute.
 	Read []string
-	// Hidden are folders that nothing of Read may contain, such as that with the runs.
+	// Hidden are folders that nothing in Read may contain, such as the one with the runs.
 	Hidden []string
+	// Work is the manager's work folder, by which it and its supervisor find the processes. It may be
+	// empty.
+	Work string
 }
 
-// Policy says what one process, with all that it starts, may reach.
+// Policy is what one process and its child processes can access.
 type Policy struct {
-	// Program is the file that is started.
+	// Program is the file to run.
 	Program string
-	// Read are files and folders that it may read, and run programs from. What does not exist is left out.
+	// Read are files and folders that it may read and execute. Missing ones are ignored.
 	Read []string
-	// Write are folders in which it may do anything.
+	// Write are folders in which it may do anything. The first one is its own: see [Mark.In].
 	Write []string
 }
 
-// Sandbox confines processes. A nil one confines nothing. It is safe for concurrent use.
+// Sandbox confines processes. A nil Sandbox confines nothing. It is safe for concurrent use.
 type Sandbox struct {
 	mode Mode
 	abi  int
-	read []string
-	// hidden are folders that nothing of read may contain.
+	// lacks is why the kernel does not support Landlock.
+	lacks string
+	work  Mark
+	read  []string
+	// hidden are folders that nothing in read may contain.
 	hidden []string
 }
 
-// Variable is the environment variable with the order of a launcher, which is a process of this program.
+// Variable is the environment variable with the order for a launcher, which is a process of this
+// program.
 const Variable = "MACHINE_IAC_SANDBOX"
 
 // order is what a launcher does.
 type order struct {
 	Program string   `json:"program"`
 	ABI     int      `json:"abi"`
+	Mark    Mark     `json:"mark"`
 	Read    []string `json:"read"`
 	Write   []string `json:"write"`
 }
 
-// New returns a Sandbox, nil where the mode is Off or this system has none. Whether it confines as its mode demands, Check says.
+// New returns a Sandbox, or nil if the mode is Off or the system does not support it. Check reports
+// whether it can confine as the mode requires.
 func New(o Options) (*Sandbox, error) {
 	if o.Mode == Off {
 		return nil, nil
 	}
-	s := &Sandbox{mode: o.Mode, abi: landlockABI()}
+	s := &Sandbox{mode: o.Mode, work: ofWork(o.Work)}
+	s.abi, s.lacks = landlockABI()
 	if !available && o.Mode != Required {
 		return nil, nil
 	}
 	for _, path := range append([]string{tokens}, o.Hidden...) {
 		absolute, err := filepath.Abs(path)
 		if err != nil {
-			return nil, fmt.Errorf("finding what engines may not read: %w", err)
+			return nil, fmt.Errorf("resolving the paths that engines may not read: %w", err)
 		}
 		s.hidden = append(s.hidden, absolute)
 	}
 	for _, path := range o.Read {
 		absolute, err := filepath.Abs(path)
 		if err != nil {
-			return nil, fmt.Errorf("finding what engines may read: %w", err)
+			return nil, fmt.Errorf("resolving the paths that engines may read: %w", err)
 		}
 		for _, hidden := range s.hidden {
 			if inside(hidden, absolute) {
-				return nil, fmt.Errorf("engines cannot be allowed to read %s, since %s is in it; name what they need in there", absolute, hidden)
+				return nil,
+					fmt.Errorf("engines cannot be allowed to read %s, because it contains %s; name the files that they need instead",
+						absolute, hidden)
 			}
 		}
 		s.read = append(s.read, absolute)
@@ -111,10 +122,10 @@ func New(o Options) (*Sandbox, error) {
 	return s, nil
 }
 
-// tokens has the service account's token, which opens the cluster.
+// tokens contains the service account's token, which gives access to the cluster.
 const tokens = "/var/run/secrets/kubernetes.io"
 
-// inside reports whether a path is a folder or in it, as named or with its links followed.
+// inside reports whether a path is a folder or inside it, as written or with links resolved.
 func inside(path, dir string) bool {
 	for _, one := range []string{path, followed(path)} {
 		for _, other := range []string{dir, followed(dir)} {
@@ -133,16 +144,17 @@ func followed(path string) string {
 	return path
 }
 
-// Reading returns a Sandbox with more that engines may read. Empty paths are left out.
+// Reading returns a Sandbox that lets engines read more paths. It ignores empty ones.
 func (s *Sandbox) Reading(paths ...string) *Sandbox {
 	if s == nil {
 		return nil
 	}
 	named := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return path == "" })
-	return &Sandbox{mode: s.mode, abi: s.abi, read: slices.Concat(s.read, named), hidden: s.hidden}
+	return &Sandbox{mode: s.mode, abi: s.abi, lacks: s.lacks, work: s.work, read: slices.Concat(s.read, named),
+		hidden: s.hidden}
 }
 
-// ABI returns the version of Landlock that confines engines, zero for none.
+// ABI returns the version of Landlock that confines engines, or zero.
 func (s *Sandbox) ABI() int {
 	if s == nil {
 		return 0
@@ -150,19 +162,21 @@ func (s *Sandbox) ABI() int {
 	return s.abi
 }
 
-var errNoLandlock = errors.New("engines cannot be confined: the kernel has no Landlock, which --sandbox=required demands; " +
-	"use a kernel of version 5.13 or later with \"landlock\" among its security modules (boot parameter lsm=) and a seccomp profile that allows its calls, " +
-	"or set --sandbox=preferred")
+// errNoLandlock says what the kernel lacks and how to fix it.
+func errNoLandlock(lacks string) error {
+	return fmt.Errorf("engines cannot be confined: the kernel has no Landlock, which --sandbox=required demands: %s; "+
+		"see docs/security.md#kernels-without-landlock, or run them unconfined with --sandbox=preferred, which lets them read the service account's token", lacks)
+}
 
-// Check returns why no engine may be started, nil where each may.
+// Check returns why engines cannot be started, or nil.
 func (s *Sandbox) Check() error {
 	if s != nil && s.mode == Required && s.abi == 0 {
-		return errNoLandlock
+		return errNoLandlock(s.lacks)
 	}
 	return nil
 }
 
-// Program returns what is started in place of a program, with the variables of Environment.
+// Program returns what to start instead of a program, with the variables of Environment.
 func (s *Sandbox) Program(path string) string {
 	if s == nil {
 		return path
@@ -170,24 +184,26 @@ func (s *Sandbox) Program(path string) string {
 	return ownProgram
 }
 
-// Launches reports whether a process is a launcher, which is of this program and about to become an engine.
+// Launches reports whether a process is a launcher: it runs this program and is about to become an
+// engine.
 func Launches(pid int) bool {
 	environment, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
 	return err == nil && bytes.Contains(append([]byte{0}, environment...), []byte("\x00"+Variable+"="))
 }
 
-// Environment returns the variables by which Program's process becomes that of the policy.
+// Environment returns the variables that make Program's process apply the policy.
 func (s *Sandbox) Environment(p Policy) map[string]string {
 	if s == nil {
 		return nil
 	}
-	raw, _ := json.Marshal(order{ // texts always can be
-		Program: p.Program, ABI: s.abi, Read: slices.Concat(systemFiles, []string{p.Program}, s.read, p.Read), Write: p.Write,
+	raw, _ := json.Marshal(order{ // strings can always be encoded
+		Program: p.Program, ABI: s.abi, Mark: s.mark(p), Read: slices.Concat(systemFiles, []string{p.Program}, s.read,
+			p.Read), Write: p.Write,
 	})
 	return map[string]string{Variable: string(raw)}
 }
 
-// Wrap has a command that is not started yet confined. Its environment is set already.
+// Wrap confines a command that has not been started. Its environment must be set already.
 func (s *Sandbox) Wrap(command *exec.Cmd, p Policy) {
 	if s == nil {
 		return

@@ -156,14 +156,14 @@ func TestFoldersThatHideSomethingAreNotReadable(t *testing.T) {
 }
 
 func TestWhatIsNotReadableIsHintedAt(t *testing.T) {
-	s := (&Sandbox{abi: 1, hidden: []string{"/work"}}).Reading("/given", "")
+	s := (&Sandbox{abi: 1, hidden: []string{"/srv/manager"}}).Reading("/given", "")
 	for text, want := range map[string]string{
-		"Error reading CA Cert: open /etc/keys/ca.pem: permission denied":    "engines may not read /etc/keys/ca.pem: name it, or its folder, by --sandbox-read",
-		"cannot open '/keys/id_rsa': Permission denied":                      "engines may not read /keys/id_rsa: name it, or its folder, by --sandbox-read",
-		"unable to read \"/keys/id_rsa\" (Permission denied)":                "engines may not read /keys/id_rsa: name it, or its folder, by --sandbox-read",
-		"open (sensitive): permission denied":                                "engines read no file that --sandbox-read does not name: name the one that the credentials name",
+		"Error reading CA Cert: open /etc/keys/ca.pem: permission denied":    "engines cannot read /etc/keys/ca.pem; add the file or its folder to --sandbox-read",
+		"cannot open '/keys/id_rsa': Permission denied":                      "engines cannot read /keys/id_rsa; add the file or its folder to --sandbox-read",
+		"unable to read \"/keys/id_rsa\" (Permission denied)":                "engines cannot read /keys/id_rsa; add the file or its folder to --sandbox-read",
+		"open (sensitive): permission denied":                                "engines can only read files that --sandbox-read names; add the one that the credentials refer to",
 		"open /given/ca.pem: permission denied":                              "",
-		"open /work/runs/other/secret: permission denied":                    "",
+		"open /srv/manager/runs/other/secret: permission denied":             "",
 		"open /etc/ssl/private/key: permission denied":                       "",
 		"Permission denied on resource project p":                            "",
 		"open /etc/keys/ca.pem: no such file or directory":                   "",

@@ -6,11 +6,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// now is a time that all processes of this machine share. Nobody sets it, and it goes on while the machine sleeps.
+// now returns a time that all processes of this machine share. It cannot be set, and continues
+// while the machine sleeps.
 func now() time.Duration {
 	var at unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &at); err != nil {
-		panic("reading the clock: " + err.Error()) // it fails for a bad argument only
+		panic("reading the clock: " + err.Error()) // only an invalid argument fails
 	}
 	return time.Duration(at.Nano())
 }

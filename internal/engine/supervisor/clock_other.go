@@ -8,5 +8,6 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// now is a time that all processes of this machine share. Only Linux has one that cannot be set.
+// now returns a time that all processes of this machine share. Only Linux has one that cannot be
+// set.
 func now() time.Duration { return time.Duration(clock.RealClock{}.Now().UnixNano()) }

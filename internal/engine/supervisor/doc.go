@@ -1,11 +1,16 @@
-// Package supervisor ends the engines of a manager that has died or hangs.
+// Package supervisor stops the engines of a manager that has died or hangs.
 //
-// A manager has one supervisor: a process of the same program ([Main]) in a session of its own, connected by a pipe. While the manager
-// leads, it sends heartbeats ([Supervisor.Heartbeat]). When none has come for the heartbeat timeout, or the manager's end of the pipe is
-// closed, the supervisor interrupts every process whose working folder is in the manager's work folder: engines, language hosts,
-// plugins and warm providers. It kills what is left after the grace.
+// A manager has one supervisor: a process of the same program ([Main]) in its own session,
+// connected by a pipe. While the manager leads, it sends heartbeats ([Supervisor.Heartbeat]). If
+// none arrives within the heartbeat timeout, or the manager's end of the pipe closes, the
+// supervisor interrupts every process of the manager: engines, language hosts, plugins and warm
+// providers. After the grace period, it kills what is left. It finds the processes by their working
+// folder, which is in the manager's work folder, and by the mark of their sandbox ([sandbox.Mark]),
+// which they cannot remove.
 //
-// A heartbeat carries the time at which the manager looked whether it leads, by a clock that all processes of a machine share and that
-// goes on while the machine sleeps. So a heartbeat that was held up counts from then, and a gap is a gap although a heartbeat follows.
-// After a gap the supervisor goes on to kill what appears, until the manager, which it notifies, has looked once more whether it leads.
+// A heartbeat carries the time at which the manager checked that it leads, by a clock that all
+// processes of a machine share and that continues while the machine sleeps. So a delayed heartbeat
+// counts from then, and a gap remains a gap even if a heartbeat follows. After a gap, the
+// supervisor kills whatever appears until the manager, which it notifies, has checked again that it
+// leads.
 package supervisor

@@ -7,32 +7,32 @@ import (
 )
 
 const (
-	// endPoll is how often the supervisor looks whether interrupted engines have ended.
+	// endPoll is how often the supervisor checks whether interrupted engines have exited.
 	endPoll = 200 * time.Millisecond
-	// sweep is how often it looks for engines that a manager has started after a gap.
+	// sweep is how often it checks for engines that a manager has started after a gap.
 	sweep = 500 * time.Millisecond
 )
 
-// engines are the processes that a supervisor may end.
+// engines are the processes that a supervisor may stop.
 type engines interface {
-	// interrupt interrupts those that are not spared, and returns their ids.
+	// interrupt interrupts the processes, except spared ones, and returns their IDs.
 	interrupt(spare []int) ([]int, error)
-	// left returns the ids of all.
+	// left returns the IDs of all processes.
 	left() ([]int, error)
-	// kill kills all, and returns how many there were.
+	// kill kills all processes and returns their number.
 	kill() (int, error)
 }
 
-// mode is what a supervisor does.
+// mode is the state of a supervisor.
 type mode int
 
 const (
-	idle     mode = iota // no heartbeat has come yet: its manager does not lead, and has no engines
-	guarding             // engines live from heartbeat to heartbeat
-	sweeping             // engines were ended after a gap, and none may live until the manager resumes
+	idle     mode = iota // no heartbeat yet: the manager does not lead and has no engines
+	guarding             // engines may run as long as heartbeats arrive
+	sweeping             // engines were stopped after a gap, and none may run until the manager resumes
 )
 
-// guard is a supervisor without its process.
+// guard is the logic of a supervisor, without the process.
 type guard struct {
 	timeout, grace time.Duration
 	now            func() time.Duration
@@ -46,7 +46,8 @@ type guard struct {
 	last time.Duration
 }
 
-// run returns when the manager is gone and its engines are too, or the manager says that there is nothing left to guard.
+// run returns when the manager and its engines are gone, or when the manager says that there is
+// nothing left to guard.
 func (g *guard) run() {
 	for {
 		select {
@@ -65,7 +66,7 @@ func (g *guard) run() {
 	}
 }
 
-// patience is how long nothing needs to be done.
+// patience returns how long nothing needs to be done.
 func (g *guard) patience() time.Duration {
 	switch g.mode {
 	case guarding:
@@ -82,7 +83,7 @@ func (g *guard) check() {
 	switch g.mode {
 	case guarding:
 		if g.now()-g.last >= g.timeout {
-			g.end("no heartbeat has come in time")
+			g.end("no heartbeat arrived in time")
 		}
 	case sweeping:
 		g.kill()
@@ -90,14 +91,14 @@ func (g *guard) check() {
 }
 
 func (g *guard) receive(r message) {
-	g.check() // first: a beat that comes after a gap does not undo it
+	g.check() // first: a heartbeat after a gap does not undo the gap
 	if r.kind == resume || r.kind == beat && g.mode != sweeping {
 		g.mode, g.last = guarding, max(g.last, r.at)
 	}
 	g.report(heard)
 }
 
-// end interrupts all engines, each once, and kills what is left after the grace.
+// end interrupts all engines, each once, and kills what is left after the grace period.
 func (g *guard) end(why string) {
 	g.mode = sweeping
 	g.report(ending)
@@ -105,10 +106,10 @@ func (g *guard) end(why string) {
 	for until := g.now() + g.grace; ; <-g.after(endPoll) {
 		found, err := g.engines.interrupt(interrupted)
 		if err != nil {
-			g.log.Error("interrupting engines failed", "error", err)
+			g.log.Error("Interrupting engines failed", "error", err)
 		}
 		if interrupted == nil && len(found) > 0 {
-			g.log.Info("ending engines", "why", why, "processes", found)
+			g.log.Info("Stopping engines", "why", why, "processes", found)
 		}
 		interrupted = slices.Concat(interrupted, found)
 		left, err := g.engines.left()
@@ -126,10 +127,10 @@ func (g *guard) end(why string) {
 func (g *guard) kill() bool {
 	killed, err := g.engines.kill()
 	if err != nil {
-		g.log.Error("killing engines failed", "error", err)
+		g.log.Error("Killing engines failed", "error", err)
 	}
 	if killed > 0 {
-		g.log.Info("killed engines", "processes", killed)
+		g.log.Info("Killed engines", "processes", killed)
 	}
 	return err == nil
 }

@@ -19,31 +19,36 @@ import (
 )
 
 const (
-	// name is the first argument of a supervisor's process, by which it knows that it is one.
+	// name is the first argument of a supervisor process, and identifies it as one.
 	name = "machine-iac-supervisor"
-	// lockName is the file by which the supervisors of a work folder wait for each other.
+	// lockName is the file with which the supervisors of a work folder wait for each other.
 	lockName = "supervisor.lock"
-	// lockSlack is what a predecessor may take to end engines beyond their grace.
+	// lockSlack is how long a predecessor may take to stop engines beyond their grace period.
 	lockSlack = 10 * time.Second
 	lockPoll  = 50 * time.Millisecond
 )
 
-// Main returns at once in a process that is no supervisor; in one that is, it never returns. Call it before anything else.
+// Main returns immediately unless the process is a supervisor; then it never returns. Call it
+// before anything else.
 func Main() {
 	if len(os.Args) == 0 || os.Args[0] != name {
 		return
 	}
-	// A terminal's or a service manager's signals are for the manager; when that has ended, so does this.
-	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
-	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: asTheManager})).With("logger", "supervisor")
+	// Signals from a terminal or a service manager are for the manager. The supervisor exits when the
+	// manager has.
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE, syscall.SIGTSTP,
+		syscall.SIGTTIN, syscall.SIGTTOU)
+	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: asTheManager})).With("logger",
+		"supervisor")
 	if err := serve(os.Args[1:], log); err != nil {
-		log.Error("the supervisor ends", "error", err)
+		log.Error("The supervisor exits", "error", err)
 		os.Exit(1)
 	}
 	os.Exit(0)
 }
 
-// asTheManager formats the supervisor's log lines like the manager's, among which they are written.
+// asTheManager formats the supervisor's log lines like the manager's, since both are in the same
+// log.
 func asTheManager(groups []string, a slog.Attr) slog.Attr {
 	switch {
 	case len(groups) > 0:
@@ -55,7 +60,7 @@ func asTheManager(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// arguments are those of a supervisor's process.
+// arguments are the arguments of a supervisor process.
 type arguments struct {
 	dir                  string
 	timeout, grace, last time.Duration
@@ -67,7 +72,7 @@ func (a arguments) encode() []string {
 
 func decode(texts []string) (arguments, error) {
 	if len(texts) != 4 {
-		return arguments{}, fmt.Errorf("want a folder and three durations, got %d arguments", len(texts))
+		return arguments{}, fmt.Errorf("got %d arguments, want a folder and three durations", len(texts))
 	}
 	a := arguments{dir: texts[0]}
 	for i, into := range []*time.Duration{&a.timeout, &a.grace, &a.last} {
@@ -102,12 +107,14 @@ func serve(texts []string, log *slog.Logger) error {
 	}()
 	g := &guard{
 		timeout: a.timeout, grace: a.grace, now: now, after: time.After, messages: records, log: log,
-		report:  func(status byte) { _, _ = os.Stdout.Write([]byte{status}) }, // nobody may be there to read it
+		report:  func(status byte) { _, _ = os.Stdout.Write([]byte{status}) }, // there may be no reader
 		engines: folder{dir: a.dir, manager: os.Getppid()},
 		last:    a.last,
 	}
 	if a.last > 0 {
-		g.mode = guarding // as its predecessor did
+		g.mode = guarding // like its predecessor
+	} else if _, err := g.engines.kill(); err != nil { // engines of a manager that has died with its supervisor
+		return err
 	}
 	g.report(ready)
 	debug.FreeOSMemory()
@@ -115,7 +122,8 @@ func serve(texts []string, log *slog.Logger) error {
 	return nil
 }
 
-// takeLock waits until the supervisor of an earlier manager with this work folder has ended: it can't know which manager the engines belong to.
+// takeLock waits until the supervisor of an earlier manager with this work folder has exited: that
+// one cannot tell which manager the engines belong to.
 func takeLock(a arguments) (*os.File, error) {
 	path := filepath.Join(a.dir, lockName)
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
@@ -127,21 +135,28 @@ func takeLock(a arguments) (*os.File, error) {
 			return file, nil
 		}
 		if now() >= until {
-			return nil, fmt.Errorf("locking %s: %w; the work folder belongs to another manager that is alive, choose another with --work-dir", path, err)
+			return nil,
+				fmt.Errorf("locking %s: %w; the work folder belongs to another running manager, choose another with --work-dir",
+					path, err)
 		}
 	}
 }
 
-// folder are the processes in a work folder, without managers.
+// folder is the set of processes in a work folder, except managers.
 type folder struct {
 	dir     string
 	manager int
 }
 
-// manages reports whether a process is the manager, wherever its working folder is, or runs the manager's program: another manager may wait
-// here for the end of this one's engines. A launcher is about to become an engine, and counts as one.
+// manages reports whether a process is the manager, whatever its working folder, or another process
+// of the manager's program: another manager may be waiting here for this one's engines to exit. A
+// launcher is about to become an engine and counts as one, and so does anything that an engine
+// starts.
 func (f folder) manages(pid int) bool {
-	if pid == f.manager && os.Getppid() == f.manager { // when it has ended, its id may be another's
+	if _, marked := sandbox.MarkOf(pid); marked {
+		return false
+	}
+	if pid == f.manager && os.Getppid() == f.manager { // once it has exited, its ID may belong to another process
 		return true
 	}
 	own, err := os.Stat("/proc/self/exe")
@@ -153,7 +168,7 @@ func (f folder) manages(pid int) bool {
 }
 
 func (f folder) interrupt(spare []int) ([]int, error) {
-	return workdir.InterruptProcesses(f.dir, f.manages, func(pid int) bool { return slices.Contains(spare, pid) })
+	return workdir.InterruptManaged(f.dir, f.manages, func(pid int) bool { return slices.Contains(spare, pid) })
 }
-func (f folder) left() ([]int, error) { return workdir.Processes(f.dir, f.manages) }
-func (f folder) kill() (int, error)   { return workdir.KillProcesses(f.dir, f.manages) }
+func (f folder) left() ([]int, error) { return workdir.Managed(f.dir, f.manages) }
+func (f folder) kill() (int, error)   { return workdir.KillManaged(f.dir, f.manages) }

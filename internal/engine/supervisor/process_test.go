@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
+
+	"github.com/machine-iac/machine-iac-operator/test/long"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
 const (
@@ -27,6 +30,13 @@ const (
 
 func TestMain(m *testing.M) {
 	Main()
+	if stage := os.Getenv(fugitiveVariable); stage != "" {
+		if err := beFugitive(stage); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if dir := os.Getenv(managerVariable); dir != "" {
 		if err := beManager(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -60,11 +70,7 @@ type manager struct {
 
 func startManager(t *testing.T) *manager {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &manager{exec.Command(os.Args[0]), filepath.Join(dir, "work")}
+	m := &manager{exec.Command(os.Args[0]), filepath.Join(shortdir.New(t), "work")}
 	m.again(t)
 	return m
 }
@@ -210,10 +216,11 @@ func TestAKilledManagersEnginesEnd(t *testing.T) {
 	if engine.interrupts() != 1 {
 		t.Errorf("it was interrupted %d times, want once", engine.interrupts())
 	}
-	eventually(t, "the supervisor ends", func() bool { return len(supervisors(m.dir)) == 0 })
+	eventually(t, "The supervisor exits", func() bool { return len(supervisors(m.dir)) == 0 })
 }
 
 func TestAStoppedManagersEnginesEnd(t *testing.T) {
+	long.Test(t)
 	m := startManager(t)
 	engine := m.engine(t, ":") // it ignores the interrupt
 	m.signal(t, syscall.SIGSTOP)
@@ -279,6 +286,7 @@ func TestASupervisorThatDiesIsReplaced(t *testing.T) {
 }
 
 func TestASupervisorThatStandsStillIsReplaced(t *testing.T) {
+	long.Test(t)
 	m := startManager(t)
 	engine := m.engine(t, "exit 0")
 	first := m.supervisor(t)
@@ -335,7 +343,7 @@ func TestTheNextManagerWaitsForTheSupervisorOfTheLast(t *testing.T) {
 }
 
 func TestAManagerStopsWithItsSupervisor(t *testing.T) {
-	dir := t.TempDir()
+	dir := shortdir.New(t)
 	s, err := Start(t.Context(), Options{Dir: dir, Timeout: processTimeout, Grace: processGrace, Active: func() bool { return true }})
 	if err != nil {
 		t.Fatal(err)
@@ -351,7 +359,7 @@ func TestAManagerStopsWithItsSupervisor(t *testing.T) {
 }
 
 func TestWithoutASupervisorTheEnginesEnd(t *testing.T) {
-	m := &manager{dir: t.TempDir()}
+	m := &manager{dir: shortdir.New(t)}
 	if err := os.MkdirAll(filepath.Join(m.dir, "runs"), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// What a manager sends to its supervisor.
+// Messages from a manager to its supervisor.
 const (
-	// beat says that the manager led at a time.
+	// beat means that the manager led at a time.
 	beat byte = 'b'
-	// resume is a beat after the supervisor has ended the engines: it may let engines live again.
+	// resume is a beat after the supervisor has stopped the engines. It allows engines again.
 	resume byte = 'r'
-	// quit says that there is nothing left to guard.
+	// quit means that there is nothing left to guard.
 	quit byte = 'q'
 )
 
-// What a supervisor sends to its manager, one byte each.
+// Messages from a supervisor to its manager, one byte each.
 const (
-	ready  byte = 'r' // it guards
-	heard  byte = 'h' // a beat has come
-	ending byte = 'i' // it has begun to end the engines
-	ended  byte = 'e' // they are dead
+	ready  byte = 'r' // it is guarding
+	heard  byte = 'h' // a heartbeat arrived
+	ending byte = 'i' // it is stopping the engines
+	ended  byte = 'e' // the engines are dead
 )
 
-// message is one message of a manager.
+// message is one message from a manager.
 type message struct {
 	kind byte
 	at   time.Duration

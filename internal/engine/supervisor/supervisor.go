@@ -18,30 +18,33 @@ import (
 )
 
 const (
-	// startTimeout bounds a start, beside what an earlier supervisor of the same folder takes to end.
+	// startTimeout limits a start, in addition to what an earlier supervisor of the same folder takes
+	// to exit.
 	startTimeout = 30 * time.Second
-	// maxStarts bounds the attempts to replace a supervisor that has died.
+	// maxStarts limits the attempts to replace a supervisor that has died.
 	maxStarts = 5
-	// startPause is the pause between attempts, and between the starts of supervisors that die early.
+	// startPause is the delay between attempts, and between starts of supervisors that die early.
 	startPause = 200 * time.Millisecond
-	// stopTimeout bounds the wait for a supervisor that has nothing left to guard.
+	// stopTimeout limits the wait for a supervisor that has nothing left to guard.
 	stopTimeout = 5 * time.Second
-	// writeTimeout bounds a write to a supervisor that does not read.
+	// writeTimeout limits a write to a supervisor that does not read.
 	writeTimeout = 100 * time.Millisecond
 )
 
-// Options are what a Supervisor needs.
+// Options configure a Supervisor.
 type Options struct {
-	// Dir is the manager's work folder. Every process inside is ended, but the manager.
+	// Dir is the manager's work folder. Every process inside is stopped, except the manager.
 	Dir string
-	// Timeout is how long the supervisor waits for a heartbeat, Grace how long interrupted engines have.
+	// Timeout is how long the supervisor waits for a heartbeat, and Grace how long interrupted engines
+	// have to exit.
 	Timeout, Grace time.Duration
-	// Active reports whether the manager leads. It must not wait.
+	// Active reports whether the manager leads. It must not block.
 	Active func() bool
-	// Logger logs what happens to the supervisor; the supervisor itself writes to this process's standard error.
+	// Logger logs events of the supervisor. The supervisor itself logs to this process's standard
+	// error.
 	Logger logr.Logger
 
-	// program is the program of the supervisor, this one's where it is empty.
+	// program is the supervisor's executable. Defaults to this one's.
 	program string
 }
 
@@ -51,11 +54,12 @@ type Supervisor struct {
 	clock   clock.Clock
 	failed  chan error
 	stopped chan struct{} // closed by Stop
-	gone    chan struct{} // closed when the last process has ended and is not replaced
+	gone    chan struct{} // closed when the last process has exited and is not replaced
 	once    sync.Once
 
 	mu sync.Mutex
-	// process is the one that runs. last is the time of the last beat that it or a predecessor was sent before a gap.
+	// process is the running one. last is the time of the last beat sent to it or a predecessor before
+	// a gap.
 	process  *process
 	last     time.Duration
 	stopping bool
@@ -67,13 +71,15 @@ type process struct {
 	beats   *os.File
 	states  *os.File
 	started time.Duration
-	// ended says that it has ended the engines and waits for a message to guard again; ending, that it is ending them.
+	// ending means that it is stopping the engines, and ended that it has done so and waits for a
+	// message to guard again.
 	ending, ended bool
-	// unheard is when the first beat was sent that it has not confirmed, zero where there is none.
+	// unheard is when the first unconfirmed beat was sent, or zero.
 	unheard time.Duration
 }
 
-// Start starts a supervisor. It returns when that guards. An earlier one of the same folder, whose manager is dead, ends first.
+// Start starts a supervisor and returns when it is guarding. A supervisor of the same folder whose
+// manager is dead exits first.
 func Start(ctx context.Context, o Options) (*Supervisor, error) {
 	dir, err := workdir.Make(o.Dir, "")
 	if err != nil {
@@ -85,7 +91,8 @@ func Start(ctx context.Context, o Options) (*Supervisor, error) {
 			return nil, fmt.Errorf("starting the supervisor: %w", err)
 		}
 	}
-	s := &Supervisor{options: o, clock: clock.RealClock{}, failed: make(chan error, 1), stopped: make(chan struct{}), gone: make(chan struct{})}
+	s := &Supervisor{options: o, clock: clock.RealClock{}, failed: make(chan error, 1), stopped: make(chan struct{}),
+		gone: make(chan struct{})}
 	if err := s.start(ctx); err != nil {
 		return nil, fmt.Errorf("starting the supervisor: %w", err)
 	}
@@ -94,7 +101,7 @@ func Start(ctx context.Context, o Options) (*Supervisor, error) {
 	return s, nil
 }
 
-// ownProgram is this process's own file, even when another has taken its place.
+// ownProgram returns this process's own executable, even if the file has been replaced.
 func ownProgram() (string, error) {
 	const self = "/proc/self/exe"
 	if _, err := os.Stat(self); err == nil {
@@ -103,10 +110,11 @@ func ownProgram() (string, error) {
 	return os.Executable()
 }
 
-// Heartbeat sends a heartbeat if this process leads. The supervisor lets engines live from the first one on, and until one is missing; beats
-// are sent by themselves, and a leader that has just begun sends one before it starts an engine.
+// Heartbeat sends a heartbeat if this process leads. From the first one on, the supervisor allows
+// engines until one is missing. Heartbeats are sent automatically; a new leader also calls
+// Heartbeat before it starts an engine.
 func (s *Supervisor) Heartbeat() {
-	at := now() // before it looks: what holds this process up in between counts
+	at := now() // before the check: a delay in between counts
 	if !s.options.Active() {
 		return
 	}
@@ -124,7 +132,8 @@ func (s *Supervisor) Heartbeat() {
 		p.kill() // keep starts another
 		return
 	}
-	// This process itself may have stood still. Then engines end: by this supervisor, or by another, which begins where this one left off.
+	// This process itself may have been suspended. Engines must then stop: by this supervisor, or by a
+	// new one, which continues where this one stopped.
 	gap := s.last > 0 && at-s.last >= s.options.Timeout
 	if !gap || kind == resume {
 		s.last = max(s.last, at)
@@ -138,19 +147,21 @@ func (s *Supervisor) Heartbeat() {
 	}
 }
 
-// Failed returns why there is no supervisor and no other could be started. The engines have been killed by then; this process must end.
+// Failed returns why there is no supervisor and none could be started. The engines have been killed
+// by then, and this process must exit.
 func (s *Supervisor) Failed() <-chan error { return s.failed }
 
-// Processes returns the ids of the processes that the supervisor would end.
-func (s *Supervisor) Processes() ([]int, error) { return workdir.Processes(s.options.Dir) }
+// Processes returns the IDs of the processes that the supervisor would stop.
+func (s *Supervisor) Processes() ([]int, error) { return workdir.Managed(s.options.Dir) }
 
-// Kill kills all engines at once, and waits until they are gone.
+// Kill kills all engines immediately and waits until they are gone.
 func (s *Supervisor) Kill() error {
-	_, err := workdir.KillProcesses(s.options.Dir)
+	_, err := workdir.KillManaged(s.options.Dir)
 	return err
 }
 
-// Stop ends the supervisor if no engine is left. Otherwise it leaves it to end the engines, and itself after them.
+// Stop stops the supervisor if no engine is left. Otherwise the supervisor stops the engines and
+// then exits.
 func (s *Supervisor) Stop() error {
 	left, err := s.Processes()
 	s.once.Do(func() { close(s.stopped) })
@@ -174,11 +185,11 @@ func (s *Supervisor) Stop() error {
 	case <-s.gone:
 		return nil
 	case <-s.clock.After(stopTimeout):
-		return fmt.Errorf("stopping the supervisor: process %d does not end", p.command.Process.Pid)
+		return fmt.Errorf("stopping the supervisor: process %d does not exit", p.command.Process.Pid)
 	}
 }
 
-// tick sends beats until Stop.
+// tick sends heartbeats until Stop.
 func (s *Supervisor) tick() {
 	for {
 		select {
@@ -201,13 +212,14 @@ func (s *Supervisor) keep(ctx context.Context) {
 			return
 		default:
 		}
-		s.options.Logger.Info("The supervisor has died; starting another", "pid", p.command.Process.Pid, "how", fmt.Sprint(err))
+		s.options.Logger.Info("The supervisor has died; starting another", "pid", p.command.Process.Pid,
+			"how", fmt.Sprint(err))
 		s.mu.Lock()
 		err = errors.Join(p.beats.Close(), p.states.Close())
 		s.process = nil
 		s.mu.Unlock()
 		if err != nil {
-			s.options.Logger.Error(err, "closing the pipes of a supervisor")
+			s.options.Logger.Error(err, "Closing the pipes of a supervisor")
 		}
 		if now()-p.started < time.Second && !s.pause() {
 			return
@@ -218,7 +230,7 @@ func (s *Supervisor) keep(ctx context.Context) {
 	}
 }
 
-// replace starts a supervisor after one that died. It ends the engines where it can't.
+// replace starts a supervisor after one has died. If it cannot, it kills the engines.
 func (s *Supervisor) replace(ctx context.Context) bool {
 	for try := 1; ; try++ {
 		err := s.start(ctx)
@@ -230,14 +242,14 @@ func (s *Supervisor) replace(ctx context.Context) bool {
 			s.failed <- errors.Join(fmt.Errorf("replacing the supervisor: %w", err), s.Kill())
 			return false
 		}
-		s.options.Logger.Error(err, "starting a supervisor; trying again")
+		s.options.Logger.Error(err, "Starting a supervisor; retrying")
 		if !s.pause() {
 			return false
 		}
 	}
 }
 
-// pause reports whether there still is something to do after a while.
+// pause waits, and reports whether there is still something to do.
 func (s *Supervisor) pause() bool {
 	select {
 	case <-s.stopped:
@@ -247,7 +259,7 @@ func (s *Supervisor) pause() bool {
 	}
 }
 
-// start starts a process, and waits until it guards.
+// start starts a process and waits until it is guarding.
 func (s *Supervisor) start(ctx context.Context) error {
 	s.mu.Lock()
 	arguments := arguments{dir: s.options.Dir, timeout: s.options.Timeout, grace: s.options.Grace, last: s.last}
@@ -258,19 +270,20 @@ func (s *Supervisor) start(ctx context.Context) error {
 	}
 	first, replies := make(chan error, 1), bufio.NewReader(p.states)
 	go func() {
-		_, err := replies.ReadByte() // ready, or the end
+		_, err := replies.ReadByte() // ready, or EOF
 		first <- err
 	}()
 	select {
 	case err = <-first:
 	case <-s.clock.After(startTimeout + arguments.grace + lockSlack):
-		err = errors.New("it does not become ready")
+		err = errors.New("the supervisor does not become ready")
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
 	if err != nil {
 		p.kill()
-		return errors.Join(fmt.Errorf("it ended at once, see its log: %w", err), p.command.Wait(), p.beats.Close(), p.states.Close())
+		return errors.Join(fmt.Errorf("the supervisor exited immediately, see its log: %w", err), p.command.Wait(),
+			p.beats.Close(), p.states.Close())
 	}
 	s.mu.Lock()
 	s.process = p
@@ -279,7 +292,7 @@ func (s *Supervisor) start(ctx context.Context) error {
 	return nil
 }
 
-// listen hears what a process says until it ends.
+// listen handles messages from a process until it exits.
 func (s *Supervisor) listen(p *process, from *bufio.Reader) {
 	for {
 		state, err := from.ReadByte()
@@ -292,7 +305,7 @@ func (s *Supervisor) listen(p *process, from *bufio.Reader) {
 			p.unheard = 0
 		case ending:
 			p.ending, p.unheard = true, 0
-			s.options.Logger.Info("The supervisor ends all engines: this process sent no heartbeat in time")
+			s.options.Logger.Info("The supervisor is stopping all engines: this process sent no heartbeat in time")
 		case ended:
 			p.ending, p.ended = false, true
 		}
@@ -300,7 +313,7 @@ func (s *Supervisor) listen(p *process, from *bufio.Reader) {
 	}
 }
 
-// launch starts the program as a supervisor, in a session of its own and outside of the work folder.
+// launch starts the program as a supervisor, in its own session and outside of the work folder.
 func launch(program string, a arguments) (*process, error) {
 	beatsOut, beats, err := os.Pipe()
 	if err != nil {
@@ -324,7 +337,7 @@ func launch(program string, a arguments) (*process, error) {
 	return p, nil
 }
 
-// send never waits for long.
+// send never blocks for long.
 func (p *process) send(r message, at time.Time) error {
 	if err := p.beats.SetWriteDeadline(at.Add(writeTimeout)); err != nil {
 		return err
@@ -333,5 +346,5 @@ func (p *process) send(r message, at time.Time) error {
 	return err
 }
 
-// kill kills the process. It may be dead.
+// kill kills the process, which may be dead already.
 func (p *process) kill() { _ = p.command.Process.Kill() }

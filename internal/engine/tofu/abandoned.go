@@ -5,18 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
+
 	"github.com/machine-iac/machine-iac-operator/internal/engine/batch"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
-// The files of a run's folder that matter after its engine died.
+// The files of a run's folder that matter after its engine has died.
 const (
 	runFile       = "run.json"
 	erroredFile   = "errored.tfstate"
@@ -24,39 +25,70 @@ const (
 	planFile      = "plan.bin"            // secret
 )
 
-// secrets are what does not stay in a folder that is kept for its state.
+// secrets are removed from a folder that is kept for its state.
 var secrets = []string{variablesFile, planFile, workdir.FilesDir}
 
-// maxState bounds a state that is read from a run's folder.
+// maxState limits the size of a state that is read from a run's folder.
 const maxState = 256 << 20
 
-// runMetadata is what a run's folder has about the run, for a later process that finds it.
+// runMetadata describes a run in its folder, for a later process that finds it.
 type runMetadata struct {
 	ID       string          `json:"id"`
 	Module   string          `json:"module"`
 	Started  time.Time       `json:"started"`
 	Identity json.RawMessage `json:"identity,omitempty"`
-	// Batch is set for a run for several Machines.
+	// Batch is set if the run serves several Machines.
 	Batch *batch.Parts `json:"batch,omitempty"`
 }
 
-// AbandonedRun is a run whose folder was left behind: its process died, or it was kept because its state was not saved.
+// AbandonedRun is a run whose folder was left behind because its process died, or kept because its
+// state was not saved. A batch counts as one run for each Machine; they share its folder.
 type AbandonedRun struct {
 	ID string
 	// Module is the digest of the run's module.
 	Module  string
 	Started time.Time
-	// Identity is the run's Identity as JSON. It is nil where the predecessor died while it made the folder; nothing was run then.
+	// Identity is the run's Identity as JSON. It is nil if the previous process died while it created
+	// the folder, before it ran anything.
 	Identity json.RawMessage
 
 	dir string
+	// batch splits the state in the folder, and part is this run's index. It is nil for a run with its
+	// own folder.
+	batch *batch.Parts
+	part  int
 }
 
-// ErroredState returns the state that the run's engine could save nowhere else, nil where there is none.
-func (l AbandonedRun) ErroredState() ([]byte, error) { return readErroredState(l.dir) }
+// ErroredState returns the state that the engine could not save anywhere else, or nil. It may be
+// truncated.
+func (l AbandonedRun) ErroredState() ([]byte, error) {
+	state, err := readErroredState(l.dir)
+	if l.batch == nil || state == nil || err != nil {
+		return state, err
+	}
+	split, err := l.batch.Split(state)
+	if err != nil {
+		return nil, err
+	}
+	return split[l.part], nil
+}
 
-// AbandonedRuns returns the runs that a predecessor left behind, and those that were kept, in the order of their ids. Nothing of them is
-// running any more.
+// remove removes the run's folder. In a batch, it removes the run's mark, and the folder with the
+// last mark. Neither needs disk space.
+func (l AbandonedRun) remove() error {
+	if l.batch != nil {
+		if err := os.Remove(filepath.Join(l.dir, partsDir, l.ID)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if others, err := os.ReadDir(filepath.Join(l.dir, partsDir)); err != nil || len(others) > 0 {
+			return err
+		}
+	}
+	return os.RemoveAll(l.dir)
+}
+
+// AbandonedRuns returns the runs that a previous process left behind and those that were kept,
+// ordered by ID. None of them is still running.
 func (e *Engine) AbandonedRuns() []AbandonedRun {
 	e.abandonedMu.Lock()
 	defer e.abandonedMu.Unlock()
@@ -67,7 +99,7 @@ func (e *Engine) AbandonedRuns() []AbandonedRun {
 	return found
 }
 
-// Discard removes what is left of a run. Take its errored state first.
+// Discard removes the folder of an abandoned run. Read its ErroredState first.
 func (e *Engine) Discard(id string) error {
 	e.abandonedMu.Lock()
 	defer e.abandonedMu.Unlock()
@@ -75,15 +107,15 @@ func (e *Engine) Discard(id string) error {
 	if !found {
 		return nil
 	}
-	if err := os.RemoveAll(leftover.dir); err != nil {
+	if err := leftover.remove(); err != nil {
 		return fmt.Errorf("discarding the abandoned run %s: %w", id, err)
 	}
 	delete(e.abandoned, id)
 	return nil
 }
 
-// readAbandonedRuns lists the folders in runs. It removes at once what they hold of secrets.
-func readAbandonedRuns(runs string) (map[string]AbandonedRun, error) {
+// readAbandonedRuns lists the folders in runs and removes their secrets immediately.
+func readAbandonedRuns(runs string, logger logr.Logger) (map[string]AbandonedRun, error) {
 	entries, err := os.ReadDir(runs)
 	if err != nil {
 		return nil, fmt.Errorf("listing abandoned runs: %w", err)
@@ -96,60 +128,66 @@ func readAbandonedRuns(runs string) (map[string]AbandonedRun, error) {
 				return nil, fmt.Errorf("removing the secrets of the abandoned run %s: %w", entry.Name(), err)
 			}
 		}
-		if record := readRecord(dir); record.Batch != nil {
-			left, err := disperse(dir, record)
-			if err == nil {
-				for _, one := range left {
-					found[one.ID] = one
-				}
-				continue
-			}
-			// Whoever recovers the first Machine's part is given it whole.
+		left, err := readOrRemove(dir)
+		if err != nil {
+			logger.Error(err, "Dropping the unusable state of a batch; the next runs look up its Machines",
+				"folder", entry.Name())
 		}
-		found[entry.Name()] = readAbandonedRun(dir)
+		for _, one := range left {
+			found[one.ID] = one
+		}
 	}
 	return found, nil
 }
 
 func readAbandonedRun(dir string) AbandonedRun {
 	record := readRecord(dir)
-	return AbandonedRun{ID: filepath.Base(dir), dir: dir, Module: record.Module, Started: record.Started, Identity: record.Identity}
+	return AbandonedRun{ID: filepath.Base(dir), dir: dir, Module: record.Module, Started: record.Started,
+		Identity: record.Identity}
 }
 
-// readRecord returns a run's record; an empty one where there is none.
+// readRecord returns a run's record, or an empty one if there is none.
 func readRecord(dir string) runMetadata {
 	var record runMetadata
-	if content, err := os.ReadFile(filepath.Join(dir, runFile)); err != nil || json.Unmarshal(content, &record) != nil {
+	if content, err := workdir.ReadFile(dir, runFile, maxState); err != nil || json.Unmarshal(content, &record) != nil {
 		return runMetadata{}
 	}
 	return record
 }
 
-// leave lists a run among the abandoned runs.
+// leave adds a run to the abandoned runs.
 func (e *Engine) leave(l AbandonedRun) {
 	e.abandonedMu.Lock()
 	defer e.abandonedMu.Unlock()
 	e.abandoned[l.ID] = l
 }
 
+// readErroredState returns the content of the file, or nil if it is missing or empty.
 func readErroredState(dir string) ([]byte, error) {
-	file, err := os.Open(filepath.Join(dir, erroredFile))
+	state, err := workdir.ReadFile(dir, erroredFile, maxState)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the state that was not saved: %w", err)
-	}
-	defer file.Close() //nolint:errcheck // it was only read
-	state, err := io.ReadAll(io.LimitReader(file, maxState+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading the state that was not saved: %w", err)
-	}
-	if len(state) > maxState {
-		return nil, fmt.Errorf("reading the state that was not saved: it has more than %d MiB", maxState>>20)
+		return nil, fmt.Errorf("reading the unsaved state: %w", err)
 	}
 	if len(bytes.TrimSpace(state)) == 0 {
-		return nil, nil // the engine died before it wrote into the file
+		return nil, nil // the engine died before it wrote the file
 	}
-	return state, nil
+	return withLineage(state, filepath.Base(dir)), nil
+}
+
+// withLineage sets the lineage of a state that has none. An engine chooses a lineage when it first
+// saves a state, so there is none if it could not even read the state.
+func withLineage(state []byte, lineage string) []byte {
+	var file map[string]json.RawMessage
+	if json.Unmarshal(state, &file) != nil || string(file["lineage"]) != `""` {
+		return state
+	}
+	file["lineage"] = fmt.Appendf(nil, "%q", lineage)
+	named, err := json.Marshal(file)
+	if err != nil {
+		return state
+	}
+	return named
 }

@@ -10,27 +10,29 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/batch"
 )
 
-// Batch is a root module that calls the module of a run, and uses its providers.
+// Batch is a root module that calls the run's module and uses its providers.
 type Batch struct {
+	// Machines is how many Machines the batch has.
+	Machines int
 	// Parts are what the states of the Machines are made of, where the engine changes something; nil where it only plans. What the engine could not save is
 	// left as so many abandoned runs, of which each has the state of its Machine.
 	Parts *batch.Parts
-	// Root is the HCL of the root module.
+	// Root is the HCL of the root module. It and the following fields are unused if the run is Bare.
 	Root []byte
-	// Folder is where the module is called from, below the root module.
+	// Folder is where the module is called from, relative to the root module.
 	Folder string
-	// Files are those that the module has there in place of its own, by name.
+	// Files replace the module's own files there, by name.
 	Files map[string][]byte
 }
 
 const (
 	batchFile = "batch.tf"
-	// modulesDir and manifestFile say in the data folder which modules are called.
+	// modulesDir and manifestFile list the called modules in the data folder.
 	modulesDir   = "modules"
 	manifestFile = "modules.json"
 )
 
-// linkBatch puts the root module into the run's folder, with the module below it.
+// linkBatch links the root module into the run's folder, with the called module below it.
 func (f *Workspace) linkBatch(whole string) error {
 	called := filepath.Join(f.dir, f.run.Batch.Folder)
 	if err := os.Mkdir(called, 0o700); err != nil {
@@ -59,17 +61,19 @@ func (f *Workspace) linkBatch(whole string) error {
 	return os.WriteFile(filepath.Join(f.dir, batchFile), f.run.Batch.Root, 0o600)
 }
 
-// linkBoth links a file or folder into the module that is called, and beside the root module too, since paths that begin nowhere are read from
-// there. Only the HCL is the called module's alone.
+// linkBoth links a file or folder into the called module, and beside the root module, since
+// relative paths are resolved from there. Only HCL belongs to the called module alone.
 func (f *Workspace) linkBoth(whole, called, name string) error {
 	from := filepath.Join(whole, name)
-	if err := os.Symlink(from, filepath.Join(called, name)); err != nil || filepath.Ext(name) == ".tf" || name == f.run.Batch.Folder {
+	if err := os.Symlink(from, filepath.Join(called, name)); err != nil || filepath.Ext(name) == ".tf" ||
+		name == f.run.Batch.Folder {
 		return err
 	}
 	return os.Symlink(from, filepath.Join(f.dir, name))
 }
 
-// linkData makes the data folder as `init` would: the module's, and that it is called.
+// linkData creates the data folder as `init` would: with the module's providers, and with the
+// module call.
 func (f *Workspace) linkData(from string) error {
 	data := filepath.Join(f.dir, dataDir)
 	if err := os.MkdirAll(filepath.Join(data, modulesDir), 0o700); err != nil {
@@ -89,50 +93,68 @@ func (f *Workspace) linkData(from string) error {
 	}
 	type call struct{ Key, Source, Dir string }
 	folder := f.run.Batch.Folder
-	manifest, err := json.Marshal(map[string][]call{"Modules": {{Dir: "."}, {Key: "machine", Source: "./" + folder, Dir: folder}}})
+	manifest, err := json.Marshal(map[string][]call{"Modules": {{Dir: "."},
+		{Key: "machine", Source: "./" + folder, Dir: folder}}})
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(data, modulesDir, manifestFile), manifest, 0o600)
 }
 
-// disperse makes of the folder of a run for several Machines one for each, with the state that it has of that Machine and that is not saved. It may be called again
-// where it was not finished. A run that has no such state leaves none.
-func disperse(dir string, whole runMetadata) ([]AbandonedRun, error) {
-	unsaved, err := readErroredState(dir)
-	if err != nil {
-		return nil, err
+// partsDir holds an empty marker file for each Machine of a batch until its part is discarded.
+const partsDir = "machine-iac-parts"
+
+// markParts creates the markers before anything runs: the disk may be full later.
+func (f *Workspace) markParts() error {
+	if err := os.Mkdir(filepath.Join(f.dir, partsDir), 0o700); err != nil {
+		return err
 	}
-	var left []AbandonedRun
-	if unsaved != nil {
-		states, err := whole.Batch.Split(unsaved)
-		if err != nil {
-			return nil, err
+	for _, part := range f.run.Batch.Parts.Machines {
+		if !runIDPattern.MatchString(part.Run) {
+			return fmt.Errorf("run ID %q cannot be used as a file name; use letters, digits and ._-", part.Run)
 		}
-		for n, part := range whole.Batch.Machines {
-			one := whole
-			one.ID, one.Identity, one.Batch = part.Run, part.Identity, nil
-			into := filepath.Join(filepath.Dir(dir), part.Run)
-			if err := writeAbandonedRun(into, one, states[n]); err != nil {
-				return nil, err
-			}
-			left = append(left, readAbandonedRun(into))
+		if err := os.WriteFile(filepath.Join(f.dir, partsDir, part.Run), nil, 0o600); err != nil {
+			return err
 		}
 	}
-	return left, os.RemoveAll(dir)
+	return nil
 }
 
-// writeAbandonedRun writes a folder as a run leaves one whose state could not be saved. The state comes first: with a record the folder counts.
-func writeAbandonedRun(dir string, record runMetadata, state []byte) error {
-	content, err := json.Marshal(record)
-	if err != nil {
-		return fmt.Errorf("writing the run's record: %w", err)
+// readBatch returns the abandoned runs in the folder of a batch: one for each Machine whose part
+// was not discarded, or none if the state cannot be split. It never returns the whole state, which
+// contains resources of other Machines.
+func readBatch(dir string, whole runMetadata) ([]AbandonedRun, error) {
+	state, err := readErroredState(dir)
+	if err == nil && state == nil {
+		return nil, nil
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return err
+	if err == nil {
+		if _, err := whole.Batch.Split(state); err != nil {
+			return nil, err
+		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, erroredFile), state, 0o600); err != nil {
-		return err
+	var left []AbandonedRun
+	for n, part := range whole.Batch.Machines {
+		if runIDPattern.MatchString(part.Run) && exists(filepath.Join(dir, partsDir, part.Run)) {
+			left = append(left, AbandonedRun{
+				ID: part.Run, Module: whole.Module, Started: whole.Started, Identity: part.Identity, dir: dir,
+				batch: whole.Batch, part: n,
+			})
+		}
 	}
-	return os.WriteFile(filepath.Join(dir, runFile), content, 0o600)
+	return left, nil
+}
+
+// readOrRemove returns the abandoned runs in a folder. It removes the folder of a batch that has
+// none.
+func readOrRemove(dir string) ([]AbandonedRun, error) {
+	record := readRecord(dir)
+	if record.Batch == nil {
+		return []AbandonedRun{readAbandonedRun(dir)}, nil
+	}
+	left, err := readBatch(dir, record)
+	if len(left) == 0 {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	return left, err
 }

@@ -212,55 +212,107 @@ func TestWhatOneProcessMakesIsWhatEachWouldMake(t *testing.T) {
 	}
 }
 
+// unsavedBatch has a batch make its Machines, and save nothing of it.
+func unsavedBatch(t *testing.T, mods ...func(*Options)) (*Engine, *Workspace) {
+	t.Helper()
+	e, b := newEngine(t, mods...), newBackend(t)
+	m := Module{Digest: "batched", Files: files(batched)}
+	prepare(t, e, m)
+	spec, _ := joint(t, b, m, make([][]byte, 3))
+	w := open(t, e, spec)
+	w.run.Progress = func(engine.Event) { b.set(func(b *stateBackend) { b.broken = true }) }
+	if _, err := w.Apply(t.Context()); failure.ClassOf(err) != failure.StateNotSaved {
+		t.Fatalf("got %v, want a state that is not saved", err)
+	}
+	return e, w
+}
+
 func TestWhatABatchCouldNotSaveIsLeftForEachMachine(t *testing.T) {
-	for name, dies := range map[string]bool{"kept by this process": false, "found by the next": true} {
+	for name, tc := range map[string]struct{ dies, full bool }{
+		"kept by this process":                    {},
+		"found by the next":                       {dies: true},
+		"kept by this process, on a full disk":    {full: true},
+		"found by the next, where disks are full": {dies: true, full: true},
+	} {
 		t.Run(name, func(t *testing.T) {
-			e, b := newEngine(t), newBackend(t)
-			m := Module{Digest: "batched", Files: files(batched)}
-			prepare(t, e, m)
-			spec, _ := joint(t, b, m, make([][]byte, 3))
-			w := open(t, e, spec)
-			broken := false
-			w.run.Progress = func(engine.Event) {
-				if !broken {
-					broken = true
-					b.set(func(b *stateBackend) { b.broken = true })
-				}
+			var mods []func(*Options)
+			fill := func(int64) {}
+			if tc.full {
+				dir, fillDisk := smallDisk(t, "16m")
+				fill, mods = fillDisk, append(mods, func(o *Options) { o.WorkDir = dir })
 			}
-			if _, err := w.Apply(t.Context()); failure.ClassOf(err) != failure.StateNotSaved {
-				t.Fatalf("got %v, want a state that is not saved", err)
-			}
-			left := e.AbandonedRuns
-			if dies {
-				found, err := readAbandonedRuns(e.dir.runs())
-				if err != nil {
-					t.Fatal(err)
-				}
-				again, err := readAbandonedRuns(e.dir.runs())
-				if err != nil || len(again) != len(found) {
-					t.Errorf("another process finds %v (%v), want the same", again, err)
-				}
-				left = func() []AbandonedRun { return []AbandonedRun{found["a"], found["b"], found["c"]} }
+			e, w := unsavedBatch(t, mods...)
+			fill(0)
+			if tc.dies {
+				e.abandoned = nextRuns(t, e)
 			} else if err := w.Keep(); err != nil {
 				t.Fatal(err)
 			}
-			if found := left(); len(found) != 3 {
-				t.Fatalf("%+v are left, want one for each Machine", found)
-			}
-			for n, one := range left() {
-				own := string(rune('a' + n))
-				state, err := one.ErroredState()
-				if err != nil || one.ID != own || string(one.Identity) != `{"uid":"`+own+`"}` || one.Module != m.Digest {
-					t.Errorf("left: %+v (%v), want the run of %s", one, err, own)
+			for n, left := range []string{"abc", "bc", "c"} {
+				found := e.AbandonedRuns()
+				if len(found) != len(left) {
+					t.Fatalf("%+v are left, want one for each of %s", found, left)
 				}
-				if !bytes.Contains(state, []byte("secret of "+own)) || bytes.Count(state, []byte("secret of ")) != bytes.Count(state, []byte("secret of "+own)) {
-					t.Errorf("the state that is left for %s is not its own alone: %s", own, state)
+				for i, one := range found {
+					wantPart(t, one, left[i:i+1])
+				}
+				if err := e.Discard(left[:1]); err != nil {
+					t.Fatal(err)
+				}
+				if again := nextRuns(t, e); len(again) != 2-n {
+					t.Errorf("another process finds %v, want what was not discarded of %s", again, left)
 				}
 			}
-			if entries, err := os.ReadDir(e.dir.runs()); err != nil || len(entries) != 3 {
-				t.Errorf("folders %v (%v), want the batch's removed", entries, err)
+			if entries, err := os.ReadDir(e.dir.runs()); err != nil || len(entries) != 0 {
+				t.Errorf("folders %v (%v), want none", entries, err)
 			}
 		})
+	}
+}
+
+// nextRuns returns the runs that another process would find.
+func nextRuns(t *testing.T, e *Engine) map[string]AbandonedRun {
+	t.Helper()
+	found, err := readAbandonedRuns(e.dir.runs(), e.options.Logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// wantPart checks that a run is that of a Machine, and has its resources alone.
+func wantPart(t *testing.T, one AbandonedRun, own string) {
+	t.Helper()
+	state, err := one.ErroredState()
+	if err != nil || one.ID != own || string(one.Identity) != `{"uid":"`+own+`"}` || one.Module != "batched" {
+		t.Errorf("left: %+v (%v), want the run of %s", one, err, own)
+	}
+	if !bytes.Contains(state, []byte("secret of "+own)) || bytes.Count(state, []byte("secret of ")) != bytes.Count(state, []byte("secret of "+own)) {
+		t.Errorf("the state that is left for %s is not its own alone: %s", own, state)
+	}
+}
+
+// TestABatchThatCannotBeSplitIsNobodys damages the state of a batch before the next process finds it.
+func TestABatchThatCannotBeSplitIsNobodys(t *testing.T) {
+	e, w := unsavedBatch(t)
+	whole := bytes.TrimSpace(w.ErroredState())
+	for name, left := range map[string][]byte{
+		"empty": {}, "cut off at once": whole[:1], "cut off in the middle": whole[:len(whole)/2], "cut off before its end": whole[:len(whole)-1],
+		"a Machine's": []byte(stateWith("l", 9, thing("", "1"))), "of more Machines": []byte(stateWith("l", 9, partOf(3, "1"))),
+	} {
+		dir := filepath.Join(t.TempDir(), "runs")
+		if err := os.CopyFS(filepath.Join(dir, "all"), os.DirFS(w.dir)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "all", erroredFile), left, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := readAbandonedRuns(dir, e.options.Logger); err != nil || len(found) != 0 {
+			t.Errorf("%s: %v are left (%v), want nothing", name, found, err)
+		}
+		if exists(filepath.Join(dir, "all")) {
+			t.Errorf("%s: the folder is there still", name)
+		}
 	}
 }
 
@@ -270,7 +322,7 @@ func TestABatchThatLeavesNoStateLeavesNothing(t *testing.T) {
 	prepare(t, e, m)
 	spec, _ := joint(t, b, m, make([][]byte, 3))
 	open(t, e, spec)
-	if found, err := readAbandonedRuns(e.dir.runs()); err != nil || len(found) != 0 {
+	if found, err := readAbandonedRuns(e.dir.runs(), e.options.Logger); err != nil || len(found) != 0 {
 		t.Errorf("found %v (%v), want nothing of a run that has saved all", found, err)
 	}
 }

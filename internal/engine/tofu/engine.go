@@ -30,31 +30,33 @@ const (
 type Options struct {
 	// Binary is the CLI, as returned by Find.
 	Binary Binary
-	// WorkDir is the private folder of the engine; it is made if absent. One Engine at a time may have it.
+	// WorkDir is the engine's private folder. New creates it. Only one Engine at a time can use it.
 	WorkDir string
-	// ProviderMirror is a folder in the layout of a filesystem mirror. Providers come from it alone, or, where it is empty, there
-	// are none but the built-in one.
+	// ProviderMirror is a folder in the layout of a filesystem mirror. It is the only source of
+	// providers; without it, only the built-in provider is available.
 	ProviderMirror string
-	// AllowDirect lets providers that the mirror lacks be downloaded from their registries while a module is initialised.
+	// AllowDirect lets `init` download providers that the mirror lacks from their registries.
 	AllowDirect bool
-	// Environment is set for every engine, for example proxies and the file of trusted certificates. Nothing else of the
-	// operator's own environment reaches an engine.
+	// Environment is set for every engine, for example proxies and CA bundles. Engines do not inherit
+	// the operator's environment.
 	Environment map[string]string
-	// Slots is how many engines may run at once; zero means DefaultSlots.
+	// Slots is the number of concurrent engines. Defaults to DefaultSlots.
 	Slots int
-	// WaitDelay is how long an interrupted engine may take to save its state before it is killed; zero means DefaultWaitDelay.
+	// WaitDelay is how long an interrupted engine has to save its state before it is killed. Defaults
+	// to DefaultWaitDelay.
 	WaitDelay time.Duration
-	// InitTimeout bounds the initialisation of a module; zero means DefaultInitTimeout.
+	// InitTimeout limits the initialization of a module. Defaults to DefaultInitTimeout.
 	InitTimeout time.Duration
-	// VerifyEachRun has every run check the providers' checksums again. Without it they are checked once, when the module is
-	// initialised: reading a provider of some 100 MB costs a third of a plan.
+	// VerifyEachRun verifies the providers' checksums in every run. By default they are verified once,
+	// when the module is initialized: reading a provider of some 100 MB takes a third of the time of a
+	// plan.
 	VerifyEachRun bool
-	// Sandbox confines engines and warm providers; nil confines nothing.
+	// Sandbox confines engines and warm providers; nil disables it.
 	Sandbox *sandbox.Sandbox
-	// Warm says which providers are kept running between runs; its zero value keeps none.
+	// Warm configures which providers keep running between runs. The zero value keeps none.
 	Warm   provider.Options
 	Logger logr.Logger
-	// Clock provides the times in reports; nil means the machine's.
+	// Clock provides the times in reports. Defaults to the system clock.
 	Clock clock.PassiveClock
 }
 
@@ -76,10 +78,10 @@ func (o Options) withDefaults() Options {
 
 func (o Options) validate() error {
 	if o.Binary.Path == "" || o.Binary.Version == nil {
-		return errors.New("no engine binary is given: use one that Find returned")
+		return errors.New("no engine binary: use one that Find returned")
 	}
 	if o.WorkDir == "" {
-		return errors.New("no work folder is given")
+		return errors.New("no work folder")
 	}
 	if o.Slots < 0 || o.WaitDelay < 0 || o.InitTimeout < 0 {
 		return errors.New("numbers and durations must not be negative")
@@ -91,21 +93,26 @@ func (o Options) validate() error {
 //
 //	lock               held while the engine lives
 //	cli.tfrc           the CLI's configuration
-//	modules/<key>/     a module, initialised
+//	modules/<key>/     an initialized module
 //	runs/<id>/         a run, from Open to Close
 //	slots/<n>          a link to the folder whose run has the slot
-//	providers/<n>/     a provider that is kept running
+//	providers/<n>/     a warm provider
 type Engine struct {
 	options Options
 	dir     workDir
 	lock    *os.File
 	slots   chan *slot
-	pool    *provider.Pool // nil where providers are not kept
-	// readable is what every engine may read, beside its module: the mirror, and the CLI's configuration.
+	pool    *provider.Pool // nil if providers are not kept running
+	// mirrored verifies the providers of the mirror.
+	mirrored *provider.Mirror
+	// readable is what every engine may read besides its module: the mirror, and the CLI's
+	// configuration.
 	readable []string
 	inits    singleflight.Group
-	starts   atomic.Int64
-	closed   chan struct{}
+	// failed maps module keys to why they could not be initialized from the mirror.
+	failed sync.Map
+	starts atomic.Int64
+	closed chan struct{}
 
 	closing sync.Once
 	closeMu sync.Mutex // held while Close waits; guards lock
@@ -114,8 +121,8 @@ type Engine struct {
 	abandoned   map[string]AbandonedRun
 }
 
-// New takes the work folder, ends what a predecessor that died has left running in it, and returns an Engine. The folder of
-// another living Engine is refused.
+// New locks the work folder, kills processes that a dead predecessor left running in it, and
+// returns an Engine. It returns an error if a living Engine uses the folder.
 func New(o Options) (*Engine, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -145,20 +152,27 @@ func New(o Options) (*Engine, error) {
 func (e *Engine) setUp() error {
 	ended, err := workdir.KillProcesses(e.dir.runs())
 	if err != nil {
-		return fmt.Errorf("ending the processes of a predecessor: %w", err)
+		return fmt.Errorf("killing the processes of a predecessor: %w", err)
 	}
 	if ended > 0 {
-		e.options.Logger.Info("ended processes that a predecessor left behind", "count", ended)
+		e.options.Logger.Info("Killed processes that a predecessor left behind", "count", ended)
 	}
 	if err := e.dir.clean(); err != nil {
 		return err
 	}
-	if e.abandoned, err = readAbandonedRuns(e.dir.runs()); err != nil {
+	if e.abandoned, err = readAbandonedRuns(e.dir.runs(), e.options.Logger); err != nil {
 		return err
 	}
 	mirror, err := e.mirror()
 	if err != nil {
 		return err
+	}
+	if e.mirrored, err = provider.OpenMirror(mirror); err != nil {
+		return err
+	}
+	if manifest, content := e.mirrored.Manifest(); content == nil && e.options.ProviderMirror != "" {
+		e.options.Logger.Info("The provider mirror has no manifest; only the checksums in lock files are verified",
+			"mirror", mirror, "manifest", manifest)
 	}
 	e.readable = append(sandbox.Tree(mirror), e.dir.cliConfig())
 	if e.pool, err = e.makePool(); err != nil {
@@ -177,7 +191,8 @@ func (e *Engine) setUp() error {
 	return nil
 }
 
-// mirror returns the absolute path of the provider mirror: engines link to it from other folders.
+// mirror returns the absolute path of the provider mirror, since engines link to it from other
+// folders.
 func (e *Engine) mirror() (string, error) {
 	if e.options.ProviderMirror == "" {
 		return e.dir.noProviders(), nil
@@ -191,7 +206,7 @@ func (e *Engine) mirror() (string, error) {
 		return "", fmt.Errorf("finding the provider mirror: %w", err)
 	}
 	if !info.IsDir() {
-		return "", fmt.Errorf("finding the provider mirror: %s is no folder", path)
+		return "", fmt.Errorf("finding the provider mirror: %s is not a folder", path)
 	}
 	return path, nil
 }
@@ -199,11 +214,11 @@ func (e *Engine) mirror() (string, error) {
 // Binary returns the CLI.
 func (e *Engine) Binary() Binary { return e.options.Binary }
 
-// Starts counts the CLI processes that were started so far.
+// Starts returns the number of CLI processes started so far.
 func (e *Engine) Starts() int64 { return e.starts.Load() }
 
-// Close refuses what comes, waits for every run to be closed, and gives the work folder back. When ctx ends first the folder
-// stays taken, and Close may be called again.
+// Close rejects new runs, waits until every run is closed, and releases the work folder. If ctx
+// ends first, the folder stays locked and Close can be called again.
 func (e *Engine) Close(ctx context.Context) error {
 	e.closing.Do(func() { close(e.closed) })
 	e.closeMu.Lock()
@@ -220,7 +235,8 @@ func (e *Engine) Close(ctx context.Context) error {
 			for _, slot := range idle {
 				e.slots <- slot
 			}
-			return fmt.Errorf("closing the engine: %d of its runs are still open: %w", e.options.Slots-len(idle), context.Cause(ctx))
+			return fmt.Errorf("closing the engine: %d of its runs are still open: %w", e.options.Slots-len(idle),
+				context.Cause(ctx))
 		}
 	}
 	if e.pool != nil {
@@ -231,7 +247,7 @@ func (e *Engine) Close(ctx context.Context) error {
 	return lock.Close()
 }
 
-// acquire returns a slot as soon as there is one.
+// acquire blocks until a slot is free.
 func (e *Engine) acquire(ctx context.Context) (*slot, error) {
 	select {
 	case <-e.closed:
@@ -248,7 +264,8 @@ func (e *Engine) acquire(ctx context.Context) (*slot, error) {
 	}
 }
 
-// release gives a slot back. It is pointed away from the run first, so that no path leads to a folder that is gone.
+// release returns a slot. It first points the slot away from the run, so that it never leads to a
+// removed folder.
 func (e *Engine) release(s *slot) error {
 	err := s.rest()
 	e.slots <- s

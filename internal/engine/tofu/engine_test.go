@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/go-version"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
 // scripted returns a CLI that initialises anything, and applies by a shell script.
@@ -57,7 +58,7 @@ while true; do sleep 0.1; done`
 			})
 			prepare(t, e, moduleOf("m", ""))
 			f, _, err := interruptAt(t, e, RunSpec{ID: "r", Module: "m", Backend: Backend{Address: "http://127.0.0.1:1"}}, "x_vm.this")
-			if failure.ClassOf(err) != failure.Killed || !strings.Contains(err.Error(), "not known") {
+			if failure.ClassOf(err) != failure.Killed || !strings.Contains(err.Error(), "changes are unknown") {
 				t.Errorf("error is %v (%s), want that the outcome is not known", err, failure.ClassOf(err))
 			}
 			content, err := os.ReadFile(filepath.Join(f.dir, "plugin"))
@@ -124,7 +125,7 @@ func TestPlanThatCrashesIsNoPlan(t *testing.T) {
 }
 
 func TestStateDumpedIntoTheStream(t *testing.T) {
-	const dumping = `echo '{"@level":"info","@message":"Emergency state dump","type":"log","state":{"version":4,"serial":7}}'
+	const dumping = `echo '{"@level":"info","@message":"Emergency state dump","type":"log","state":{"version":4,"serial":7,"lineage":"l"}}'
 echo '{"@level":"error","type":"diagnostic","diagnostic":{"severity":"error","summary":"Failed to persist state to backend"}}'
 exit 1`
 	e := newEngine(t, func(o *Options) { o.Binary = scripted(t, dumping) })
@@ -133,9 +134,8 @@ exit 1`
 	if _, err := f.Apply(t.Context()); failure.ClassOf(err) != failure.StateNotSaved {
 		t.Errorf("error is %v (%s), want that the state was not saved", err, failure.ClassOf(err))
 	}
-	state, err := f.ErroredState()
-	if err != nil || string(state) != `{"version":4,"serial":7}` {
-		t.Errorf("ErroredState = %s, %v, want the dumped state", state, err)
+	if state := f.ErroredState(); string(state) != `{"version":4,"serial":7,"lineage":"l"}` {
+		t.Errorf("ErroredState = %s, want the dumped state", state)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestSecondEngineInAFolderIsRefused(t *testing.T) {
 	e := newEngine(t)
 	options := e.options
 	_, err := New(options)
-	expectTexts(t, err, []string{string(e.dir), "another engine"})
+	expectTexts(t, err, []string{string(e.dir), "another running engine"})
 	if err := e.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestNewRefuses(t *testing.T) {
 		"no binary":                      {options: Options{WorkDir: "x"}, want: "Find"},
 		"no work folder":                 {options: Options{Binary: binary}, want: "work folder"},
 		"a path too long for sockets":    {options: Options{Binary: binary, WorkDir: filepath.Join(t.TempDir(), strings.Repeat("x", 80))}, want: "characters too long"},
-		"a mirror that is not there":     {options: Options{Binary: binary, WorkDir: workFolder(t), ProviderMirror: "/nowhere"}, want: "/nowhere"},
+		"a mirror that is not there":     {options: Options{Binary: binary, WorkDir: shortdir.New(t), ProviderMirror: "/nowhere"}, want: "/nowhere"},
 		"an environment of the engine's": {options: Options{Binary: binary, WorkDir: "x", Environment: map[string]string{"TF_VAR_x": ""}}, want: "TF_VAR_x"},
 	}
 	for name, tc := range cases {
@@ -177,7 +177,7 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func TestWorkFolderIsPrivate(t *testing.T) {
-	dir := workFolder(t)
+	dir := shortdir.New(t)
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func TestLeftovers(t *testing.T) {
 	prepare(t, e, moduleOf("instance", instance))
 	f := open(t, e, RunSpec{ID: "r-1", Identity: map[string]string{"uid": "u-1"}, Module: "instance", Backend: backend.at("m"),
 		Variables: variables(t, map[string]any{"image": "one", "size": "small", "user_data": "hunter22"})})
-	dir := workFolder(t)
+	dir := shortdir.New(t)
 	if err := os.CopyFS(filepath.Join(dir, "runs", "r-1"), os.DirFS(f.dir)); err != nil {
 		// links are copied as links
 		t.Fatal(err)
@@ -281,7 +281,7 @@ func TestLockEndsWithItsProcess(t *testing.T) {
 		time.Sleep(time.Minute)
 		return
 	}
-	dir := workFolder(t)
+	dir := shortdir.New(t)
 	holder := exec.Command(os.Args[0], "-test.run=^TestLockEndsWithItsProcess$", "-test.v")
 	holder.Env = append(os.Environ(), "TOFU_TEST_HOLD="+dir)
 	out := &safeText{}

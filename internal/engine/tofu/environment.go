@@ -12,14 +12,15 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
-// reserved are the names that an engine's environment gets from this package alone, and the prefixes of those that would change what is
-// run rather than with which credentials.
-var reserved = workdir.Reserved{Names: []string{"HOME", "TMPDIR", "CHECKPOINT_DISABLE", sandbox.Variable}, Prefixes: []string{"TF_", "LD_"}}
+// reserved are the environment variables that only this package sets, and the prefixes of variables
+// that change what is run rather than with which credentials.
+var reserved = workdir.Reserved{Names: []string{"HOME", "TMPDIR", "CHECKPOINT_DISABLE", sandbox.Variable},
+	Prefixes: []string{"TF_", "LD_"}}
 
-// Backend says where the state is: Terraform's http backend.
+// Backend is the address of the state: Terraform's http backend.
 type Backend struct {
 	Address string
-	// LockAddress and UnlockAddress are empty where the engine need not lock.
+	// LockAddress and UnlockAddress are empty if the engine need not lock.
 	LockAddress   string
 	UnlockAddress string
 	Username      string
@@ -42,15 +43,16 @@ func (b Backend) environment() map[string]string {
 	return environment
 }
 
-// defaultEnvironment is what the administrator may set otherwise. Many short processes run at once, so that one thread for each
-// is enough: a create and destroy then takes an eighth less CPU time, and no longer.
+// defaultEnvironment can be overridden by the administrator. Many short processes run concurrently,
+// so one thread each is enough: a create and destroy uses an eighth less CPU time and takes no
+// longer.
 var defaultEnvironment = map[string]string{"GOMAXPROCS": "1"}
 
-// shortLived has an engine collect garbage more rarely: it ends before that pays. It is for engines alone, since providers would inherit it,
-// and those that are kept live long. A create takes a fifth less of the engine's CPU time with it.
+// shortLived reduces garbage collection in engines, which exit before it pays off. It saves a fifth
+// of an engine's CPU time in a create. Warm providers must not inherit it, since they live long.
 var shortLived = map[string]string{"GOGC": "300"}
 
-// environmentBeside returns the environment of an engine beside providers that run already.
+// environmentBeside returns the environment of an engine that uses running providers.
 func (f *Workspace) environmentBeside(running tfexec.ReattachInfo) map[string]string {
 	if f.lease == nil || len(running) < f.plugins {
 		return f.environment
@@ -60,7 +62,8 @@ func (f *Workspace) environmentBeside(running tfexec.ReattachInfo) map[string]st
 	return environment
 }
 
-// providerEnvironment is what the providers of a run need to see: what the administrator set, and the run's own.
+// providerEnvironment returns the environment that the run's providers need: the administrator's
+// and the run's own.
 func (e *Engine) providerEnvironment(own map[string]string) map[string]string {
 	environment := maps.Clone(defaultEnvironment)
 	maps.Copy(environment, e.options.Environment)
@@ -68,8 +71,9 @@ func (e *Engine) providerEnvironment(own map[string]string) map[string]string {
 	return environment
 }
 
-// environment is everything that an engine in dir gets to see, but for what terraform-exec adds: switches of the CLI, and the
-// parent's TF_APPEND_USER_AGENT. The engine puts sockets into its temporary folder, so that is the slot, whose path is short.
+// environment returns the full environment of an engine in dir, except what terraform-exec adds:
+// switches of the CLI, and the parent's TF_APPEND_USER_AGENT. The temporary folder is the slot: the
+// engine creates sockets there, which need a short path.
 func (e *Engine) environment(dir string, s *slot, own map[string]string, backend Backend) map[string]string {
 	environment := e.providerEnvironment(own)
 	maps.Copy(environment, backend.environment())
@@ -82,7 +86,8 @@ func (e *Engine) environment(dir string, s *slot, own map[string]string, backend
 	return environment
 }
 
-// confined adds to the environment of an engine what confines it: it writes into dir alone, and reads the module.
+// confined adds the sandbox to the environment of an engine: it may write to dir only, and read the
+// module.
 func (e *Engine) confined(environment map[string]string, dir, module string) map[string]string {
 	maps.Copy(environment, e.options.Sandbox.Environment(sandbox.Policy{
 		Program: e.options.Binary.Path, Read: append([]string{module}, e.readable...), Write: []string{dir},
@@ -90,7 +95,8 @@ func (e *Engine) confined(environment map[string]string, dir, module string) map
 	return environment
 }
 
-// cliConfig is the CLI's configuration: providers come from the mirror, and from nowhere else unless direct is set.
+// cliConfig returns the CLI's configuration. Providers come from the mirror only, unless direct is
+// set.
 func cliConfig(mirror string, direct bool) []byte {
 	var out strings.Builder
 	out.WriteString("disable_checkpoint = true\n")

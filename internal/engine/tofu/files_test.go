@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
+
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
@@ -70,7 +72,7 @@ func TestFilesOfARunThatDiedAreRemoved(t *testing.T) {
 	if err := os.WriteFile(secret, []byte(clouds), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := readAbandonedRuns(runs); err != nil || len(left) != 1 {
+	if left, err := readAbandonedRuns(runs, logr.Discard()); err != nil || len(left) != 1 {
 		t.Errorf("abandoned runs %v, %v; want one", left, err)
 	}
 	if exists(filepath.Dir(secret)) {

@@ -26,8 +26,8 @@ const (
 	Terraform = "terraform"
 )
 
-// DefaultConstraint is what versions are accepted where none is asked for: older ones lack `init -json`, and validations of variables that
-// refer to other variables, which modules have.
+// DefaultConstraint is the default version constraint. Older versions lack `init -json`, and
+// validation rules that refer to other variables, which modules use.
 const DefaultConstraint = ">= 1.9.0"
 
 const (
@@ -35,7 +35,7 @@ const (
 	installTimeout = 5 * time.Minute
 )
 
-// Binary is an engine's CLI whose name and version were asked of itself.
+// Binary is an engine's CLI with the name and version that it reports.
 type Binary struct {
 	// Path is absolute.
 	Path string
@@ -44,33 +44,36 @@ type Binary struct {
 	Version *version.Version
 }
 
-// String names the engine for people, for example "tofu 1.12.6 (/usr/bin/tofu)".
+// String returns a description for people, for example "tofu 1.12.6 (/usr/bin/tofu)".
 func (b Binary) String() string { return fmt.Sprintf("%s %s (%s)", b.Name, b.Version, b.Path) }
 
-// FindOptions say which CLI is wanted.
+// FindOptions describe the wanted CLI.
 type FindOptions struct {
-	// Path names the file itself. PATH is then not searched and nothing is installed.
+	// Path is the file itself. Find then neither searches PATH nor installs anything.
 	Path string
-	// Name is OpenTofu, Terraform, or empty for the first of the two that is found.
+	// Name is OpenTofu, Terraform, or empty for the first of them that is found.
 	Name string
-	// Constraint is a version constraint such as "~> 1.12". Empty means DefaultConstraint. Pre-releases count as the release.
+	// Constraint is a version constraint such as "~> 1.12". Defaults to DefaultConstraint.
+	// Pre-releases count as the release.
 	Constraint string
-	// Install downloads a released Terraform into InstallDir when nothing fits on PATH and Name is not OpenTofu. OpenTofu's
-	// releases are not served this way.
+	// Install downloads a release of Terraform into InstallDir if PATH has no suitable CLI and Name is
+	// not OpenTofu, whose releases are not served this way.
 	Install    bool
 	InstallDir string
-	// InstallURL is a mirror of the releases site, if not the public one.
+	// InstallURL is a mirror of the releases site. Defaults to the public one.
 	InstallURL string
 }
 
-// Find returns the CLI that fits the options. An error names what was looked for, where, what was found instead, and the fix.
+// Find returns a CLI that matches the options. Errors say what was searched where, what was found
+// instead, and how to fix it.
 func Find(ctx context.Context, o FindOptions) (Binary, error) {
 	if o.Constraint == "" {
 		o.Constraint = DefaultConstraint
 	}
 	constraints, err := version.NewConstraint(o.Constraint)
 	if err != nil {
-		return Binary{}, fmt.Errorf("reading the engine's version constraint %q: %w; write one such as \"~> 1.12\"", o.Constraint, err)
+		return Binary{}, fmt.Errorf("invalid engine version constraint %q: %w; use one such as \"~> 1.12\"",
+			o.Constraint, err)
 	}
 	names, err := engineNames(o.Name)
 	if err != nil {
@@ -91,7 +94,7 @@ func Find(ctx context.Context, o FindOptions) (Binary, error) {
 	if o.Install && o.Name != OpenTofu {
 		return install(ctx, o, constraints)
 	}
-	return Binary{}, fmt.Errorf("finding %s %s on PATH (%s): %s; install one, or name its file",
+	return Binary{}, fmt.Errorf("finding %s %s on PATH (%s): %s; install one, or set its path",
 		strings.Join(names, " or "), o.Constraint, os.Getenv("PATH"), search.found())
 }
 
@@ -102,7 +105,7 @@ func engineNames(name string) ([]string, error) {
 	case OpenTofu, Terraform:
 		return []string{name}, nil
 	default:
-		return nil, fmt.Errorf("finding the engine %q: there are %q and %q", name, OpenTofu, Terraform)
+		return nil, fmt.Errorf("unknown engine %q: must be %q or %q", name, OpenTofu, Terraform)
 	}
 }
 
@@ -112,7 +115,7 @@ func findAt(ctx context.Context, o FindOptions, constraints version.Constraints)
 		return Binary{}, fmt.Errorf("finding the engine at %s: %w", o.Path, err)
 	}
 	if _, err := (&fs.AnyVersion{ExactBinPath: path}).Find(ctx); err != nil {
-		return Binary{}, fmt.Errorf("finding the engine at %s: %w; name an executable file", path, err)
+		return Binary{}, fmt.Errorf("finding the engine at %s: %w; set the path of an executable file", path, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -121,15 +124,19 @@ func findAt(ctx context.Context, o FindOptions, constraints version.Constraints)
 		return Binary{}, err
 	}
 	if o.Name != "" && binary.Name != o.Name {
-		return Binary{}, fmt.Errorf("finding the engine at %s: it is %s, but %s is required; name another file or the other engine", path, binary.Name, o.Name)
+		return Binary{},
+			fmt.Errorf("finding the engine at %s: it is %s, but %s is required; set another path or the other engine",
+				path, binary.Name, o.Name)
 	}
 	if !constraints.Check(binary.Version.Core()) {
-		return Binary{}, fmt.Errorf("finding the engine at %s: it is version %s, but %s is required; install such a version", path, binary.Version, constraints)
+		return Binary{},
+			fmt.Errorf("finding the engine at %s: it is version %s, but %s is required; install a matching version", path,
+				binary.Version, constraints)
 	}
 	return binary, nil
 }
 
-// search looks on PATH and remembers what it found unfit.
+// search searches PATH and remembers unsuitable binaries.
 type search struct {
 	constraints version.Constraints
 	extra       []string
@@ -173,14 +180,14 @@ func (s *search) onPath(ctx context.Context, name string) (Binary, error) {
 
 func (s *search) found() string {
 	if len(s.unfit) == 0 {
-		return "there is none"
+		return "not found"
 	}
-	return "none fits: " + strings.Join(s.unfit, ", ")
+	return "no suitable version: " + strings.Join(s.unfit, ", ")
 }
 
 func install(ctx context.Context, o FindOptions, constraints version.Constraints) (Binary, error) {
 	if o.InstallDir == "" {
-		return Binary{}, errors.New("installing terraform: no folder is given to install it into")
+		return Binary{}, errors.New("installing terraform: no folder to install it into")
 	}
 	if err := os.MkdirAll(o.InstallDir, 0o700); err != nil {
 		return Binary{}, fmt.Errorf("installing terraform: %w", err)
@@ -197,42 +204,45 @@ func install(ctx context.Context, o FindOptions, constraints version.Constraints
 	}
 	path, err := source.Install(ctx)
 	if err != nil {
-		return Binary{}, fmt.Errorf("installing terraform %s into %s: %w; without a way to the releases, put a binary on PATH", constraints, o.InstallDir, err)
+		return Binary{},
+			fmt.Errorf("installing terraform %s into %s: %w; without access to the releases, put a binary on PATH", constraints,
+				o.InstallDir, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	return probe(ctx, path)
 }
 
-// Both engines begin the line with their name; a warning may come before it.
+// Both engines start the line with their name. A warning may precede it.
 var versionLine = regexp.MustCompile(`(?m)^(OpenTofu|Terraform) v(\S+)`)
 
-// probe asks the CLI what it is. It gets an environment and a home of its own: a CLI configuration of the user's that is broken
-// or missing makes it print warnings, or fail.
+// probe runs the CLI to get its name and version. It uses a clean environment and home: a missing
+// or broken CLI configuration of the user causes warnings or errors.
 func probe(ctx context.Context, path string) (Binary, error) {
 	home, err := os.MkdirTemp("", "engine-probe-")
 	if err != nil {
-		return Binary{}, fmt.Errorf("asking %s for its version: %w", path, err)
+		return Binary{}, fmt.Errorf("getting the version of %s: %w", path, err)
 	}
 	defer os.RemoveAll(home) //nolint:errcheck // an empty folder in the temporary folder
 	command := exec.CommandContext(ctx, path, "version")
 	command.Dir = home
 	command.Env = []string{"HOME=" + home, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1"}
 	command.WaitDelay = time.Second
-	runtime.LockOSThread() // it dies with the thread that starts it
+	runtime.LockOSThread() // the child dies with the thread that starts it
 	defer runtime.UnlockOSThread()
 	command.SysProcAttr = workdir.ChildAttributes()
 	output, err := command.Output()
 	if err != nil {
-		return Binary{}, fmt.Errorf("asking %s for its version: %w", path, err)
+		return Binary{}, fmt.Errorf("getting the version of %s: %w", path, err)
 	}
 	found := versionLine.FindSubmatch(output)
 	if found == nil {
-		return Binary{}, fmt.Errorf("asking %s for its version: it prints %.100q, not a version of OpenTofu or Terraform", path, output)
+		return Binary{}, fmt.Errorf("getting the version of %s: got %.100q, not a version of OpenTofu or Terraform",
+			path, output)
 	}
 	number, err := version.NewVersion(string(found[2]))
 	if err != nil {
-		return Binary{}, fmt.Errorf("asking %s for its version: %w", path, err)
+		return Binary{}, fmt.Errorf("getting the version of %s: %w", path, err)
 	}
 	name := OpenTofu
 	if string(found[1]) == "Terraform" {

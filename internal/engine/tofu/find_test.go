@@ -61,7 +61,7 @@ func TestFind(t *testing.T) {
 			want:   "tofu 1.12.6",
 		},
 		"none on PATH": {
-			wantErr: []string{"tofu or terraform", DefaultConstraint, "there is none", "install one"},
+			wantErr: []string{"tofu or terraform", DefaultConstraint, "not found", "install one"},
 		},
 		"none that fits says what there is": {
 			onPath:  map[string]string{"tofu": "OpenTofu v1.8.0"},
@@ -99,7 +99,7 @@ func TestFind(t *testing.T) {
 		},
 		"OpenTofu is not installed from Terraform's releases": {
 			options: FindOptions{Name: OpenTofu, Install: true, InstallDir: "x", InstallURL: "http://127.0.0.1:1"},
-			wantErr: []string{"finding tofu", "there is none"},
+			wantErr: []string{"finding tofu", "not found"},
 		},
 	}
 	for name, tc := range cases {

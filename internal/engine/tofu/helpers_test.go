@@ -19,6 +19,7 @@ import (
 	"github.com/go-logr/logr/testr"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
 // realBinary returns the engine that integration tests drive: $TOFU, or what `make tools` built.
@@ -35,17 +36,6 @@ func realBinary(t testing.TB) Binary {
 	return binary
 }
 
-// workFolder returns a short path, since plugins put sockets into it.
-func workFolder(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "tofu")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
-}
-
 // preferred returns the sandbox that the manager has by default.
 func preferred(t testing.TB) *sandbox.Sandbox {
 	t.Helper()
@@ -59,7 +49,7 @@ func preferred(t testing.TB) *sandbox.Sandbox {
 // newEngine returns an engine with the real CLI. The mods change its options.
 func newEngine(t testing.TB, mods ...func(*Options)) *Engine {
 	t.Helper()
-	options := Options{WorkDir: workFolder(t), WaitDelay: 30 * time.Second, Slots: 2}
+	options := Options{WorkDir: shortdir.New(t), WaitDelay: 30 * time.Second, Slots: 2}
 	if t, ok := t.(*testing.T); ok {
 		options.Logger = testr.New(t)
 	}

@@ -3,23 +3,28 @@ package tofu
 import (
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclsimple"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 )
 
-// lockFile is the name of the file in which a module selects its providers.
+// lockFile is the file in which a module pins its providers.
 const lockFile = ".terraform.lock.hcl"
 
-// The registries that a provider without a host comes from. Both hold the same packages.
+// The default registries for providers without a host. Both serve the packages of a provider's
+// author, but each builds HashiCorp's providers itself.
 const (
 	registryOfOpenTofu  = "registry.opentofu.org/"
 	registryOfTerraform = "registry.terraform.io/"
+	builtByRegistry     = "hashicorp/"
 )
 
-// selection is one provider that a lock file selects.
+// selection is one provider in a lock file.
 type selection struct {
 	// Address is host/namespace/type.
 	Address     string   `hcl:"address,label"`
@@ -28,7 +33,7 @@ type selection struct {
 	Hashes      []string `hcl:"hashes,optional"`
 }
 
-// selections are what a lock file selects, by address.
+// selections are the providers in a lock file, by address.
 type selections map[string]selection
 
 func parseLockFile(content []byte) (selections, error) {
@@ -45,8 +50,9 @@ func parseLockFile(content []byte) (selections, error) {
 	return found, nil
 }
 
-// forEngine adds each provider of one engine's default registry under the other's name, so that one committed lock file serves
-// both engines. An engine ignores what the module does not ask for.
+// forEngine adds each provider of one engine's default registry under the other registry's name, so
+// that one committed lock file works with both engines. An engine ignores providers that the module
+// does not require.
 func (s selections) forEngine(name string) selections {
 	from, to := registryOfTerraform, registryOfOpenTofu
 	if name == Terraform {
@@ -59,12 +65,32 @@ func (s selections) forEngine(name string) selections {
 			continue
 		}
 		provider.Address = to + rest
+		if strings.HasPrefix(rest, builtByRegistry) {
+			provider.Hashes = nil
+		}
 		all[provider.Address] = provider
 	}
 	return all
 }
 
-// withoutHashes selects the same versions and asks for no checksum.
+// WithoutChecksums returns the providers from the two registries for which a lock file has no
+// checksums. Any binary is accepted for them.
+func WithoutChecksums(content []byte) ([]string, error) {
+	committed, err := parseLockFile(content)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, address := range slices.Sorted(maps.Keys(committed)) {
+		published := strings.HasPrefix(address, registryOfOpenTofu) || strings.HasPrefix(address, registryOfTerraform)
+		if published && len(committed[address].Hashes) == 0 {
+			found = append(found, address)
+		}
+	}
+	return found, nil
+}
+
+// withoutHashes returns the same versions without checksums.
 func (s selections) withoutHashes() selections {
 	bare := selections{}
 	for address, provider := range s {
@@ -74,7 +100,46 @@ func (s selections) withoutHashes() selections {
 	return bare
 }
 
-// encode writes a lock file as engines do: in order, and with the same text for the same selections.
+// forMirror returns the same selections, without checksums for providers that the mirror's manifest
+// covers: a provider built from source differs from the registry's binary. It returns an error if
+// the mirror does not match its manifest.
+func (s selections) forMirror(mirror *provider.Mirror) (selections, error) {
+	checked := selections{}
+	for address, selected := range s {
+		packages, err := mirror.Packages(address, selected.Version, runtime.GOOS+"_"+runtime.GOARCH)
+		if err != nil {
+			return nil, err
+		}
+		vouched := len(packages) > 0
+		for _, file := range packages {
+			one, err := mirror.Vouches(file)
+			if err != nil {
+				return nil, err
+			}
+			vouched = vouched && one
+		}
+		if vouched {
+			selected.Hashes = nil
+		}
+		checked[address] = selected
+	}
+	return checked, nil
+}
+
+// LockForMirror returns the lock file to use with an engine that takes providers from the mirror.
+func LockForMirror(content []byte, mirror *provider.Mirror) ([]byte, error) {
+	committed, err := parseLockFile(content)
+	if err != nil {
+		return nil, err
+	}
+	checked, err := committed.forMirror(mirror)
+	if err != nil {
+		return nil, err
+	}
+	return checked.encode(), nil
+}
+
+// encode writes a lock file as engines do: sorted, and always the same for the same selections.
 func (s selections) encode() []byte {
 	var out strings.Builder
 	for _, address := range slices.Sorted(maps.Keys(s)) {
@@ -95,17 +160,18 @@ func (s selections) encode() []byte {
 	return []byte(out.String())
 }
 
-// checkSelected compares what the engine selected with what the module's lock file allows: every provider must be named there,
-// with its version. Engines check the checksums where there are any, but choose for themselves what the file leaves out.
+// checkSelected compares the providers that the engine selected with the module's lock file. Every
+// provider must be listed with its version. Engines verify checksums, but choose versions
+// themselves for providers that the file does not list.
 func checkSelected(committed, selected selections) error {
 	for _, address := range slices.Sorted(maps.Keys(selected)) {
 		wanted, found := committed[address]
 		switch {
 		case !found:
-			return fmt.Errorf("the module's %s does not select %s; add it (version %s is at hand)",
+			return fmt.Errorf("the module's %s does not list %s; add it (version %s is available)",
 				lockFile, address, selected[address].Version)
 		case wanted.Version != selected[address].Version:
-			return fmt.Errorf("the module's %s selects version %s of %s, the engine chose %s; make its version constraints agree",
+			return fmt.Errorf("the module's %s has version %s of %s, but the engine selected %s; make the version constraint match",
 				lockFile, wanted.Version, address, selected[address].Version)
 		}
 	}

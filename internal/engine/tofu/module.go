@@ -23,14 +23,17 @@ import (
 
 // Module is a root module.
 type Module struct {
-	// Digest names the content, for example "sha256:0a1b...". Two modules with one digest are taken for the same.
+	// Digest identifies the content, for example "sha256:0a1b...". Modules with the same digest are
+	// considered equal.
 	Digest string
-	// Files are the module's. Folders named tests and examples and what is no regular file are left out. The files of a folder
-	// that a [engine.Search] names are added to the module by runs that ask for it; they use the module's providers only.
+	// Files are the module's files. Folders named tests and examples, and anything but regular files,
+	// are ignored. Runs can request the files of a folder that a [engine.Search] names; these use only
+	// the module's providers.
 	Files fs.FS
-	// Environment is added to the engine's while the module is initialised, for example proxies for what is downloaded.
+	// Environment is added to the engine's environment during initialization, for example proxies for
+	// downloads.
 	Environment map[string]string
-	// Sensitive are strings that must not show in what is reported of that.
+	// Sensitive are strings to redact from the reports about that.
 	Sensitive []string
 }
 
@@ -39,53 +42,54 @@ const (
 	moduleDir   = "module" // what a run links to; beside it are the folders of searches, whose files a run may link to as well
 	dataDir     = ".terraform"
 	backendFile = "backend.tf.json"
-	// instanceCheckFile is what a run has in place of the module's files that only reads the instance.
-	instanceCheckFile = "instance-check.tf"
+	// providersFile, beside the module's folder, lists the providers that the module was initialized
+	// with.
+	providersFile = "providers"
+	// bareFile replaces the module's HCL in runs that need only the providers.
+	bareFile = "machine-iac-providers.tf"
 )
 
-// backendBlock has the state kept through the http backend. Its settings come by environment, so they are no part of what is
-// initialised, and one initialised module serves every state.
+// backendBlock selects the http backend. Its settings come from the environment, so one initialized
+// module serves every state.
 const backendBlock = `{"terraform":{"backend":{"http":{}}}}` + "\n"
 
 var digestPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9:._-]{0,199}$`)
 
-// moduleKey names the folder of a module that is initialised by this engine with these providers. Another engine initialises
-// anew, since what it would find may not fit.
+// moduleKey returns the folder name of a module initialized by this engine with these providers.
+// Another engine initializes it again, since the result may not be compatible.
 func (e *Engine) moduleKey(digest string) (string, error) {
 	if !digestPattern.MatchString(digest) {
-		return "", fmt.Errorf("the module digest %q can't name a folder; use letters, digits and :._-", digest)
+		return "", fmt.Errorf("module digest %q cannot be used as a folder name; use letters, digits and :._-", digest)
 	}
 	mirror, err := e.mirror()
 	if err != nil {
 		return "", err
 	}
 	binary := e.options.Binary
-	with := sha256.Sum256(fmt.Appendf(nil, "%s %s %s %t %t", binary.Name, binary.Version, mirror, e.options.AllowDirect, e.options.VerifyEachRun))
+	_, manifest := e.mirrored.Manifest()
+	with := sha256.Sum256(fmt.Appendf(nil, "%s %s %s %t %t %x",
+		binary.Name, binary.Version, mirror, e.options.AllowDirect, e.options.VerifyEachRun, sha256.Sum256(manifest)))
 	return strings.ReplaceAll(digest, ":", "-") + "-" + hex.EncodeToString(with[:4]), nil
 }
 
-func (e *Engine) prepared(key string) (string, bool) {
-	dir := filepath.Join(e.dir.modules(), key)
-	info, err := os.Stat(dir)
-	return dir, err == nil && info.IsDir() && hasProviders(dir)
-}
-
-// hasProviders reports whether the providers that a module was initialised with are still where they were. They are links into the
-// mirror, which may have been replaced since.
-func hasProviders(dir string) bool {
-	// host, namespace, type, version, platform
-	platforms, err := filepath.Glob(filepath.Join(dir, moduleDir, dataDir, "providers", "*", "*", "*", "*", "*"))
+// prepared returns the folder of a module, the list of its providers, and whether it is initialized
+// with the current ones. Providers are links into the mirror, which may have changed. The module is
+// then initialized again, which verifies them.
+func (e *Engine) prepared(key string) (dir, providers string, ok bool) {
+	dir = filepath.Join(e.dir.modules(), key)
+	initialised, err := os.ReadFile(filepath.Join(dir, providersFile))
 	if err != nil {
-		return false
+		return dir, "", false
 	}
-	return !slices.ContainsFunc(platforms, func(platform string) bool {
-		_, err := os.Stat(platform)
-		return err != nil
-	})
+	providers, err = e.describeProviders(dir)
+	return dir, providers, err == nil && providers == string(initialised)
 }
 
-// Prepare writes and initialises the module once; from then on it returns at once, also after a restart. Callers that come while
-// it works wait for it and get the same result. A failure is not remembered.
+// Prepare writes and initializes the module once. Later calls return immediately, also after a
+// restart. Concurrent calls share one initialization.
+//
+// Prepare remembers that the mirror lacks a provider until the mirror changes, for at most
+// maxRemembered, so that an early retry starts no process.
 func (e *Engine) Prepare(ctx context.Context, m Module) error {
 	key, err := e.moduleKey(m.Digest)
 	if err == nil {
@@ -94,18 +98,24 @@ func (e *Engine) Prepare(ctx context.Context, m Module) error {
 	if err != nil {
 		return &failure.Error{Op: failure.OpInit, Class: failure.Unknown, Err: err}
 	}
-	if _, done := e.prepared(key); done {
+	if _, _, done := e.prepared(key); done {
 		return nil
 	}
 	if err := e.options.Sandbox.Check(); err != nil {
 		return &failure.Error{Op: failure.OpInit, Class: failure.Unknown, Err: err}
 	}
+	if err := e.remembered(key); err != nil {
+		return err
+	}
 	result := e.inits.DoChan(key, func() (any, error) {
-		if _, done := e.prepared(key); done {
+		if _, _, done := e.prepared(key); done {
 			return nil, nil
 		}
-		// It goes on when the caller that began it gives up: others wait for it.
-		return nil, e.initialise(context.WithoutCancel(ctx), key, m)
+		// It continues if the caller that started it gives up: others wait for it.
+		stamp := e.mirrored.Stamp() // before: changes in the meantime count
+		err := e.initialise(context.WithoutCancel(ctx), key, m)
+		e.remember(key, stamp, err)
+		return nil, err
 	})
 	select {
 	case r := <-result:
@@ -115,7 +125,40 @@ func (e *Engine) Prepare(ctx context.Context, m Module) error {
 	}
 }
 
-// initialise makes the module's folder aside and moves it to its place when it is ready, so that a folder in place is complete.
+// maxRemembered is how long a failed initialization is not retried.
+const maxRemembered = 10 * time.Minute
+
+// failedInit is why a module could not be initialized from the mirror as it was.
+type failedInit struct {
+	stamp string
+	until time.Time
+	err   error
+}
+
+// remember stores that a module could not be initialized because a provider is missing. Other
+// failures, such as a killed engine or a full disk, may be gone at the next attempt.
+func (e *Engine) remember(key, stamp string, err error) {
+	if e.options.ProviderMirror == "" || e.options.AllowDirect || !failure.LacksProvider(err) {
+		e.failed.Delete(key)
+		return
+	}
+	e.failed.Store(key, failedInit{stamp: stamp, until: e.options.Clock.Now().Add(maxRemembered), err: err})
+}
+
+// remembered returns why a module could not be initialized, if that still holds.
+func (e *Engine) remembered(key string) error {
+	known, ok := e.failed.Load(key)
+	if !ok {
+		return nil
+	}
+	last := known.(failedInit)
+	if last.stamp != e.mirrored.Stamp() || e.options.Clock.Now().After(last.until) {
+		return nil
+	}
+	return last.err
+}
+
+// initialise prepares the module's folder under a temporary name and renames it when complete.
 func (e *Engine) initialise(ctx context.Context, key string, m Module) error {
 	slot, err := e.acquire(ctx)
 	if err != nil {
@@ -128,7 +171,7 @@ func (e *Engine) initialise(ctx context.Context, key string, m Module) error {
 		err = e.initialiseIn(ctx, slot, staging, m)
 	}
 	if target := filepath.Join(e.dir.modules(), key); err == nil {
-		if err = os.RemoveAll(target); err == nil { // what has lost its providers
+		if err = os.RemoveAll(target); err == nil { // an earlier folder whose providers are gone
 			err = os.Rename(staging, target)
 		}
 	}
@@ -154,14 +197,30 @@ func (e *Engine) initialiseIn(ctx context.Context, s *slot, staging string, m Mo
 	dir := filepath.Join(staging, moduleDir)
 	lock := filepath.Join(dir, lockFile)
 	committed = committed.forEngine(e.options.Binary.Name)
+	checked, err := committed.forMirror(e.mirrored)
+	if err != nil {
+		return &failure.Error{Op: failure.OpInit, Class: failure.Unknown, Err: err}
+	}
 	if len(committed) > 0 {
-		if err := os.WriteFile(lock, committed.encode(), 0o600); err != nil {
+		if err := os.WriteFile(lock, checked.encode(), 0o600); err != nil {
 			return fmt.Errorf("writing the module's lock file: %w", err)
 		}
 	}
 	if err := e.runInit(ctx, s, dir, m); err != nil {
 		return err
 	}
+	if err := e.checkInitialised(lock, committed); err != nil {
+		return err
+	}
+	providers, err := e.describeProviders(staging)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(staging, providersFile), []byte(providers), 0o600)
+}
+
+// checkInitialised checks the providers that `init` selected and writes the lock file for runs.
+func (e *Engine) checkInitialised(lock string, committed selections) error {
 	content, err := os.ReadFile(lock)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it has no providers
@@ -185,7 +244,8 @@ func (e *Engine) initialiseIn(ctx context.Context, s *slot, staging string, m Mo
 	return nil
 }
 
-// runInit runs `init` in dir. It asks the backend for a state, so it is given one that has none.
+// runInit runs `init` in dir. `init` reads the state from the backend, so it gets one without a
+// state.
 func (e *Engine) runInit(ctx context.Context, s *slot, dir string, m Module) error {
 	address, stop, err := EmptyBackend()
 	if err != nil {
@@ -205,7 +265,8 @@ func (e *Engine) runInit(ctx context.Context, s *slot, dir string, m Module) err
 	return err
 }
 
-// EmptyBackend serves an http backend without a state on loopback. It keeps nothing, so it is for what only reads.
+// EmptyBackend serves an http backend without a state on loopback. It stores nothing, so use it
+// only for reading.
 func EmptyBackend() (address string, stop func(), err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -215,24 +276,25 @@ func EmptyBackend() (address string, stop func(), err error) {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = server.Serve(listener) // it ends when it is closed
+		_ = server.Serve(listener) // returns when the server is closed
 	}()
 	stop = func() {
-		_ = server.Close() // nothing can be done about it
+		_ = server.Close() // nothing can be done about an error
 		<-served
 	}
 	return "http://" + listener.Addr().String() + "/", stop, nil
 }
 
-// leftOut are the folders of a module that no run needs.
+// leftOut are the folders of a module that runs do not need.
 var leftOut = []string{"tests", "examples"}
 
-// writeModule writes the module's files and the backend block into dir, and returns what its lock file selects.
+// writeModule writes the module's files and the backend block into dir, and returns the selections
+// of its lock file.
 func writeModule(dir string, files fs.FS) (selections, error) {
 	committed := selections{}
 	for _, part := range append([]engine.Search{moduleDir}, engine.Searches...) {
 		if err := os.Mkdir(filepath.Join(dir, string(part)), 0o700); err != nil {
-			return nil, fmt.Errorf("making the module's folder: %w", err)
+			return nil, fmt.Errorf("creating the module's folder: %w", err)
 		}
 	}
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -257,7 +319,7 @@ func writeModule(dir string, files fs.FS) (selections, error) {
 			committed, err = parseLockFile(content)
 			return err
 		case backendFile:
-			return fmt.Errorf("the module has a file %s, which is the operator's; remove it", backendFile)
+			return fmt.Errorf("the module has a file %s, a name that is reserved for the operator; rename it", backendFile)
 		}
 		return writeFile(filepath.Join(dir, filepath.FromSlash(targetOf(name))), content)
 	})
@@ -267,7 +329,7 @@ func writeModule(dir string, files fs.FS) (selections, error) {
 	return committed, writeFile(filepath.Join(dir, moduleDir, backendFile), []byte(backendBlock))
 }
 
-// targetOf returns where a file of the module goes: files of searches stay aside.
+// targetOf returns where a file of the module goes. Files of searches stay beside the module.
 func targetOf(name string) string {
 	if slices.Contains(engine.Searches, engine.Search(path.Dir(name))) {
 		return name

@@ -1,6 +1,9 @@
 package tofu
 
 import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -10,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
 func TestLockFile(t *testing.T) {
@@ -47,6 +51,11 @@ provider "example.org/c/d" {
 	if diff := cmp.Diff(selections{b.Address: b, d.Address: d, of.Address: of}, parsed.forEngine(Terraform)); diff != "" {
 		t.Errorf("for Terraform (-want +got):\n%s", diff)
 	}
+	built := selection{Address: "registry.opentofu.org/hashicorp/b", Version: "1.2.3", Hashes: []string{"h1:x"}}
+	got := (selections{built.Address: built}).forEngine(Terraform)["registry.terraform.io/hashicorp/b"]
+	if got.Version != "1.2.3" || got.Hashes != nil {
+		t.Errorf("got %+v, want the version without the checksums of the other registry's build", got)
+	}
 	if diff := cmp.Diff(parsed, parsed.forEngine(OpenTofu)); diff != "" {
 		t.Errorf("for OpenTofu (-want +got):\n%s", diff)
 	}
@@ -69,9 +78,9 @@ func TestCheckSelected(t *testing.T) {
 		want                []string
 	}{
 		"what is committed":       {committed: of("a", "1", "b", "2"), selected: of("a", "1")},
-		"a provider beside it":    {committed: of("a", "1"), selected: of("a", "1", "b", "2"), want: []string{"does not select b", "version 2"}},
-		"another version":         {committed: of("a", "1"), selected: of("a", "2"), want: []string{"version 1 of a", "chose 2"}},
-		"a module without a file": {committed: of(), selected: of("a", "1"), want: []string{"does not select a"}},
+		"a provider beside it":    {committed: of("a", "1"), selected: of("a", "1", "b", "2"), want: []string{"does not list b", "version 2"}},
+		"another version":         {committed: of("a", "1"), selected: of("a", "2"), want: []string{"version 1 of a", "selected 2"}},
+		"a module without a file": {committed: of(), selected: of("a", "1"), want: []string{"does not list a"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -144,13 +153,18 @@ func objectModule(lock string) Module {
 }
 
 func TestProvidersComeFromTheMirror(t *testing.T) {
+	const otherChecksum = "  hashes = [\"h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"]\n}\n"
+	digest, other := strings.Fields(digestOfKubectl(t))[0], strings.Repeat("0", 64)
 	cases := map[string]struct {
 		lock     string
+		manifest string // the digest that it lists; no manifest where it is empty
 		noMirror bool
 		want     []string
 	}{
 		"a lock file that pins a version without checksums": {lock: objectLock + "}\n"},
-		"a lock file with another checksum":                 {lock: objectLock + "  hashes = [\"h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"]\n}\n", want: []string{"kubectl", "checksums"}},
+		"a lock file with another checksum":                 {lock: objectLock + otherChecksum, want: []string{"kubectl", "checksums"}},
+		"the same, and a manifest that lists the provider":  {lock: objectLock + otherChecksum, manifest: digest},
+		"a manifest that lists another one":                 {lock: objectLock + "}\n", manifest: other, want: []string{"kubectl", digest, other, ".sha256"}},
 		"a lock file with a version that the mirror lacks":  {lock: strings.Replace(objectLock, "1.19.0", "1.18.0", 1) + "}\n", want: []string{"1.18.0"}},
 		"a module without a lock file":                      {want: []string{lockFile, "kubectl"}},
 		"no mirror, and nothing is downloaded":              {lock: objectLock + "}\n", noMirror: true, want: []string{"kubectl"}},
@@ -160,6 +174,9 @@ func TestProvidersComeFromTheMirror(t *testing.T) {
 			e := newEngine(t, func(o *Options) {
 				if !tc.noMirror {
 					o.ProviderMirror = mirrorForTests(t)
+				}
+				if tc.manifest != "" {
+					writeManifest(t, o.ProviderMirror, tc.manifest)
 				}
 			})
 			err := e.Prepare(t.Context(), objectModule(tc.lock))
@@ -174,10 +191,35 @@ func TestProvidersComeFromTheMirror(t *testing.T) {
 				t.Fatal(err)
 			}
 			f := open(t, e, RunSpec{ID: "r", Module: "object", Backend: newBackend(t).at("m"), Variables: []byte(`{"name":"x"}`)})
-			if report := plan(t, f, PlanOptions{}); !report.CreatesOnly() || report.Planned.Add != 1 {
+			report := plan(t, f, PlanOptions{})
+			if !report.CreatesOnly() || report.Planned.Add != 1 {
 				t.Errorf("plan is %+v, want one create", report.Planned)
 			}
+			if want := kubectlBinary + " " + digest; report.Providers != want {
+				t.Errorf("got the providers %q, want %q", report.Providers, want)
+			}
 		})
+	}
+}
+
+const kubectlBinary = "terraform-provider-kubectl_v1.19.0"
+
+// digestOfKubectl returns the line of sha256sum for the provider of the tests' mirror.
+func digestOfKubectl(t *testing.T) string {
+	t.Helper()
+	platform := filepath.Join(registryOfOpenTofu, "gavinbunney", "kubectl", "1.19.0", runtime.GOOS+"_"+runtime.GOARCH)
+	content, err := os.ReadFile(filepath.Join(mirrorForTests(t), platform, kubectlBinary))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%x  %s\n", sha256.Sum256(content), kubectlBinary)
+}
+
+// writeManifest writes the manifest of a mirror, which lists its provider with a digest.
+func writeManifest(t *testing.T, mirror, digest string) {
+	t.Helper()
+	if err := os.WriteFile(mirror+".sha256", []byte(digest+"  "+kubectlBinary+"\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -221,7 +263,8 @@ func TestAProviderThatTheLockFileDoesNotKnowIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeNow(t, f)
-	if err := newEngine(t, at).Prepare(t.Context(), objectModule(string(lock))); err != nil {
+	initialised := newEngine(t, at)
+	if err := initialised.Prepare(t.Context(), objectModule(string(lock))); err != nil {
 		t.Fatalf("the provider that the lock file knows: %v", err)
 	}
 	binaries, err := filepath.Glob(filepath.Join(mirror, "*", "*", "*", "*", "*", "terraform-provider-*"))
@@ -241,11 +284,20 @@ func TestAProviderThatTheLockFileDoesNotKnowIsRefused(t *testing.T) {
 	if others, err := os.ReadFile(filepath.Join(kept, filepath.Base(binaries[0]))); err != nil || len(others) != len(content) {
 		t.Fatalf("the mirror of all tests was changed: %v", err)
 	}
-	expectTexts(t, newEngine(t, at).Prepare(t.Context(), objectModule(string(lock))), []string{"kubectl", "checksums"})
+	for _, one := range []*Engine{initialised, newEngine(t, at)} {
+		expectTexts(t, one.Prepare(t.Context(), objectModule(string(lock))), []string{"kubectl", "checksums"})
+	}
+	// Nothing refuses it where neither a lock file nor a manifest does: it is another one, and the report says so.
+	prepare(t, e, objectModule(objectLock+"}\n"))
+	f = open(t, e, RunSpec{ID: "again", Module: "object", Backend: newBackend(t).at("m"), Variables: []byte(`{"name":"x"}`)})
+	report := plan(t, f, PlanOptions{})
+	if kept := strings.Fields(digestOfKubectl(t))[0]; report.Providers == "" || strings.Contains(report.Providers, kept) {
+		t.Errorf("got the providers %q, want those that were exchanged", report.Providers)
+	}
 }
 
 func TestPrepareOnceAlsoAfterARestart(t *testing.T) {
-	dir := workFolder(t)
+	dir := shortdir.New(t)
 	inDir := func(o *Options) { o.WorkDir = dir }
 	e := newEngine(t, inDir)
 	m := moduleOf("sha256:instance", instance)
@@ -291,6 +343,50 @@ func TestPrepareAgainWhenTheMirrorWasReplaced(t *testing.T) {
 	prepare(t, e, m)
 }
 
+func TestAProviderThatIsPutIntoTheMirrorLaterIsNoticed(t *testing.T) {
+	mirror := filepath.Join(t.TempDir(), "mirror")
+	if err := os.Mkdir(mirror, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeManifest(t, mirror, strings.Repeat("0", 64))
+	e := newEngine(t, func(o *Options) { o.ProviderMirror = mirror })
+	m := objectModule(objectLock + "}\n")
+	expectTexts(t, e.Prepare(t.Context(), m), []string{"kubectl"})
+	before := e.Starts()
+	expectTexts(t, e.Prepare(t.Context(), m), []string{"kubectl"})
+	if e.Starts() != before {
+		t.Error("an engine was started although nothing has changed")
+	}
+	platform := filepath.Join(registryOfOpenTofu, "gavinbunney", "kubectl", "1.19.0", runtime.GOOS+"_"+runtime.GOARCH)
+	binary, err := os.ReadFile(filepath.Join(mirrorForTests(t), platform, kubectlBinary)) // no link: what links lead to may be read that are there at the start
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(mirror, platform), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(mirror, platform, kubectlBinary), binary, 0o700) //nolint:gosec // a program
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectTexts(t, e.Prepare(t.Context(), m), []string{"kubectl", "does not match"})
+	writeManifest(t, mirror, strings.Fields(digestOfKubectl(t))[0])
+	prepare(t, e, m)
+}
+
+func TestOnlyALackingProviderIsRemembered(t *testing.T) {
+	mirror := filepath.Join(t.TempDir(), "mirror")
+	if err := os.Mkdir(mirror, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	e := newEngine(t, func(o *Options) { o.ProviderMirror = mirror })
+	for _, class := range []failure.Class{failure.Unknown, failure.Interrupted, failure.Killed} {
+		e.remember("m", e.mirrored.Stamp(), &failure.Error{Op: failure.OpInit, Class: class, Err: errors.New("the engine was killed by a signal")})
+		if err := e.remembered("m"); err != nil {
+			t.Errorf("class %v: %v is remembered", class, err)
+		}
+	}
+}
+
 func TestPrepareDoesNotRememberAFailure(t *testing.T) {
 	e := newEngine(t)
 	err := e.Prepare(t.Context(), moduleOf("m", `resource "terraform_data" "this" { colour = "red`))
@@ -306,7 +402,7 @@ func TestPrepareRefuses(t *testing.T) {
 		module Module
 		want   string
 	}{
-		"a digest that leads elsewhere":   {module: moduleOf("../x", ""), want: "can't name a folder"},
+		"a digest that leads elsewhere":   {module: moduleOf("../x", ""), want: "cannot be used as a folder name"},
 		"a module with a backend of ours": {module: Module{Digest: "m", Files: files(map[string]string{backendFile: "{}"})}, want: backendFile},
 		"a module with another backend":   {module: moduleOf("m", "terraform {\n  backend \"local\" {}\n}\n"), want: "backend"},
 		"a lock file that is broken":      {module: Module{Digest: "m", Files: files(map[string]string{lockFile: "provider {"})}, want: lockFile},

@@ -22,20 +22,21 @@ type operation struct {
 	progress func(engine.Event)
 	output   func(text string)
 	withheld func(text string)
-	// call runs the CLI and has its -json stream written into out.
+	// call runs the CLI and writes its -json stream to out.
 	call func(ctx context.Context, out *stream) error
-	// needsPlan is set where an engine that succeeds has reported its plan.
+	// needsPlan means that a successful engine must have reported a plan.
 	needsPlan bool
-	// final is Run.Final.
+	// final is RunSpec.Final.
 	final func(text string) bool
-	// dumped is given a state that the engine wrote into its stream because it could save it nowhere else.
-	dumped func(state []byte)
+	// left is called if the engine left a state that it could not save, in a file or in its stream.
+	// printed is the state from the stream.
+	left func(printed []byte)
 }
 
 const (
 	// startGrace bounds the wait for an engine's first sign of life before it is interrupted.
 	startGrace = time.Second
-	// killGrace is what an engine gets to die after it was killed, before everything in its folder is.
+	// killGrace is how long a killed engine has to die before everything in its folder is killed.
 	killGrace = 2 * time.Second
 )
 
@@ -56,14 +57,15 @@ func (s *slot) run(ctx context.Context, o operation) (*engine.Report, error) {
 	report := out.finish()
 	report.Started, report.Duration = started, clock.Since(started)
 	err = s.conclude(ctx, o, out, report, err)
-	s.engine.options.Logger.V(1).Info("engine ended", "operation", o.op, "folder", filepath.Base(o.dir), "duration", report.Duration, "class", failure.ClassOf(err))
+	s.engine.options.Logger.V(1).Info("Engine ended", "operation", o.op, "folder", filepath.Base(o.dir),
+		"duration", report.Duration, "class", failure.ClassOf(err))
 	return report, err
 }
 
-// guard runs the operation and ends it when ctx ends.
+// guard runs the operation and stops it when ctx ends.
 //
-// The engine does not get ctx itself. terraform-exec leaves the process behind, unwaited, when its context ends while it starts
-// it; so the interrupt is passed on when the engine is up.
+// The engine does not get ctx itself: terraform-exec leaves the process behind, without waiting for
+// it, if its context ends while it is starting. guard interrupts the engine once it is up.
 func (s *slot) guard(ctx context.Context, o operation, out *stream) error {
 	inner, interrupt := context.WithCancel(context.WithoutCancel(ctx))
 	defer interrupt()
@@ -72,7 +74,7 @@ func (s *slot) guard(ctx context.Context, o operation, out *stream) error {
 		defer close(watched)
 		s.watch(ctx, o, watching{begun: out.begun, ended: ended, interrupt: interrupt})
 	}()
-	runtime.LockOSThread() // terraform-exec has the engine die with the thread that starts it
+	runtime.LockOSThread() // terraform-exec makes the engine die with the thread that starts it
 	err := o.call(inner, out)
 	runtime.UnlockOSThread()
 	close(ended)
@@ -85,9 +87,9 @@ type watching struct {
 	interrupt    func()
 }
 
-// watch waits for ctx to end and has the engine end then. The interrupt is followed by a kill after the wait delay (by
-// terraform-exec), and that by a kill of all that has its working folder in the run's: a process that is left may hold the pipes
-// that terraform-exec reads to their end.
+// watch waits for ctx to end, and then stops the engine. terraform-exec interrupts it, and kills it
+// after the wait delay. Then watch kills everything whose working folder is in the run's: a
+// leftover process may hold open the pipes that terraform-exec reads.
 func (s *slot) watch(ctx context.Context, o operation, w watching) {
 	select {
 	case <-w.ended:
@@ -104,7 +106,8 @@ func (s *slot) watch(ctx context.Context, o operation, w watching) {
 	s.endProcesses(o.dir)
 }
 
-// waitFor returns false when ended is closed, and true after go or the time, whichever comes first.
+// waitFor returns false if ended is closed, and true after proceed or the limit, whichever comes
+// first.
 func waitFor(ended, proceed <-chan struct{}, limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -120,14 +123,15 @@ func waitFor(ended, proceed <-chan struct{}, limit time.Duration) bool {
 func (s *slot) endProcesses(dir string) {
 	count, err := workdir.KillProcesses(dir)
 	if err != nil {
-		s.engine.options.Logger.Error(err, "ending the processes of a killed engine")
+		s.engine.options.Logger.Error(err, "Killing the remaining processes of a killed engine")
 	}
 	if count > 0 {
-		s.engine.options.Logger.Info("ended processes of a killed engine", "folder", filepath.Base(dir), "count", count)
+		s.engine.options.Logger.Info("Killed remaining processes of a killed engine", "folder", filepath.Base(dir),
+			"count", count)
 	}
 }
 
-// conclude makes the operation's error, nil if it succeeded.
+// conclude returns the operation's error, or nil if it succeeded.
 func (s *slot) conclude(ctx context.Context, o operation, out *stream, report *engine.Report, err error) error {
 	begun := closed(out.begun)
 	end := outcome{
@@ -139,8 +143,8 @@ func (s *slot) conclude(ctx context.Context, o operation, out *stream, report *e
 		diagnostics: report.Errors(),
 		final:       o.final,
 	}
-	if state := out.dumpedState(); state != nil && o.dumped != nil {
-		o.dumped(state)
+	if printed := out.dumpedState(); o.left != nil && (end.stateLeft || printed != nil) {
+		o.left(printed)
 		end.stateLeft = true
 	}
 	if end.exit == exitSignal || end.exit == exitCrash || end.exit == exitNever {
@@ -148,7 +152,7 @@ func (s *slot) conclude(ctx context.Context, o operation, out *stream, report *e
 	}
 	class := end.class()
 	if class == "" && o.needsPlan && report.Planned.Operation != engine.OperationPlan {
-		// a plan exits with 2 when there are changes, and the Go runtime exits with 2 when it gives up
+		// a plan with changes exits with 2, and so does a Go runtime that panics
 		class, end.exit = failure.Transient, exitCrash
 	}
 	if class == "" {
@@ -156,7 +160,8 @@ func (s *slot) conclude(ctx context.Context, o operation, out *stream, report *e
 	}
 	reported := end.reported(report)
 	return &failure.Error{
-		Op: o.op, Class: class, Diagnostics: reported, Err: s.cause(ctx, o, end, err), Hint: failure.HintOf(reported, s.engine.options.Sandbox.Hint),
+		Op: o.op, Class: class, Diagnostics: reported, Err: s.cause(ctx, o, end, err), Hint: failure.HintOf(reported,
+			s.engine.options.Sandbox.Hint),
 	}
 }
 
@@ -165,7 +170,8 @@ func (e outcome) reported(report *engine.Report) []failure.Diagnostic {
 	if len(e.diagnostics) > 0 || report.Text == "" || e.exit == exitSuccess {
 		return e.diagnostics
 	}
-	return []failure.Diagnostic{{Severity: failure.SeverityError, Summary: redact.Brief(report.Text), Withheld: report.TextWithheld}}
+	return []failure.Diagnostic{{Severity: failure.SeverityError, Summary: redact.Brief(report.Text),
+		Withheld: report.TextWithheld}}
 }
 
 func (s *slot) cause(ctx context.Context, o operation, end outcome, err error) error {
@@ -175,7 +181,7 @@ func (s *slot) cause(ctx context.Context, o operation, end outcome, err error) e
 	case end.exit == exitNever:
 		return errors.New(o.redact.Redact(err.Error()))
 	case end.exit == exitSignal:
-		return errors.New("the engine was ended by a signal")
+		return errors.New("the engine was killed by a signal")
 	case end.exit == exitCrash:
 		return errors.New("the engine crashed")
 	case len(end.diagnostics) == 0:

@@ -9,19 +9,20 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 )
 
-// exit says how an engine's process ended.
+// exit is how an engine's process ended.
 type exit string
 
 const (
-	exitSuccess exit = "success" // with code 0, or 2 from a plan
-	exitFailure exit = "failure" // with code 1: it failed and says why
-	exitCrash   exit = "crash"   // with another code
+	exitSuccess exit = "success" // exit code 0, or 2 from a plan
+	exitFailure exit = "failure" // exit code 1: it failed and reported why
+	exitCrash   exit = "crash"   // another exit code
 	exitSignal  exit = "signal"  // by a signal
 	exitNever   exit = "never"   // it did not start
 )
 
-// exitOf reads it from what terraform-exec returns. That error's text must not be used: it repeats what the engine wrote, secrets
-// and all, and where the engine succeeded although it was interrupted, asking for the text may panic.
+// exitOf derives the exit from terraform-exec's error. Never use that error's text: it repeats the
+// engine's output, including secrets. Getting it may panic if the engine succeeded despite an
+// interrupt.
 func exitOf(err error, begun bool) exit {
 	var process *exec.ExitError
 	switch {
@@ -42,26 +43,27 @@ func exitOf(err error, begun bool) exit {
 	}
 }
 
-// outcome is what is known of an engine's end.
+// outcome is how an engine ended.
 type outcome struct {
 	op   failure.Op
 	exit exit
 	// cancelled: the caller's context ended first, and the engine was interrupted.
 	cancelled bool
-	// begun: the engine had written something. One that has not is not beyond its own start.
+	// begun: the engine has written some output. Without any, it failed while starting.
 	begun bool
-	// stateLeft: it left a state that it could not save.
+	// stateLeft: it left a state that it could not save, which may be truncated.
 	stateLeft   bool
 	diagnostics []failure.Diagnostic
-	// final reports which texts of a provider the module lists as final.
+	// final reports which provider errors the module lists as final.
 	final func(text string) bool
 }
 
-// class returns the class of the operation's error, "" for success. What happens to the process is never the configuration's fault.
+// class returns the class of the operation's error, or "" for success. What happens to the process
+// is never blamed on the configuration.
 func (e outcome) class() failure.Class {
 	died := e.exit == exitSignal || e.exit == exitCrash
 	switch {
-	case e.stateLeft:
+	case e.stateLeft, e.changes() && failure.Classify(e.diagnostics, e.final) == failure.StateNotSaved:
 		return failure.StateNotSaved
 	case e.exit == exitSuccess:
 		return ""
@@ -76,5 +78,5 @@ func (e outcome) class() failure.Class {
 	}
 }
 
-// changes reports whether the operation may have changed something outside of the engine's folder.
+// changes reports whether the operation may have changed anything outside of the engine's folder.
 func (e outcome) changes() bool { return e.op != failure.OpInit && e.op != failure.OpPlan }

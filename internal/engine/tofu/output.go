@@ -6,7 +6,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
-// print passes on what people are to read of a message. What an engine logs is for its developers, and may hold a state.
+// print passes on messages for people. It drops the engine's logs, which are for its developers and
+// may contain a state.
 func (s *stream) print(m message) {
 	if s.output == nil || m.Type == "log" {
 		return

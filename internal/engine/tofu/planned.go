@@ -14,10 +14,10 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
-// showTimeout bounds `show` of a plan.
+// showTimeout limits `show` of a plan.
 const showTimeout = 2 * time.Minute
 
-// Planned returns what the plan kept by Plan holds beyond its report.
+// Planned returns what the plan kept by Plan contains beyond its report.
 func (f *Workspace) Planned(ctx context.Context) (*engine.PlannedObjects, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -27,7 +27,8 @@ func (f *Workspace) Planned(ctx context.Context) (*engine.PlannedObjects, error)
 	if err := context.Cause(ctx); err != nil {
 		return nil, fmt.Errorf("reading the plan: %w", err)
 	}
-	// Not cancelled with ctx: terraform-exec leaves a process behind when its context ends while it starts one.
+	// Not cancelled with ctx: terraform-exec leaves the process behind if its context ends while it is
+	// starting.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), showTimeout)
 	defer cancel()
 	f.engine.starts.Add(1)
@@ -39,7 +40,8 @@ func (f *Workspace) Planned(ctx context.Context) (*engine.PlannedObjects, error)
 }
 
 func plannedObjects(plan *tfjson.Plan) (*engine.PlannedObjects, error) {
-	planned := &engine.PlannedObjects{Imported: map[string]json.RawMessage{}, Changed: map[string][]string{}, Outputs: map[string]json.RawMessage{}}
+	planned := &engine.PlannedObjects{Imported: map[string]json.RawMessage{}, Changed: map[string][]string{},
+		Outputs: map[string]json.RawMessage{}}
 	for _, change := range plan.ResourceChanges {
 		if change.Change == nil {
 			continue
@@ -69,7 +71,7 @@ func plannedObjects(plan *tfjson.Plan) (*engine.PlannedObjects, error) {
 	return planned, nil
 }
 
-// changedAttributes returns the names of the attributes that would change, sorted.
+// changedAttributes returns the sorted names of the attributes that would change.
 func changedAttributes(change *tfjson.Change) []string {
 	before, _ := change.Before.(map[string]any)
 	after, _ := change.After.(map[string]any)
@@ -94,9 +96,27 @@ func changedAttributes(change *tfjson.Change) []string {
 	return slices.Compact(names)
 }
 
-// sameValue compares as JSON does: numbers of a plan are texts.
+// sameValue compares JSON values. Plans have numbers as strings. Null and empty values count as
+// equal, since providers on the older SDK mix them up.
 func sameValue(a, b any) bool {
+	if isNothing(a) && isNothing(b) {
+		return true
+	}
 	left, leftErr := json.Marshal(a)
 	right, rightErr := json.Marshal(b)
 	return leftErr == nil && rightErr == nil && bytes.Equal(left, right)
+}
+
+func isNothing(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return false
 }

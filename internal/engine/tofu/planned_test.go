@@ -16,8 +16,8 @@ func TestPlannedObjects(t *testing.T) {
 		ResourceChanges: []*tfjson.ResourceChange{
 			{Address: "server.this", Change: &tfjson.Change{
 				Actions: update, Importing: &tfjson.Importing{ID: "7"},
-				Before:       map[string]any{"id": "7", "size": json.Number("1"), "tags": []any{"a"}, "gone": "x", "was_null": nil},
-				After:        map[string]any{"id": "7", "size": json.Number("1"), "tags": []any{"a", "b"}},
+				Before:       map[string]any{"id": "7", "size": json.Number("1"), "tags": []any{"a"}, "gone": "x", "was_null": nil, "note": nil, "disks": []any{}},
+				After:        map[string]any{"id": "7", "note": "", "disks": nil, "size": json.Number("1"), "tags": []any{"a", "b"}},
 				AfterUnknown: map[string]any{"address": true, "id": false},
 			}},
 			{Address: "port.one", Change: &tfjson.Change{Actions: tfjson.Actions{tfjson.ActionCreate}, After: map[string]any{"name": "p"}}},
@@ -35,7 +35,7 @@ func TestPlannedObjects(t *testing.T) {
 	}
 	want := &engine.PlannedObjects{
 		Imported: map[string]json.RawMessage{
-			"server.this": json.RawMessage(`{"gone":"x","id":"7","size":1,"tags":["a"],"was_null":null}`), "disk.one": json.RawMessage(`{"id":"9"}`),
+			"server.this": json.RawMessage(`{"disks":[],"gone":"x","id":"7","note":null,"size":1,"tags":["a"],"was_null":null}`), "disk.one": json.RawMessage(`{"id":"9"}`),
 		},
 		Changed: map[string][]string{"server.this": {"address", "gone", "tags"}},
 		Outputs: map[string]json.RawMessage{"provider_id": json.RawMessage(`"cloud:///7"`)},

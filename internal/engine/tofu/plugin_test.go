@@ -1,7 +1,6 @@
 package tofu
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,8 +28,7 @@ func TestAPluginByItself(t *testing.T) {
 	if got := plugin.ProtocolVersion(); got != 5 && got != 6 {
 		t.Errorf("it speaks protocol %d", got)
 	}
-	network, address := plugin.Address()
-	connection, err := net.Dial(network, address)
+	connection, err := plugin.Dial(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +36,7 @@ func TestAPluginByItself(t *testing.T) {
 	if err := plugin.End(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := net.Dial(network, address); err == nil {
+	if _, err := plugin.Dial(t.Context()); err == nil {
 		t.Error("it still listens after its end")
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-exec/tfexec"
 
@@ -16,7 +19,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
-// providersOf returns the files of the provider plugins that an initialised module uses, by the providers' addresses.
+// providersOf returns the files of the provider plugins that an initialized module uses, by
+// provider address.
 func providersOf(module string) (map[string]string, error) {
 	dir := filepath.Join(module, moduleDir)
 	content, err := os.ReadFile(filepath.Join(dir, lockFile))
@@ -32,7 +36,8 @@ func providersOf(module string) (map[string]string, error) {
 	}
 	found := map[string]string{}
 	for address, selection := range selected {
-		platform := filepath.Join(dir, dataDir, "providers", filepath.FromSlash(address), selection.Version, runtime.GOOS+"_"+runtime.GOARCH)
+		platform := filepath.Join(dir, dataDir, "providers", filepath.FromSlash(address), selection.Version,
+			runtime.GOOS+"_"+runtime.GOARCH)
 		files, err := filepath.Glob(filepath.Join(platform, "terraform-provider-"+path.Base(address)+"*"))
 		if err != nil {
 			return nil, fmt.Errorf("finding the provider %s: %w", address, err)
@@ -47,13 +52,31 @@ func providersOf(module string) (map[string]string, error) {
 	return found, nil
 }
 
-// makePool returns the engine's pool, nil where providers are not kept.
+// describeProviders lists the files of the providers that an initialized module uses, with their
+// SHA-256.
+func (e *Engine) describeProviders(module string) (string, error) {
+	files, err := providersOf(module)
+	if err != nil {
+		return "", err
+	}
+	var described []string
+	for _, address := range slices.Sorted(maps.Keys(files)) {
+		digest, err := e.mirrored.Digest(files[address])
+		if err != nil {
+			return "", err
+		}
+		described = append(described, filepath.Base(files[address])+" "+digest)
+	}
+	return strings.Join(described, ", "), nil
+}
+
+// makePool returns the engine's pool, or nil if providers are not kept running.
 func (e *Engine) makePool() (*provider.Pool, error) {
 	if e.options.Warm.Max <= 0 {
 		return nil, nil
 	}
 	if _, err := workdir.KillProcesses(e.dir.providers()); err != nil {
-		return nil, fmt.Errorf("ending the providers of a predecessor: %w", err)
+		return nil, fmt.Errorf("killing the providers of a predecessor: %w", err)
 	}
 	if err := os.RemoveAll(e.dir.providers()); err != nil {
 		return nil, fmt.Errorf("cleaning the work folder: %w", err)
@@ -63,12 +86,12 @@ func (e *Engine) makePool() (*provider.Pool, error) {
 	return provider.NewPool(e.dir.providers(), options), nil
 }
 
-// providers returns the running providers for the next operation, nil where there are none.
+// providers returns the warm providers for the next operation, or nil.
 func (f *Workspace) providers(ctx context.Context) tfexec.ReattachInfo {
 	if len(f.run.Providers) > 0 {
 		return f.run.Providers
 	}
-	// Providers that are kept running would look for this run's files in later runs.
+	// Warm providers would look for this run's files in later runs.
 	if f.engine.pool == nil || len(f.run.Files) > 0 {
 		return nil
 	}
@@ -76,9 +99,10 @@ func (f *Workspace) providers(ctx context.Context) tfexec.ReattachInfo {
 		files, err := providersOf(f.module)
 		f.plugins = len(files)
 		if err != nil {
-			f.engine.options.Logger.Error(err, "no warm providers; the engine starts its own")
+			f.engine.options.Logger.Error(err, "No warm providers; the engine starts its own")
 		}
-		use := provider.Use{Files: files, Environment: f.engine.providerEnvironment(f.run.Environment)}
+		use := provider.Use{Files: files, Environment: f.engine.providerEnvironment(f.run.Environment),
+			Admit: f.engine.options.Sandbox.Admits(f.dir)}
 		if f.run.Credentials != "" {
 			use.Owner = f.run.Module + " " + f.run.Credentials
 		}
@@ -90,12 +114,13 @@ func (f *Workspace) providers(ctx context.Context) tfexec.ReattachInfo {
 	return nil
 }
 
-// endProviders ends the warm providers of a run that failed: a call may still be going on in them, or they may be the cause.
+// endProviders kills the warm providers of a failed run: a call may still be in progress, or they
+// may be the cause.
 func (f *Workspace) endProviders() {
 	if f.lease == nil {
 		return
 	}
 	if err := f.lease.Discard(); err != nil {
-		f.engine.options.Logger.Error(err, "ending the warm providers of a run that failed", "folder", f.run.ID)
+		f.engine.options.Logger.Error(err, "Killing the warm providers of a failed run", "folder", f.run.ID)
 	}
 }

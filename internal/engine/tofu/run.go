@@ -20,92 +20,110 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 // RunSpec describes one use of a module.
 type RunSpec struct {
-	// ID names the run's folder; it is unique among the runs that are open or abandoned.
+	// ID is the name of the run's folder. It must be unique among open and abandoned runs.
 	ID string
-	// Identity is kept with the run as JSON, for the process that finds its folder after a crash. No secrets.
+	// Identity is stored with the run as JSON, for the process that finds its folder after a crash. It
+	// must not contain secrets.
 	Identity any
-	// Module is the digest of a module that Prepare has prepared.
+	// Module is the digest of a module that was passed to Prepare.
 	Module string
-	// Variables are the module's input variables: one JSON object. Its strings are data, never templates.
+	// Variables are the module's input variables as one JSON object. Strings are data, never
+	// templates.
 	Variables []byte
-	// Environment is added to the engine's, for example credentials of the infrastructure.
+	// Environment is added to the engine's environment, for example credentials for the
+	// infrastructure.
 	Environment map[string]string
-	// Credentials names whose credentials the environment has, such as a Secret. Warm providers of the same module and name that have other
-	// ones are ended.
+	// Credentials identifies the credentials in the environment, such as a Secret. Warm providers of
+	// the same module and Credentials but a different environment are stopped.
 	Credentials string
-	// Files are written into the run's folder, for the engine's user alone, and removed with it. Their paths are in the engine's
-	// environment, in the variables that they are named by.
+	// Files are written into the run's folder, readable by the engine's user only, and removed with
+	// it. The keys are environment variables that hold the paths.
 	Files   map[string]string
 	Backend Backend
-	// Search adds the files of one of the module's folders, whose import blocks and data sources find what the state lacks.
+	// Search adds the files of one of the module's search folders. Their import blocks and data
+	// sources find what the state lacks.
 	Search engine.Search
-	// InstanceCheck is HCL that takes the place of the module's: its providers and what they need, for ReadInstances. Nil for any other use.
-	InstanceCheck []byte
-	// Batch is what takes the place of the module to use it for several Machines; nil for any other use.
+	// Bare replaces the module in runs that need only the state and the providers: a Destroy, or
+	// ReadInstances. Otherwise nil.
+	Bare *Bare
+	// Batch replaces the module to use it for several Machines. Otherwise nil.
 	Batch *Batch
-	// Providers are running provider plugins to use, by address. Where there are none, the engine's warm ones are used, and those
-	// that are not warm are started by the engine.
+	// Providers are running provider plugins to use, by address. By default, the engine's warm
+	// providers are used, and the engine starts the others.
 	Providers tfexec.ReattachInfo
-	// Sensitive are strings that must not show in anything that is reported.
+	// Sensitive are strings to redact from everything that is reported.
 	Sensitive []string
-	// Secret are the names of variables whose values are sensitive: what is said of them is withheld.
+	// Secret are the names of sensitive variables. Text about them is withheld.
 	Secret []string
-	// Final, if set, reports which errors of providers only another configuration can fix, by their text: summary and detail, each on
-	// lines of its own. Where it is nil, none can.
+	// Final, if set, reports whether only a different configuration can fix a provider error, given
+	// its summary and detail on separate lines. If nil, no error is final.
 	Final func(text string) bool
-	// Progress, if set, receives what the engine does while it does it. It must not block.
+	// Progress, if set, receives events while the engine runs. It must not block.
 	Progress func(engine.Event)
-	// Output, if set, receives what the engine prints for people, message by message, free of sensitive strings. It must not block. Withheld, if
-	// set, receives those messages whose text is withheld from Output.
+	// Output, if set, receives each redacted message that the engine prints for people. Withheld, if
+	// set, receives the messages whose text is withheld from Output. Neither may block.
 	Output, Withheld func(text string)
+}
+
+// Bare is a root module with the providers of a module and no resources.
+type Bare struct {
+	HCL []byte
+	// Variables are the variables that it declares, as one JSON object.
+	Variables []byte
 }
 
 var runIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 func (r RunSpec) validate() error {
 	if !runIDPattern.MatchString(r.ID) {
-		return fmt.Errorf("the run id %q can't name a folder; use letters, digits and ._-", r.ID)
+		return fmt.Errorf("run ID %q cannot be used as a file name; use letters, digits and ._-", r.ID)
 	}
 	if r.Backend.Address == "" {
 		return errors.New("the run has no state backend")
 	}
 	if trimmed := bytes.TrimSpace(r.Variables); len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(trimmed) {
-		return errors.New("the run's variables are no JSON object")
+		return errors.New("the run's variables are not a JSON object")
 	}
 	return errors.Join(reserved.CheckFiles(r.Files, r.Environment), reserved.Check(r.Environment))
 }
 
-// Workspace is an open run. Its methods run one engine at a time; each returns a Report, also with an error.
+// Workspace is an open run. Its methods run one engine at a time. Each returns a Report, also with
+// an error.
 type Workspace struct {
 	engine *Engine
 	slot   *slot
 	run    RunSpec
 	module string
+	// used lists the module's providers.
+	used   string
 	dir    string
 	redact *redact.Redactor
-	// environment is the engine's, but for what depends on its providers.
+	// environment is the engine's environment, without what depends on its providers.
 	environment map[string]string
 
 	mu    sync.Mutex
-	lease *provider.Lease // nil until an operation wants warm providers
-	// plugins is how many providers the module uses, once there is a lease.
+	lease *provider.Lease // nil until an operation needs warm providers
+	// plugins is the number of providers of the module, once there is a lease.
 	plugins int
-	dumped  []byte
+	// unsaved is the state that the engine could not save.
+	unsaved []byte
 	closed  bool
 }
 
-// Open waits for a free slot, makes the run's folder, and returns it. Close gives both back. An error is an *Error: a wait that
-// ctx or the engine's Close ended is Interrupted, and a run that can't be is Unknown: no providerSpec is the cause.
+// Open waits for a free slot, creates the run's folder, and returns its Workspace. Close gives both
+// back. It returns an *Error: Interrupted if ctx or the engine's Close ended the wait, Unknown if
+// the run is impossible. Neither is the fault of a providerSpec.
 func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 	redactor := e.dir.redactor(append([]string{r.Backend.Password}, r.Sensitive...)).About(r.Secret)
 	failed := func(class failure.Class, err error) *failure.Error {
 		return &failure.Error{Op: failure.OpOpen, Class: class, Err: redactor.Error(err)}
 	}
-	module, err := e.check(r)
+	module, used, err := e.check(r)
 	if err != nil {
 		return nil, failed(failure.Unknown, err)
 	}
@@ -118,12 +136,13 @@ func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 		slot:   slot,
 		run:    r,
 		module: module,
+		used:   used,
 		dir:    filepath.Join(e.dir.runs(), r.ID),
 		redact: redactor,
 	}
 	if err := os.Mkdir(f.dir, 0o700); err != nil {
 		if errors.Is(err, os.ErrExist) {
-			err = errors.New("its folder exists: it is open already, or abandoned and not discarded")
+			err = errors.New("its folder exists: the run is open, or abandoned and not discarded")
 		}
 		return nil, failed(failure.Unknown, errors.Join(err, e.release(slot)))
 	}
@@ -133,23 +152,24 @@ func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 	return f, nil
 }
 
-// check returns the folder of the run's module.
-func (e *Engine) check(r RunSpec) (string, error) {
+// check returns the folder of the run's module and the list of its providers.
+func (e *Engine) check(r RunSpec) (module, providers string, err error) {
 	if err := errors.Join(r.validate(), e.options.Sandbox.Check()); err != nil {
-		return "", err
+		return "", "", err
 	}
 	key, err := e.moduleKey(r.Module)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	module, prepared := e.prepared(key)
+	module, providers, prepared := e.prepared(key)
 	if !prepared {
-		return "", fmt.Errorf("its module %s is not prepared", r.Module)
+		return "", "", fmt.Errorf("module %s is not prepared", r.Module)
 	}
-	return module, nil
+	return module, providers, nil
 }
 
-// fill writes what the engine finds in the run's folder. The record comes first: a folder without one has never been run in.
+// fill writes the run's folder. It writes the record first: nothing has ever run in a folder
+// without one.
 func (f *Workspace) fill(ctx context.Context) error {
 	if err := f.record(); err != nil {
 		return err
@@ -157,7 +177,11 @@ func (f *Workspace) fill(ctx context.Context) error {
 	if err := f.linkModule(); err != nil {
 		return fmt.Errorf("linking the module: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(f.dir, variablesFile), f.run.Variables, 0o600); err != nil {
+	variables := f.run.Variables
+	if f.run.Bare != nil {
+		variables = f.run.Bare.Variables
+	}
+	if err := os.WriteFile(filepath.Join(f.dir, variablesFile), variables, 0o600); err != nil {
 		return fmt.Errorf("writing the variables: %w", err)
 	}
 	own, err := workdir.WriteFiles(f.dir, f.run.Files)
@@ -169,24 +193,20 @@ func (f *Workspace) fill(ctx context.Context) error {
 	return f.slot.use(ctx, f.dir, f.environment)
 }
 
-// linkModule puts the module into the run's folder, or what takes its place.
+// linkModule links the module into the run's folder, or what replaces it.
 func (f *Workspace) linkModule() error {
 	whole := filepath.Join(f.module, moduleDir)
-	if f.run.InstanceCheck != nil {
-		for _, name := range []string{dataDir, lockFile, backendFile} {
-			if err := os.Symlink(filepath.Join(whole, name), filepath.Join(f.dir, name)); err != nil {
-				return err
-			}
-		}
-		return os.WriteFile(filepath.Join(f.dir, instanceCheckFile), f.run.InstanceCheck, 0o600)
-	}
-	if f.run.Batch != nil {
+	switch {
+	case f.run.Bare != nil:
+		isHCL := func(name string) bool { return filepath.Ext(name) == ".tf" }
+		return errors.Join(linkAll(whole, f.dir, isHCL), os.WriteFile(filepath.Join(f.dir, bareFile), f.run.Bare.HCL, 0o600))
+	case f.run.Batch != nil:
 		return f.linkBatch(whole)
 	}
-	if err := linkAll(whole, f.dir); err != nil || f.run.Search == engine.SearchNone {
+	if err := linkAll(whole, f.dir, nil); err != nil || f.run.Search == engine.SearchNone {
 		return err
 	}
-	return linkAll(filepath.Join(f.module, string(f.run.Search)), f.dir)
+	return linkAll(filepath.Join(f.module, string(f.run.Search)), f.dir, nil)
 }
 
 func (f *Workspace) record() error {
@@ -195,8 +215,11 @@ func (f *Workspace) record() error {
 		return fmt.Errorf("writing the run's identity: %w", err)
 	}
 	record := runMetadata{ID: f.run.ID, Module: f.run.Module, Started: f.engine.options.Clock.Now(), Identity: identity}
-	if f.run.Batch != nil {
+	if f.run.Batch != nil && f.run.Batch.Parts != nil {
 		record.Batch = f.run.Batch.Parts
+		if err := f.markParts(); err != nil {
+			return fmt.Errorf("marking the parts of the batch: %w", err)
+		}
 	}
 	content, err := json.Marshal(record)
 	if err != nil {
@@ -208,13 +231,16 @@ func (f *Workspace) record() error {
 	return nil
 }
 
-// linkAll makes a link in dir to each entry of from.
-func linkAll(from, dir string) error {
+// linkAll creates a link in dir for each entry of from, except those to leave out.
+func linkAll(from, dir string, leaveOut func(name string) bool) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
 		return err
 	}
 	for _, entry := range entries {
+		if leaveOut != nil && leaveOut(entry.Name()) {
+			continue
+		}
 		if err := os.Symlink(filepath.Join(from, entry.Name()), filepath.Join(dir, entry.Name())); err != nil {
 			return err
 		}
@@ -222,25 +248,28 @@ func linkAll(from, dir string) error {
 	return nil
 }
 
-// PlanOptions say how to plan.
+// PlanOptions configure a plan.
 type PlanOptions struct {
 	// Out keeps the plan for ApplyPlan.
 	Out bool
-	// Lock takes the state's lock meanwhile.
+	// Lock locks the state during the plan.
 	Lock bool
-	// Refresh reads the infrastructure first; without it the plan is made from the state alone.
+	// Refresh reads the infrastructure first. Without it, the plan uses the state alone.
 	Refresh bool
 	// Destroy plans to destroy everything.
 	Destroy bool
 }
 
-// Plan plans and changes nothing.
+// Plan creates a plan and changes nothing.
 func (f *Workspace) Plan(ctx context.Context, o PlanOptions) (*engine.Report, error) {
 	options := []tfexec.PlanOption{
-		tfexec.VarFile(variablesFile), tfexec.Lock(o.Lock), tfexec.Refresh(o.Refresh), tfexec.Destroy(o.Destroy),
+		tfexec.VarFile(variablesFile), tfexec.Lock(o.Lock), tfexec.Refresh(o.Refresh), tfexec.Destroy(o.Destroy), f.parallelism(),
 	}
 	if o.Out {
 		options = append(options, tfexec.Out(planFile))
+	}
+	if err := f.refuseBare(failure.OpPlan); err != nil {
+		return &engine.Report{}, err
 	}
 	return f.operate(ctx, failure.OpPlan, func(ctx context.Context, out *stream, providers *tfexec.ReattachOption) error {
 		_, err := f.slot.terraform.PlanJSON(ctx, out, append(options, providers)...)
@@ -248,11 +277,12 @@ func (f *Workspace) Plan(ctx context.Context, o PlanOptions) (*engine.Report, er
 	})
 }
 
-// ReadInstances has the provider read the resources of the state that have one of the addresses; the report lists those that are gone as drift. Everything else
-// in the state is left alone, and nothing is locked or written.
+// ReadInstances makes the provider read the resources of the state that have one of the addresses.
+// The report lists missing ones as drift. It ignores everything else in the state, and neither
+// locks nor writes it.
 func (f *Workspace) ReadInstances(ctx context.Context, addresses []string) (*engine.Report, error) {
 	return f.operate(ctx, failure.OpPlan, func(ctx context.Context, out *stream, providers *tfexec.ReattachOption) error {
-		options := []tfexec.PlanOption{tfexec.VarFile(variablesFile), tfexec.Lock(false), tfexec.RefreshOnly(true), providers}
+		options := []tfexec.PlanOption{tfexec.VarFile(variablesFile), tfexec.Lock(false), tfexec.RefreshOnly(true), f.parallelism(), providers}
 		for _, address := range addresses {
 			options = append(options, tfexec.Target(address))
 		}
@@ -261,32 +291,57 @@ func (f *Workspace) ReadInstances(ctx context.Context, addresses []string) (*eng
 	})
 }
 
-// Apply plans and carries the plan out unread, in one process. Use it where the plan can only create.
+// Apply plans and applies in one process, without a check in between. Use it where the plan can
+// only create.
 func (f *Workspace) Apply(ctx context.Context) (*engine.Report, error) {
 	return f.apply(ctx, failure.OpApply, tfexec.VarFile(variablesFile))
 }
 
-// ApplyPlan carries out the plan that Plan kept. Its Report has no Planned count: the plan had it.
+// ApplyPlan applies the plan kept by Plan. Its Report has no Planned count; the plan's has.
 func (f *Workspace) ApplyPlan(ctx context.Context) (*engine.Report, error) {
 	options := []tfexec.ApplyOption{tfexec.DirOrPlan(planFile)}
 	if takesVariablesWithPlan(f.engine.options.Binary) {
-		// ephemeral variables are no part of a plan
+		// ephemeral variables are not stored in a plan
 		options = append(options, tfexec.VarFile(variablesFile))
 	}
 	return f.apply(ctx, failure.OpApplyPlan, options...)
 }
 
 func (f *Workspace) apply(ctx context.Context, op failure.Op, options ...tfexec.ApplyOption) (*engine.Report, error) {
+	if err := f.refuseBare(op); err != nil {
+		return &engine.Report{}, err
+	}
 	return f.operate(ctx, op, func(ctx context.Context, out *stream, providers *tfexec.ReattachOption) error {
-		return f.slot.terraform.ApplyJSON(ctx, out, append(options, providers)...)
+		return f.slot.terraform.ApplyJSON(ctx, out, append(options, f.parallelism(), providers)...)
 	})
 }
 
-// Destroy destroys everything that the state knows.
+// refuseBare rejects an operation that, without the module, would destroy everything in the state.
+func (f *Workspace) refuseBare(op failure.Op) error {
+	if f.run.Bare == nil {
+		return nil
+	}
+	err := errors.New("the run has only the module's providers, for a destroy or a look")
+	return &failure.Error{Op: op, Class: failure.Unknown, Err: err}
+}
+
+// Destroy destroys everything in the state.
 func (f *Workspace) Destroy(ctx context.Context) (*engine.Report, error) {
 	return f.operate(ctx, failure.OpDestroy, func(ctx context.Context, out *stream, providers *tfexec.ReattachOption) error {
-		return f.slot.terraform.DestroyJSON(ctx, out, tfexec.VarFile(variablesFile), providers)
+		return f.slot.terraform.DestroyJSON(ctx, out, tfexec.VarFile(variablesFile), f.parallelism(), providers)
 	})
+}
+
+// engineParallelism is how many operations OpenTofu and Terraform carry out at once by default.
+const engineParallelism = 10
+
+// parallelism returns how many operations the engine carries out at once. Most of them wait for the infrastructure, so a
+// batch has two for each Machine: its instance, and one thing beside it.
+func (f *Workspace) parallelism() *tfexec.ParallelismOption {
+	if f.run.Batch == nil {
+		return tfexec.Parallelism(engineParallelism)
+	}
+	return tfexec.Parallelism(max(engineParallelism, 2*f.run.Batch.Machines))
 }
 
 func (f *Workspace) operate(ctx context.Context, op failure.Op, call func(context.Context, *stream, *tfexec.ReattachOption) error) (*engine.Report, error) {
@@ -310,28 +365,63 @@ func (f *Workspace) operate(ctx context.Context, op failure.Op, call func(contex
 		call:      func(ctx context.Context, out *stream) error { return call(ctx, out, providers) },
 		needsPlan: op == failure.OpPlan,
 		final:     f.run.Final,
-		dumped:    func(state []byte) { f.dumped = state },
+		left:      f.noteLeft,
 	})
 	if err != nil {
 		f.endProviders()
 	}
+	report.Providers = f.used
 	return report, err
 }
 
-// ErroredState returns the state that the engine could not save, nil where there is none. It must be saved before the run is
-// closed: it may be all that is known of an object.
-func (f *Workspace) ErroredState() ([]byte, error) {
+// ErroredState returns the state that the engine could not save, or nil if it left none that is
+// readable. Save it before Close: it may be the only record of an object.
+func (f *Workspace) ErroredState() []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	state, err := readErroredState(f.dir)
-	if state == nil && err == nil {
-		return f.dumped, nil
-	}
-	return state, err
+	return f.unsaved
 }
 
-// Keep gives the slot back and leaves the folder with the state that could not be saved, but without the run's secrets. AbandonedRuns lists
-// it from then on, also those of the next Engine in this work folder; of a run for several Machines, one for each of them. Close does nothing afterwards.
+// noteLeft keeps the newest valid state that the engine left: the file, or what it printed because
+// it could not write the file. Printed states may be truncated. The caller holds the lock.
+func (f *Workspace) noteLeft(printed []byte) {
+	file, err := readErroredState(f.dir)
+	if err != nil {
+		f.engine.options.Logger.Error(err, "Reading a state that the engine could not save", "folder", f.run.ID)
+	}
+	f.unsaved = nil
+	var newest *statefile.State
+	for _, left := range [][]byte{withLineage(printed, f.run.ID), file} {
+		if left == nil {
+			continue
+		}
+		read, err := f.readLeft(left)
+		if err != nil {
+			f.engine.options.Logger.Error(err, "Ignoring an invalid state that the engine left", "folder", f.run.ID)
+			continue
+		}
+		if newest == nil || read.Lineage == newest.Lineage && read.Serial > newest.Serial {
+			newest, f.unsaved = read, left
+		}
+	}
+}
+
+// readLeft parses a state that the engine left. A batch's state must be splittable; its first part
+// represents the whole.
+func (f *Workspace) readLeft(state []byte) (*statefile.State, error) {
+	if f.run.Batch != nil && f.run.Batch.Parts != nil {
+		split, err := f.run.Batch.Parts.Split(state)
+		if err != nil {
+			return nil, err
+		}
+		state = split[0]
+	}
+	return statefile.Parse(state)
+}
+
+// Keep releases the slot and keeps the folder with the unsaved state, without the run's secrets.
+// From then on, AbandonedRuns lists the run, also for the next Engine in this work folder; a batch
+// is listed once for each Machine. A later Close is a no-op.
 func (f *Workspace) Keep() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -339,36 +429,40 @@ func (f *Workspace) Keep() error {
 		return nil
 	}
 	var errs []error
-	if f.dumped != nil && !exists(filepath.Join(f.dir, erroredFile)) {
-		errs = append(errs, os.WriteFile(filepath.Join(f.dir, erroredFile), f.dumped, 0o600))
-	}
 	for _, secret := range secrets {
 		errs = append(errs, os.RemoveAll(filepath.Join(f.dir, secret)))
 	}
-	left := []AbandonedRun{readAbandonedRun(f.dir)}
-	if record := readRecord(f.dir); record.Batch != nil {
-		parts, err := disperse(f.dir, record)
-		if errs = append(errs, err); err == nil {
-			left = parts
-		}
-	}
+	errs = append(errs, f.writeUnsaved())
+	left, err := readOrRemove(f.dir)
 	for _, one := range left {
 		f.engine.leave(one)
 	}
-	return errors.Join(append(errs, f.giveBack())...)
+	return errors.Join(append(errs, err, f.giveBack())...)
 }
 
-// giveBack returns what the run has borrowed. The caller holds the lock.
+// writeUnsaved writes the unsaved state to the run's folder unless it is there already.
+func (f *Workspace) writeUnsaved() error {
+	if f.unsaved == nil {
+		return nil
+	}
+	if there, err := readErroredState(f.dir); err == nil && bytes.Equal(there, f.unsaved) {
+		return nil
+	}
+	return os.WriteFile(filepath.Join(f.dir, erroredFile), f.unsaved, 0o600)
+}
+
+// giveBack returns what the run has borrowed and kills its remaining processes. The caller holds
+// the lock.
 func (f *Workspace) giveBack() error {
 	f.closed = true
-	f.dumped = nil
 	if f.lease != nil {
 		f.lease.GiveBack()
 	}
-	return f.engine.release(f.slot)
+	_, err := workdir.KillProcesses(f.dir)
+	return errors.Join(err, f.engine.release(f.slot))
 }
 
-// Close removes the folder with everything in it, and gives the slot back. It may be called again.
+// Close removes the folder and releases the slot. It can be called again.
 func (f *Workspace) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -378,7 +472,8 @@ func (f *Workspace) Close() error {
 	return f.redact.Error(errors.Join(f.giveBack(), os.RemoveAll(f.dir)))
 }
 
-// takesVariablesWithPlan reports whether the CLI accepts variables beside a saved plan. Older ones refuse them.
+// takesVariablesWithPlan reports whether the CLI accepts variables together with a saved plan.
+// Older versions reject them.
 func takesVariablesWithPlan(b Binary) bool {
 	first := version.Must(version.NewVersion("1.10.0"))
 	if b.Name == OpenTofu {

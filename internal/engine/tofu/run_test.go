@@ -201,10 +201,7 @@ resource "terraform_data" "second" {
 	if len(report.Applied) != 2 {
 		t.Errorf("applied is %+v, want both resources", report.Applied)
 	}
-	state, err := f.ErroredState()
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := f.ErroredState()
 	if resources, _ := readState(t, state); len(resources) != 2 {
 		t.Errorf("the errored state has %v, want both resources", resources)
 	}
@@ -237,8 +234,8 @@ func TestErroredStateIsNilWhereThereIsNone(t *testing.T) {
 	e, backend := newEngine(t), newBackend(t)
 	prepare(t, e, moduleOf("instance", instance))
 	f := open(t, e, RunSpec{ID: "r", Module: "instance", Backend: backend.at("m")})
-	if state, err := f.ErroredState(); state != nil || err != nil {
-		t.Errorf("ErroredState = %q, %v, want neither", state, err)
+	if state := f.ErroredState(); state != nil {
+		t.Errorf("ErroredState = %q, want none", state)
 	}
 }
 
@@ -512,14 +509,14 @@ func TestOpenRefuses(t *testing.T) {
 		run  RunSpec
 		want string
 	}{
-		"an id that leads elsewhere":       {run: RunSpec{ID: "../x"}, want: "can't name a folder"},
-		"variables that are no object":     {run: RunSpec{Variables: []byte(`["a"]`)}, want: "no JSON object"},
+		"an id that leads elsewhere":       {run: RunSpec{ID: "../x"}, want: "cannot be used as a file name"},
+		"variables that are no object":     {run: RunSpec{Variables: []byte(`["a"]`)}, want: "not a JSON object"},
 		"a module that is not prepared":    {run: RunSpec{Module: "other"}, want: "not prepared"},
 		"an environment that is reserved":  {run: RunSpec{Environment: map[string]string{"TF_LOG": "trace"}}, want: "TF_LOG"},
 		"an environment that loads code":   {run: RunSpec{Environment: map[string]string{"LD_PRELOAD": "x"}}, want: "LD_PRELOAD"},
 		"an environment that can't be set": {run: RunSpec{Environment: map[string]string{"A=B": "x"}}, want: `"A=B"`},
 		"a file that is reserved":          {run: RunSpec{Files: map[string]string{"TF_CLI_CONFIG_FILE": "x"}}, want: "TF_CLI_CONFIG_FILE"},
-		"a file that is a value as well":   {run: RunSpec{Files: map[string]string{"A": "x"}, Environment: map[string]string{"A": "x"}}, want: "A is to be both"},
+		"a file that is a value as well":   {run: RunSpec{Files: map[string]string{"A": "x"}, Environment: map[string]string{"A": "x"}}, want: "A is set as both"},
 		"no backend":                       {run: RunSpec{Backend: Backend{Username: "x"}}, want: "no state backend"},
 	}
 	for name, tc := range cases {
@@ -554,7 +551,7 @@ func TestOpenRefusesAnIDThatIsInUse(t *testing.T) {
 	prepare(t, e, moduleOf("instance", instance))
 	open(t, e, RunSpec{ID: "r", Module: "instance", Backend: backend.at("m")})
 	_, err := e.Open(t.Context(), RunSpec{ID: "r", Module: "instance", Backend: backend.at("m"), Variables: []byte("{}")})
-	expectTexts(t, err, []string{"open already"})
+	expectTexts(t, err, []string{"the run is open"})
 }
 
 func TestOpenWaitsForASlotUnderItsContext(t *testing.T) {

@@ -10,16 +10,17 @@ import (
 	"github.com/hashicorp/terraform-exec/tfexec"
 )
 
-// slot is the right to run one engine, and what is needed for it.
+// slot is the right to run one engine.
 //
-// A tfexec.Terraform is bound to one working folder and asks the CLI for its version once. So there is one for each slot, not for
-// each run, and its working folder is a link that is pointed at the run's folder. The engine's own working folder is then the
-// run's: the kernel resolves the link when the process starts.
+// A tfexec.Terraform is bound to one working folder and runs the CLI to get its version once. To
+// avoid that for each run, there is one for each slot. Its working folder is a link that points at
+// the run's folder. The kernel resolves the link when the process starts, so the engine's working
+// folder is the run's.
 type slot struct {
 	engine    *Engine
 	link      string
 	terraform *tfexec.Terraform
-	ready     bool // the CLI has been asked for its version
+	ready     bool // the version of the CLI is known
 }
 
 func newSlot(e *Engine, n int) (*slot, error) {
@@ -29,23 +30,24 @@ func newSlot(e *Engine, n int) (*slot, error) {
 	}
 	var err error
 	if s.terraform, err = tfexec.NewTerraform(s.link, e.options.Sandbox.Program(e.options.Binary.Path)); err != nil {
-		return nil, fmt.Errorf("making an engine slot: %w", err)
+		return nil, fmt.Errorf("creating an engine slot: %w", err)
 	}
 	if err := s.terraform.SetWaitDelay(e.options.WaitDelay); err != nil {
-		return nil, fmt.Errorf("making an engine slot: %w", err)
+		return nil, fmt.Errorf("creating an engine slot: %w", err)
 	}
-	// The socket between engine and plugin is in a folder that is ours alone. Making certificates for it costs as much as the
-	// plan itself.
-	if err := s.terraform.SetDisablePluginTLS(true); err != nil {
-		return nil, fmt.Errorf("making an engine slot: %w", err)
+	// Other runs can connect to the sockets of plugins, but cannot read the TLS keys of engine and
+	// plugin. The keys cost as much as a small plan, and nothing if all providers are warm. Unconfined
+	// processes can read the keys anyway.
+	if err := s.terraform.SetDisablePluginTLS(e.options.Sandbox.ABI() == 0); err != nil {
+		return nil, fmt.Errorf("creating an engine slot: %w", err)
 	}
 	return s, nil
 }
 
-// versionTimeout bounds `version -json`.
+// versionTimeout limits `version -json`.
 const versionTimeout = 30 * time.Second
 
-// use points the slot at a folder and gives it that folder's environment.
+// use points the slot at a folder and sets that folder's environment.
 func (s *slot) use(ctx context.Context, dir string, environment map[string]string) error {
 	if err := s.point(dir); err != nil {
 		return err
@@ -56,12 +58,13 @@ func (s *slot) use(ctx context.Context, dir string, environment map[string]strin
 	if s.ready {
 		return nil
 	}
-	// Not cancelled with ctx: terraform-exec leaves a process behind when its context ends while it starts one.
+	// Not cancelled with ctx: terraform-exec leaves the process behind if its context ends while it is
+	// starting.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), versionTimeout)
 	defer cancel()
 	s.engine.starts.Add(1)
 	if _, _, err := s.terraform.Version(ctx, false); err != nil {
-		return fmt.Errorf("asking %s for its version: %w", s.engine.options.Binary.Path, err)
+		return fmt.Errorf("getting the version of %s: %w", s.engine.options.Binary.Path, err)
 	}
 	s.ready = true
 	return nil
@@ -70,7 +73,7 @@ func (s *slot) use(ctx context.Context, dir string, environment map[string]strin
 // rest points the slot at an empty folder.
 func (s *slot) rest() error { return s.point(s.engine.dir.idle()) }
 
-// point replaces the link in one step, so that the slot's path leads somewhere at any time.
+// point replaces the link atomically, so that the slot's path is always valid.
 func (s *slot) point(dir string) error {
 	next := s.link + ".next"
 	if err := os.Remove(next); err != nil && !os.IsNotExist(err) {

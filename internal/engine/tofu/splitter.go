@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// lineSplitter cuts what is written to it, in pieces of any size, into lines. It is not safe for concurrent use.
+// lineSplitter splits its input, written in pieces of any size, into lines. It is not safe for
+// concurrent use.
 type lineSplitter struct {
-	// limit bounds one line in bytes; a longer one is skipped.
+	// limit is the maximum length of a line in bytes; longer lines are skipped.
 	limit int
-	// each is given every line without its end and without the white space around it.
+	// each is called with every line, without its end and surrounding white space.
 	each func(line []byte)
-	// skipped is called for each line that was too long.
+	// skipped is called for each line that is too long.
 	skipped func()
 
 	buffer  bytes.Buffer
@@ -38,7 +39,7 @@ func (l *lineSplitter) add(piece []byte) {
 	l.buffer.Write(piece)
 }
 
-// end ends the line that is being written, if any.
+// end ends an unfinished line.
 func (l *lineSplitter) end() {
 	defer l.buffer.Reset()
 	if l.tooLong {
@@ -51,7 +52,7 @@ func (l *lineSplitter) end() {
 	}
 }
 
-// text keeps the first limit bytes of the lines that are added to it.
+// text keeps the first limit bytes of the lines added to it.
 type text struct {
 	limit int
 	strings.Builder

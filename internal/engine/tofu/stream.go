@@ -14,19 +14,20 @@ import (
 )
 
 const (
-	// maxLine bounds one line of the -json stream. The longest is a state that the engine could save nowhere else.
+	// maxLine limits one line of the -json stream. The longest is a state that the engine could not
+	// save anywhere else.
 	maxLine = 8 << 20
-	// maxText bounds what is kept of output that is no -json message.
+	// maxText limits the output that is kept besides -json messages.
 	maxText = 16 << 10
-	// maxDiagnostics bounds the diagnostics of one operation.
+	// maxDiagnostics limits the diagnostics of one operation.
 	maxDiagnostics = 100
 )
 
-// stream reads what an engine writes into a report.
+// stream parses an engine's output into a report.
 type stream struct {
 	redact   *redact.Redactor
 	progress func(engine.Event)
-	output   func(text string) // as in Run; may be nil
+	output   func(text string) // as in RunSpec; may be nil
 	withheld func(text string) // the same
 	begun    chan struct{}     // closed at the first output
 
@@ -36,7 +37,7 @@ type stream struct {
 	stderr  lineSplitter
 	text    text
 	report  engine.Report
-	state   []byte // a state that the engine wrote here because it could save it nowhere
+	state   []byte // a state that the engine printed because it could not save it anywhere
 }
 
 func newStream(redact *redact.Redactor, progress func(engine.Event)) *stream {
@@ -52,7 +53,8 @@ func newStream(redact *redact.Redactor, progress func(engine.Event)) *stream {
 	return s
 }
 
-// Write implements io.Writer for the -json stream. It never fails: what can't be read is noted.
+// Write implements io.Writer for the -json stream. It never fails: it keeps unparsable lines as
+// text.
 func (s *stream) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +66,7 @@ func (s *stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// errorWriter returns the io.Writer for what the engine writes to its standard error.
+// errorWriter returns the io.Writer for the engine's standard error.
 func (s *stream) errorWriter() io.Writer { return errorWriter{s} }
 
 type errorWriter struct{ stream *stream }
@@ -77,7 +79,7 @@ func (w errorWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// finish reads what is left and returns the report.
+// finish parses the rest and returns the report.
 func (s *stream) finish() *engine.Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +90,8 @@ func (s *stream) finish() *engine.Report {
 	return &s.report
 }
 
-// note keeps a line that is no message. It is redacted before it may be cut, so that no half of a secret stays.
+// note keeps a line that is not a message. It redacts before truncating, so that no part of a
+// secret remains.
 func (s *stream) note(line []byte) {
 	clean := s.redact.Redact(string(line))
 	s.text.add(clean)
@@ -100,9 +103,9 @@ func (s *stream) note(line []byte) {
 	s.pass(clean)
 }
 
-func (s *stream) skipped() { s.text.add("(a line was too long and is left out)") }
+func (s *stream) skipped() { s.text.add("(a line was too long and is omitted)") }
 
-// dumpedState returns the state that the engine wrote into the stream, nil if there is none.
+// dumpedState returns the state that the engine printed, or nil.
 func (s *stream) dumpedState() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +166,7 @@ func (s *stream) summary(m *engine.Summary) {
 func (s *stream) outputs(m map[string]outputMessage) {
 	for name, output := range m {
 		entry := engine.Output{Sensitive: output.Sensitive, Action: output.Action}
-		if entry.Action == "" { // reported by the plan, before the values are
+		if entry.Action == "" { // reported by the plan, before the values are known
 			entry.Action = s.report.Outputs[name].Action
 		}
 		if !output.Sensitive && len(output.Value) > 0 && !s.redact.Contains(string(output.Value)) {
@@ -197,7 +200,8 @@ func (s *stream) hook(m message) {
 		Elapsed: time.Duration(m.Hook.Elapsed * float64(time.Second)),
 	}
 	if kind == engine.EventCompleted {
-		s.report.Applied = append(s.report.Applied, engine.Applied{Ref: event.Ref, Address: event.Address, Action: event.Action, ID: event.ID})
+		s.report.Applied = append(s.report.Applied,
+			engine.Applied{Ref: event.Ref, Address: event.Address, Action: event.Action, ID: event.ID})
 	}
 	if s.progress != nil {
 		s.progress(event)
@@ -211,9 +215,10 @@ var hookKinds = map[string]engine.EventKind{
 	"apply_errored":  engine.EventFailed,
 }
 
-// passedOver are the types of messages that say nothing of a run's outcome.
+// passedOver are the message types that do not affect a run's outcome.
 var passedOver = map[string]bool{
-	"version": true, "refresh_start": true, "refresh_complete": true, "ephemeral_op_start": true, "ephemeral_op_progress": true, "ephemeral_op_complete": true,
+	"version": true, "refresh_start": true, "refresh_complete": true, "ephemeral_op_start": true,
+	"ephemeral_op_progress": true, "ephemeral_op_complete": true,
 }
 
 // message is one line of the -json stream.
@@ -233,7 +238,7 @@ type message struct {
 type resourceMessage struct {
 	Address string `json:"addr"`
 	Module  string `json:"module"`
-	// Resource is the address in the module; that of a data source begins with its mode.
+	// Resource is the address in the module. Addresses of data sources start with their mode.
 	Resource string `json:"resource"`
 	Type     string `json:"resource_type"`
 	Name     string `json:"resource_name"`

@@ -13,6 +13,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+	"github.com/machine-iac/machine-iac-operator/test/parentdeath"
 )
 
 // silent is an infrastructure that takes requests and does not respond.
@@ -118,7 +119,11 @@ func TestAWarmProviderThatFailsBetweenRuns(t *testing.T) {
 	prepare(t, e, objectModule(objectLock+"}\n"))
 	var pid int
 	for i, signal := range []syscall.Signal{0, syscall.SIGKILL, syscall.SIGSTOP} {
-		if signal != 0 {
+		switch signal {
+		case 0:
+		case syscall.SIGSTOP:
+			parentdeath.Stop(t, pid)
+		default:
 			if err := syscall.Kill(pid, signal); err != nil {
 				t.Fatal(err)
 			}

@@ -10,7 +10,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
-// workDir is the absolute path of an engine's work folder, free of links, as the kernel reports a process's folder.
+// workDir is the absolute path of an engine's work folder without links, as the kernel reports a
+// process's working folder.
 type workDir string
 
 func (d workDir) path(parts ...string) string {
@@ -24,28 +25,30 @@ func (d workDir) idle() string        { return d.path("idle") }
 func (d workDir) providers() string   { return d.path("providers") }
 func (d workDir) noProviders() string { return d.path("no-providers") }
 
-// makeWorkDir makes the folder. Plugins make their sockets in the temporary folder that they are given, which is a slot.
+// makeWorkDir creates the folder. Plugins create sockets in their temporary folder, which is a
+// slot.
 func makeWorkDir(path string) (workDir, error) {
 	dir, err := workdir.Make(path, filepath.Join("slots", "999"))
 	return workDir(dir), err
 }
 
-// redactor returns what removes sensitive strings, and the paths of single runs, processes and modules, from what is reported.
+// redactor removes sensitive strings, and the paths of runs, processes and modules, from reports.
 func (d workDir) redactor(sensitive []string) *redact.Redactor {
 	return redact.New(sensitive).Inside(string(d), []string{"runs", "slots", "modules", "providers"}, []string{moduleDir})
 }
 
-// stagingPrefix begins the name of a module's folder that is not ready.
+// stagingPrefix starts the name of an unfinished module folder.
 const stagingPrefix = ".new-"
 
-// clean makes the folders inside and removes what a predecessor did not finish. Runs stay: they may hold a state.
+// clean creates the folders inside and removes unfinished folders of a predecessor. It keeps runs,
+// since they may contain a state.
 func (d workDir) clean() error {
 	if err := os.RemoveAll(d.slots()); err != nil {
 		return fmt.Errorf("cleaning the work folder: %w", err)
 	}
 	for _, path := range []string{d.modules(), d.runs(), d.slots(), d.idle(), d.noProviders()} {
 		if err := os.MkdirAll(path, 0o700); err != nil {
-			return fmt.Errorf("making the work folder: %w", err)
+			return fmt.Errorf("creating the work folder: %w", err)
 		}
 	}
 	entries, err := os.ReadDir(d.modules())

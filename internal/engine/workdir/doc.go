@@ -1,3 +1,4 @@
-// Package workdir manages the folder on disk that an engine works in: the folder itself and its lock, the secret files of a run and the
-// environment variables that name them, and the processes that work inside of it.
+// Package workdir manages the folder that an engine works in: the folder itself and its lock, the
+// secret files of a run and the environment variables with their paths, and the processes that run
+// inside it.
 package workdir

@@ -14,13 +14,13 @@ func TestReserved(t *testing.T) {
 		want               string
 	}{
 		"credentials are the caller's":           {environment: map[string]string{"ACME_TOKEN": "t"}, files: map[string]string{"ACME_FILE": "t"}},
-		"a name that is the engine's":            {environment: map[string]string{"HOME": "/x"}, want: "HOME is the engine's own"},
-		"a name that begins as the engine's do":  {environment: map[string]string{"TF_VAR_x": "1"}, want: "TF_VAR_x is the engine's own"},
-		"a file under the engine's name":         {files: map[string]string{"TF_CLI_CONFIG_FILE": "x"}, want: "TF_CLI_CONFIG_FILE is the engine's own"},
-		"no name":                                {environment: map[string]string{"": "x"}, want: "can't be set"},
-		"a zero byte, which would end the value": {environment: map[string]string{"A": "x\x00y"}, want: "can't be set"},
+		"a name that is the engine's":            {environment: map[string]string{"HOME": "/x"}, want: "HOME is reserved for the engine"},
+		"a name that begins as the engine's do":  {environment: map[string]string{"TF_VAR_x": "1"}, want: "TF_VAR_x is reserved for the engine"},
+		"a file under the engine's name":         {files: map[string]string{"TF_CLI_CONFIG_FILE": "x"}, want: "TF_CLI_CONFIG_FILE is reserved for the engine"},
+		"no name":                                {environment: map[string]string{"": "x"}, want: "invalid environment variable"},
+		"a zero byte, which would end the value": {environment: map[string]string{"A": "x\x00y"}, want: "invalid environment variable"},
 		"a value and a file of one name":         {environment: map[string]string{"A": "x"}, files: map[string]string{"A": "y"}, want: "both a value and a file"},
-		"a file that would lie elsewhere":        {files: map[string]string{"../A": "y"}, want: "can't name a file"},
+		"a file that would lie elsewhere":        {files: map[string]string{"../A": "y"}, want: "cannot be used as a file name"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -2,9 +2,10 @@ package workdir
 
 import "syscall"
 
-// ChildAttributes has a child die with this process, and makes it the head of a process group of its own: the whole group can be ended,
-// and a signal to this process's group does not reach it. The kernel sends the signal when the thread ends that started the child, so
-// the goroutine that starts one stays locked to its thread (runtime.LockOSThread) until the child has ended.
+// ChildAttributes makes a child die with this process and lead its own process group. The whole
+// group can be signaled, and a signal to this process's group does not reach the child. The kernel
+// ends the child when the thread that started it ends, so the goroutine must stay locked to its
+// thread (runtime.LockOSThread) until the child has exited.
 func ChildAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }

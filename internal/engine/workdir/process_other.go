@@ -4,5 +4,6 @@ package workdir
 
 import "syscall"
 
-// ChildAttributes makes a child the head of a process group of its own. Only Linux can have it die with this process.
+// ChildAttributes makes a child lead its own process group. Only Linux can make it die with this
+// process.
 func ChildAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -74,14 +74,14 @@ func TestProcessesAreFoundByTheirFolder(t *testing.T) {
 	first, second, other := start(t, inside, polite), start(t, inside, stubborn), start(t, beside, polite)
 	work := filepath.Join(dir, "work")
 
-	interrupted, err := workdir.InterruptProcesses(work, func(pid int) bool { return pid == second.Process.Pid })
+	interrupted, err := workdir.InterruptManaged(work, func(pid int) bool { return pid == second.Process.Pid })
 	if err != nil || !slices.Contains(interrupted, first.Process.Pid) || slices.Contains(interrupted, second.Process.Pid) {
 		t.Errorf("interrupted %v, %v; want %d and not %d, which is to be spared", interrupted, err, first.Process.Pid, second.Process.Pid)
 	}
 	if !parentdeath.Ends(first.Process.Pid) {
 		t.Error("the interrupt ended nothing")
 	}
-	if _, err := workdir.InterruptProcesses(work); err != nil {
+	if _, err := workdir.InterruptManaged(work); err != nil {
 		t.Fatal(err)
 	}
 	left, err := workdir.Processes(work)

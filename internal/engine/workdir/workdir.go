@@ -8,17 +8,19 @@ import (
 	"syscall"
 )
 
-// maxSocketPath is how long the path of a Unix socket may be. Plugins make theirs in the temporary folder that they are given.
+// maxSocketPath is the maximum length of a Unix socket's path. Plugins create sockets in their
+// temporary folder.
 const (
 	maxSocketPath = 107
 	socketName    = "plugin1234567890"
 )
 
-// Make makes an engine's private folder where it is absent, and returns its absolute path, free of links, as the kernel reports a
-// process's folder. Sockets is the longest path inside in which plugins get a temporary folder.
+// Make creates an engine's private folder and returns its absolute path without links, as the
+// kernel reports a process's working folder. sockets is the longest relative path of a temporary
+// folder for plugins.
 func Make(path, sockets string) (string, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return "", fmt.Errorf("making the work folder: %w", err)
+		return "", fmt.Errorf("creating the work folder: %w", err)
 	}
 	absolute, err := filepath.Abs(path)
 	if err == nil {
@@ -28,8 +30,9 @@ func Make(path, sockets string) (string, error) {
 		return "", fmt.Errorf("finding the work folder: %w", err)
 	}
 	if longest := len(filepath.Join(absolute, sockets, socketName)); longest > maxSocketPath {
-		return "", fmt.Errorf("the work folder's path %s is %d characters too long for the sockets of plugins; choose a shorter one",
-			absolute, longest-maxSocketPath)
+		return "",
+			fmt.Errorf("the path of the work folder %s is %d characters too long for sockets of plugins; use a shorter one",
+				absolute, longest-maxSocketPath)
 	}
 	if err := os.Chmod(absolute, 0o700); err != nil {
 		return "", fmt.Errorf("making the work folder private: %w", err)
@@ -37,8 +40,8 @@ func Make(path, sockets string) (string, error) {
 	return absolute, nil
 }
 
-// Lock takes an engine's folder for one engine that is alive, until the file that it returns is closed. The lock ends with the
-// process, however it ends.
+// Lock locks an engine's folder for a living engine until the returned file is closed. The lock
+// ends with the process, however that ends.
 func Lock(dir string) (*os.File, error) {
 	file, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -49,7 +52,7 @@ func Lock(dir string) (*os.File, error) {
 		return file, nil
 	}
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = fmt.Errorf("the work folder %s belongs to another engine that is alive; choose another folder", dir)
+		err = fmt.Errorf("the work folder %s belongs to another running engine; use another folder", dir)
 	} else {
 		err = fmt.Errorf("locking the work folder %s: %w", dir, err)
 	}

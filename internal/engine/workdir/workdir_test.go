@@ -26,7 +26,7 @@ func TestMakeWorkDir(t *testing.T) {
 	if info, err := os.Stat(got); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("its mode is %v, %v, want 0700", info.Mode(), err)
 	}
-	if _, err := Make(filepath.Join(dir, strings.Repeat("x", 100)), "t/9"); err == nil || !strings.Contains(err.Error(), "choose a shorter one") {
+	if _, err := Make(filepath.Join(dir, strings.Repeat("x", 100)), "t/9"); err == nil || !strings.Contains(err.Error(), "use a shorter one") {
 		t.Errorf("a path too long for sockets returns %v, want an error", err)
 	}
 }
@@ -37,7 +37,7 @@ func TestLockWorkDirIsForOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Lock(dir); err == nil || !strings.Contains(err.Error(), "another engine that is alive") {
+	if _, err := Lock(dir); err == nil || !strings.Contains(err.Error(), "another running engine") {
 		t.Errorf("a folder that is held returns %v, want an error", err)
 	}
 	if err := held.Close(); err != nil {

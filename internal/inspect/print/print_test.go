@@ -76,9 +76,9 @@ func TestFormats(t *testing.T) {
 		want      string
 		wantErr   string
 	}{
-		"a table":                      {value: some, want: "MACHINE   TEXT\na         <b> [2J\nb         " + long[:2*97] + "...\n"},
-		"a wide table without titles":  {value: some, arguments: []string{"-o", "wide", "--no-headers"}, want: "a     <b> [2J\nb     " + long + "\n"},
-		"a table of several spaces":    {value: &machines{all: true, Items: some.Items[:1]}, arguments: []string{"-o", "table"}, want: "NAMESPACE   MACHINE   TEXT\nns          a         <b> [2J\n"},
+		"a table":                      {value: some, want: "MACHINE   TEXT\na         <b> \\u001b[2J\nb         " + long[:2*97] + "...\n"},
+		"a wide table without titles":  {value: some, arguments: []string{"-o", "wide", "--no-headers"}, want: "a     <b> \\u001b[2J\nb     " + long + "\n"},
+		"a table of several spaces":    {value: &machines{all: true, Items: some.Items[:1]}, arguments: []string{"-o", "table"}, want: "NAMESPACE   MACHINE   TEXT\nns          a         <b> \\u001b[2J\n"},
 		"names":                        {value: some, arguments: []string{"-o", "name"}, want: "machine.machine.openshift.io/a\nmachine.machine.openshift.io/b\n"},
 		"numbers as they are, in YAML": {value: one, arguments: []string{"-o", "yaml"}, want: "items:\n- name: a\n  size: 12345678901234567890\n  text: \"<b>\\n\\e[2J\"\n"},
 		"columns":                      {value: one, arguments: []string{"-o", "custom-columns=SIZE:.size"}, want: "SIZE\n12345678901234567890\n"},
@@ -110,6 +110,7 @@ func TestTexts(t *testing.T) {
 		"-":                 print.AgeOf(nil, now),
 		"acme@0123456789ab": print.Short("acme@sha256:0123456789abcdef"),
 		"acme":              print.Short("acme"),
+		`a b\u202ec\u200bd`: print.OneLine("a\nb\u202ec\u200bd"),
 	} {
 		if got != want {
 			t.Errorf("it is %q; want %q", got, want)

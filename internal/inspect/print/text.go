@@ -47,17 +47,14 @@ func Aligned(rows [][]string) []byte {
 	return trimmed.Bytes()
 }
 
-// OneLine keeps a text of others from breaking the table, or the terminal.
+// OneLine keeps a text of others from breaking the table, or the terminal: it is on one line, and what a terminal would obey is written out.
 func OneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
+	return Printable(strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
 			return ' '
-		case unicode.IsControl(r):
-			return -1
 		}
 		return r
-	}, text)
+	}, text))
 }
 
 // Cut shortens a text for a table that is not wide.

@@ -6,24 +6,28 @@ import (
 	"time"
 )
 
-// PlannedAdoption is what a run has found about the adoption of an instance. It holds names and the module's own messages, no values.
+// PlannedAdoption is the result of planning an adoption. It holds names and the module's own
+// messages, but no values.
 type PlannedAdoption struct {
-	// At is when it was planned; zero while the first plan is being made.
+	// At is when it was planned, or zero while the first plan is being made.
 	At          time.Time `json:"at"`
 	Fingerprint string    `json:"fingerprint"`
-	// Imports and Creates are addresses of resources, Changes those that would be updated in place, with the attributes.
+	// Imports and Creates are addresses of resources. Changes are the resources updated in place,
+	// with their attributes.
 	Imports []string `json:"imports,omitempty"`
 	Creates []string `json:"creates,omitempty"`
 	Changes []string `json:"changes,omitempty"`
-	// Differences are the module's messages about what differs and stays as it is.
+	// Differences are the module's messages about differences that it leaves unchanged.
 	Differences []string `json:"differences,omitempty"`
-	// Refused says why the instance cannot be adopted; empty where it can.
+	// Refused says why the instance cannot be adopted, or is empty.
 	Refused string `json:"refused,omitempty"`
-	// Absent is since when searches have found no such instance, one after the other; zero where the last one has found one, or has failed.
+	// Absent is since when consecutive searches have found no such instance. It is zero if the last
+	// search found one or failed.
 	Absent time.Time `json:"absent,omitzero"`
 }
 
-// AbsentSince returns since when no instance was found with a desired state; zero where one was, or where nothing was planned with it.
+// AbsentSince returns since when searches for a desired state have found no instance. It is zero if
+// one was found, or if nothing was planned for that state.
 func (p *PlannedAdoption) AbsentSince(fingerprint string) time.Time {
 	if p == nil || p.Fingerprint != fingerprint {
 		return time.Time{}
@@ -31,31 +35,31 @@ func (p *PlannedAdoption) AbsentSince(fingerprint string) time.Time {
 	return p.Absent
 }
 
-// Bounds of what is recorded of the plan of an adoption: it is kept with the state, and shown on the Machine.
+// Bounds of a recorded adoption plan, which is stored with the state and shown on the Machine.
 const (
 	maxAdoptionEntries = 20
 	maxAdoptionText    = 512
 )
 
-// Bounded returns the plan with no more than fits beside a state.
+// Bounded returns the plan, cut to a size that fits beside a state.
 func (p PlannedAdoption) Bounded() PlannedAdoption {
 	for _, list := range []*[]string{&p.Imports, &p.Creates, &p.Changes, &p.Differences} {
 		if more := len(*list) - maxAdoptionEntries; more > 0 {
 			*list = append((*list)[:maxAdoptionEntries:maxAdoptionEntries], fmt.Sprintf("and %d more", more))
 		}
 		for i, text := range *list {
-			(*list)[i] = shortened(text)
+			(*list)[i] = shortened(text, maxAdoptionText)
 		}
 	}
-	p.Refused = shortened(p.Refused)
+	p.Refused = shortened(p.Refused, maxAdoptionText)
 	return p
 }
 
-func shortened(text string) string {
-	if len(text) <= maxAdoptionText {
+func shortened(text string, limit int) string {
+	if len(text) <= limit {
 		return strings.ToValidUTF8(text, "")
 	}
-	return strings.ToValidUTF8(text[:maxAdoptionText], "") + "..."
+	return strings.ToValidUTF8(text[:limit], "") + "..."
 }
 
 // String returns, for people, what the adoption would do.
@@ -70,12 +74,13 @@ func (p PlannedAdoption) String() string {
 		}
 	}
 	if len(p.Differences) > 0 {
-		text += "; what differs stays as it is: " + strings.Join(p.Differences, " ")
+		text += "; differences left unchanged: " + strings.Join(p.Differences, " ")
 	}
 	return text
 }
 
-// OnlyPlanned reports whether a record is that of an adoption which was planned or refused: nothing was brought into the state.
+// OnlyPlanned reports whether a record belongs to an adoption that was only planned or refused, so
+// that nothing was imported.
 func (r *Record) OnlyPlanned() bool {
 	return r.AdoptionPlan != nil && r.Intent == nil && r.Fingerprint == ""
 }

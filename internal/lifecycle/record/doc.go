@@ -1,3 +1,4 @@
-// Package record is what is recorded durably of a Machine beside its state: in the state's Secret, which is the [Record], and in annotations of the
-// Machine, such as the [Witness] of its instance. It reads and writes their text, and decides nothing.
+// Package record holds the durable records of a Machine beside its state. The [Record] is in the
+// state's Secret. Others are annotations of the Machine, such as the [Witness] of its instance. The
+// package reads and writes them and decides nothing.
 package record

@@ -1,14 +1,17 @@
 package record
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
+	"github.com/machine-iac/machine-iac-operator/internal/installation"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -45,34 +48,44 @@ func TestRestoredRecord(t *testing.T) {
 	}
 }
 
-func TestRestoredWitness(t *testing.T) {
+func TestAWitnessThatIsNotSignedSaysOnlyThatThereMayBeAnInstance(t *testing.T) {
 	since := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	now := since.Add(time.Hour)
-	carried := Witness{UID: "old", Run: "create", Since: since, Place: placed("r"), Adopted: true, Destroyed: &now}
+	by, other := installation.Generate(), installation.Generate()
+	machineOf := func(namespace string, uid types.UID) *machinev1beta1.Machine {
+		machine := &machinev1beta1.Machine{}
+		machine.Namespace, machine.UID = namespace, uid
+		return machine
+	}
+	own := machineOf("a", "own")
+	whole := Witness{UID: "own", IdentityUID: "old", Run: "create", Since: since, Place: placed("r"), Adopted: true, ProviderID: "x://1", Destroyed: &since}
+	signed := whole.SignedFor(own, by)
+	reduced := &Witness{UID: "own", Run: "create", Since: since, Place: placed("r"), Unsigned: true, Claims: true}
+	plain := Witness{Run: "create", Since: since}
 	for name, tc := range map[string]struct {
+		machine    *machinev1beta1.Machine
 		annotation string
-		want       Witness
+		by         *installation.Installation
+		want       *Witness
 	}{
-		"what the Machine carries": {carried.String(), Witness{UID: "own", IdentityUID: "old", Run: "create", Since: since, Place: placed("r"), Adopted: true}},
-		"none":                     {"", Witness{UID: "own", IdentityUID: "old", Run: "import", Since: now, Place: placed("z")}},
-		"what cannot be read":      {"{", Witness{UID: "own", IdentityUID: "old", Run: "import", Since: now, Place: placed("z")}},
+		"signed":                             {own, signed, by, &whole},
+		"nobody's key is known":              {own, signed, nil, reduced},
+		"signed by another installation":     {own, whole.SignedFor(own, other), by, reduced},
+		"edited after it was signed":         {own, strings.Replace(signed, `"old"`, `"new"`, 1), by, reduced},
+		"copied from another Machine":        {machineOf("a", "mine"), strings.Replace(signed, `"own"`, `"mine"`, 1), by, &Witness{UID: "mine", Run: "create", Since: since, Place: placed("r"), Unsigned: true, Claims: true}},
+		"copied from another namespace":      {machineOf("b", "own"), signed, by, reduced},
+		"not signed, without further claims": {own, `{"uid":"own","run":"create","since":"2026-03-01T12:00:00Z"}`, by, &Witness{UID: "own", Run: "create", Since: since, Unsigned: true}},
+		"of another Machine":                 {machineOf("a", "anew"), plain.SignedFor(own, by), by, nil},
+		"no JSON":                            {own, "{", by, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			machine := &machinev1beta1.Machine{}
-			machine.UID = "own"
-			if tc.annotation != "" {
-				machine.Annotations = map[string]string{WitnessAnnotation: tc.annotation}
-			}
-			got := RestoredWitness(machine, "old", "import", now, placed("z"))
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			tc.machine = tc.machine.DeepCopy()
+			tc.machine.Annotations = map[string]string{WitnessAnnotation: tc.annotation}
+			got := WitnessOf(tc.machine, tc.by)
+			if diff := cmp.Diff(tc.want, got, cmpopts.IgnoreFields(Witness{}, "Code")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
-			}
-			machine.Annotations = map[string]string{WitnessAnnotation: got.String()}
-			if HasInstanceOfItsOwn(machine) || RestoredFrom(machine) != "" {
-				t.Error("it is taken for one of its own, or of another Machine")
 			}
 		})
 	}
 }
 
-func placed(region string) instance.Place { return instance.Place{{Name: "region", Value: region}} }
+func placed(region string) module.Place { return module.Place{{Name: "region", Value: region}} }

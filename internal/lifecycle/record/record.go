@@ -6,12 +6,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// Keys of what is recorded beside a state.
+// Keys of the records beside a state.
 const (
 	metaFingerprint   = "fingerprint"
 	metaModule        = "module"
@@ -24,49 +24,61 @@ const (
 	metaPlace         = "place"
 	metaSecondLook    = "second-look"
 	metaAdoption      = "adoption-plan"
+	metaProviders     = "providers"
 )
 
-// Record is what the state Secret keeps of a Machine beside the state. It is written with the state's lock, in the same write.
+// Record is a Machine's record in the state Secret. It is written together with the state's lock.
 type Record struct {
-	// Fingerprint of the desired state that was applied last: inputs, module, credentials. Empty while nothing has settled.
+	// Fingerprint identifies the desired state applied last: inputs, module and credentials. It is
+	// empty until a run has settled.
 	Fingerprint string
-	// Module is the reference of the module that last touched the infrastructure, or was about to. A destroy uses it.
+	// Module is the reference of the module that last touched the infrastructure, or was about to.
+	// A destroy uses it.
 	Module string
-	// Intent of a run that began and has not settled.
+	// Intent belongs to a run that has begun and not settled.
 	Intent *Intent
-	// IdentityUID is the UID that the instance was made with; empty where it is the Machine's own.
+	// IdentityUID is the UID that the instance was created with, or empty if it is the Machine's
+	// own.
 	IdentityUID types.UID
 	// Check is the last drift check.
 	Check *DriftCheck
 	// Refusal is a change that was planned and refused.
 	Refusal *Refusal
-	// ModuleRefusal is a change to another module that was planned and refused.
+	// ModuleRefusal is a refused change of the module.
 	ModuleRefusal *Refusal
-	// Place is where the instance is, as the module that made it declares; empty where it does not, or for a state from before places were kept.
-	Place instance.Place
-	// SecondLook is when to look for a second instance, after a create that followed a lookup which found nothing; nil for never.
+	// Place is where the instance is, as its module declares. It is empty if the module does not,
+	// or if the state predates places.
+	Place module.Place
+	// SecondLook is when to look for a duplicate instance after a create that followed an empty
+	// lookup; nil for never.
 	SecondLook *time.Time
-	// AdoptionPlan is what was found about the adoption of an instance that something else has made; nil where none was planned.
+	// AdoptionPlan is the result of planning an adoption, or nil.
 	AdoptionPlan *PlannedAdoption
-	// Repair is the last try to bring back an instance that has drifted, unless a check has found it as applied since.
+	// Repair is the last repair of drift, unless a check has found the instance as applied since.
 	Repair *Repair
+	// Providers are the provider binaries of the Machine's runs. It is nil before the first applied
+	// run whose engine knows them.
+	Providers *Providers
 }
 
-// Intent says that a run was about to touch infrastructure.
+// Intent records that a run is about to touch infrastructure.
 type Intent struct {
 	Operation runs.Operation `json:"operation"`
 	Run       string         `json:"run"`
 	Since     time.Time      `json:"since"`
-	// Reason says for people why the run did what it did.
+	// Reason says, for people, why the run began.
 	Reason string `json:"reason,omitempty"`
-	// Abandoned is an earlier run that may have made an instance which the state lacks. This one was to find it.
+	// Abandoned is an earlier run that may have created an instance that the state lacks. This run
+	// was to find it.
 	Abandoned string `json:"lost,omitempty"`
-	// Died is when the abandoned run could act no more, zero while that is not known. Looked says that a lookup has found nothing since.
+	// Died is when the abandoned run could no longer act, or zero if unknown. Looked reports
+	// whether a lookup has found nothing since.
 	Died   time.Time `json:"died,omitzero"`
 	Looked bool      `json:"looked,omitempty"`
 }
 
-// AbandonedRun names the run that may have made an instance which the state lacks, empty for none: only a create makes one.
+// AbandonedRun returns the run that may have created an instance that the state lacks, or "". Only
+// a create makes one.
 func (i *Intent) AbandonedRun() string {
 	if i.Abandoned == "" && i.Operation == runs.Create {
 		return i.Run
@@ -79,23 +91,26 @@ const (
 	RunSucceeded   = "Succeeded"
 	RunFailed      = "Failed"
 	RunInterrupted = "Interrupted"
-	// RunUndecided is the result of a run that found nothing where an instance may be: it is looked for again.
+	// RunUndecided is the result of a run that found nothing although an instance may exist. The
+	// lookup is repeated.
 	RunUndecided = "Undecided"
 )
 
-// LastRun describes, for people, the last run that ended; nothing is decided from it. It is written with what settles the run, so it costs no write.
+// LastRun describes the last run that ended, for people; no decision is based on it. It shares a
+// write with the record that settles the run, so it costs none.
 type LastRun struct {
 	Operation runs.Operation `json:"operation"`
 	Run       string         `json:"run"`
 	Began     time.Time      `json:"began"`
 	Ended     time.Time      `json:"ended"`
 	Result    string         `json:"result"`
-	// Message says why it failed, Reason why it was begun.
+	// Message says why the run failed, Reason why it began.
 	Message string `json:"message,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 }
 
-// CheckDriftAnnotation on a Machine requests a drift check. A value that no check was made with yet is a request, such as the time.
+// CheckDriftAnnotation on a Machine requests a drift check. Any new value, such as the time, is a
+// request.
 const CheckDriftAnnotation = "machine-iac.io/check-drift"
 
 // DriftResult is what a drift check found.
@@ -108,13 +123,13 @@ const (
 	DriftMissing DriftResult = "Missing"
 )
 
-// DriftCheck is a comparison of the state with the infrastructure.
+// DriftCheck is the result of comparing the state with the infrastructure.
 type DriftCheck struct {
 	At     time.Time   `json:"at"`
 	Result DriftResult `json:"verdict"`
-	// Summary names what was found, for people.
+	// Summary describes the findings, for people.
 	Summary string `json:"summary,omitempty"`
-	// Request is the value of CheckDriftAnnotation that the check was made with.
+	// Request is the value of CheckDriftAnnotation that the check answers.
 	Request string `json:"request,omitempty"`
 }
 
@@ -124,10 +139,15 @@ type Refusal struct {
 	Message     string `json:"message"`
 }
 
-// Of reports whether the refused change is the one with a fingerprint.
+func (r Refusal) bounded() Refusal {
+	r.Message = shortened(r.Message, maxText)
+	return r
+}
+
+// Of reports whether the refused change has the given fingerprint.
 func (r *Refusal) Of(fingerprint string) bool { return r != nil && r.Fingerprint == fingerprint }
 
-// Read reads a record from the metadata of a state.
+// Read decodes a record from the metadata of a state.
 func Read(meta map[string]string) (Record, error) {
 	r := Record{Fingerprint: meta[metaFingerprint], Module: meta[metaModule], IdentityUID: types.UID(meta[IdentityUIDKey])}
 	var err error
@@ -146,32 +166,35 @@ func Read(meta map[string]string) (Record, error) {
 	if r.Repair, err = decode[Repair](meta, metaRepair); err != nil {
 		return Record{}, err
 	}
+	if r.Providers, err = decode[Providers](meta, metaProviders); err != nil {
+		return Record{}, err
+	}
 	if r.SecondLook, err = decode[time.Time](meta, metaSecondLook); err != nil {
 		return Record{}, err
 	}
 	if r.AdoptionPlan, err = decode[PlannedAdoption](meta, metaAdoption); err != nil {
 		return Record{}, err
 	}
-	place, err := decode[instance.Place](meta, metaPlace)
+	place, err := decode[module.Place](meta, metaPlace)
 	if place != nil {
 		r.Place = *place
 	}
 	return r, err
 }
 
-// ModuleIn returns the reference of the module in a record that need not be whole.
+// ModuleIn returns the module's reference in a record that may be incomplete.
 func ModuleIn(meta map[string]string) string { return meta[metaModule] }
 
-// HasIntent reports whether a record has an intent, which need not be one that can be read.
+// HasIntent reports whether a record has an intent, even an unreadable one.
 func HasIntent(meta map[string]string) bool { return meta[metaIntent] != "" }
 
-// ReadIntent returns the intent in a record that need not be whole; nil for none.
+// ReadIntent decodes the intent in a record that may be incomplete; nil for none.
 func ReadIntent(meta map[string]string) (*Intent, error) { return decode[Intent](meta, metaIntent) }
 
-// ReadLastRun returns what a record says of the last run; nil for nothing.
+// ReadLastRun decodes the record of the last run; nil for none.
 func ReadLastRun(meta map[string]string) (*LastRun, error) { return decode[LastRun](meta, metaLast) }
 
-// decode returns nil for a key that is not there.
+// decode returns nil for a missing key.
 func decode[T any](meta map[string]string, key string) (*T, error) {
 	raw, ok := meta[key]
 	if !ok {
@@ -179,7 +202,8 @@ func decode[T any](meta map[string]string, key string) (*T, error) {
 	}
 	value := new(T)
 	if err := json.Unmarshal([]byte(raw), value); err != nil {
-		return nil, &state.AnnotationError{Name: state.Prefix + key, Fix: "remove the annotation when it was edited by hand", Err: err}
+		return nil, &state.AnnotationError{Name: state.Prefix + key, Fix: "remove the annotation if it was edited by hand",
+			Err: err}
 	}
 	return value, nil
 }
@@ -187,11 +211,14 @@ func decode[T any](meta map[string]string, key string) (*T, error) {
 // Patch is a change of a record.
 type Patch struct{ state.MetaPatch }
 
-// NewPatch returns a patch that changes nothing.
+// NewPatch returns an empty patch.
 func NewPatch() Patch { return Patch{state.MetaPatch{}} }
 
 // SetIntent records the intent of a run.
-func (p Patch) SetIntent(i Intent) Patch { return p.set(metaIntent, encode(i)) }
+func (p Patch) SetIntent(i Intent) Patch {
+	i.Reason = shortened(i.Reason, maxText)
+	return p.set(metaIntent, encode(i))
+}
 
 // ClearIntent records that the run has settled.
 func (p Patch) ClearIntent() Patch {
@@ -199,38 +226,48 @@ func (p Patch) ClearIntent() Patch {
 	return p
 }
 
-// SetApplied records which desired state was applied, with which module.
+// SetApplied records the desired state and the module that were applied.
 func (p Patch) SetApplied(fingerprint, module string) Patch {
 	p.MetaPatch[metaRefusal] = nil
-	return p.set(metaFingerprint, fingerprint).SetModule(module)
+	p.SetFingerprint(fingerprint)
+	return p.SetModule(module)
 }
+
+// SetFingerprint replaces the fingerprint of the applied state.
+func (p Patch) SetFingerprint(fingerprint string) { p.set(metaFingerprint, fingerprint) }
 
 // SetModule records the module that is about to touch the infrastructure.
 func (p Patch) SetModule(module string) Patch { return p.set(metaModule, module) }
 
-// ClearModuleRefusal removes the refused change to another module.
+// ClearModuleRefusal removes the refused change of the module.
 func (p Patch) ClearModuleRefusal() { p.MetaPatch[metaModuleRefusal] = nil }
 
-// SetModuleRefusal records a refused change to another module.
-func (p Patch) SetModuleRefusal(r Refusal) { p.set(metaModuleRefusal, encode(r)) }
+// SetModuleRefusal records a refused change of the module.
+func (p Patch) SetModuleRefusal(r Refusal) { p.set(metaModuleRefusal, encode(r.bounded())) }
 
 // SetCheck records a drift check.
-func (p Patch) SetCheck(c DriftCheck) { p.set(metaCheck, encode(c)) }
+func (p Patch) SetCheck(c DriftCheck) {
+	c.Summary = shortened(c.Summary, maxText)
+	p.set(metaCheck, encode(c))
+}
 
 // SetRepair records a repair.
-func (p Patch) SetRepair(r Repair) { p.set(metaRepair, encode(r)) }
+func (p Patch) SetRepair(r Repair) {
+	r.Refused = shortened(r.Refused, maxText)
+	p.set(metaRepair, encode(r))
+}
 
 // ClearRepair removes the last repair.
 func (p Patch) ClearRepair() { p.MetaPatch[metaRepair] = nil }
 
-// SetPlace records where the instance is, or is about to be made.
-func (p Patch) SetPlace(place instance.Place) {
+// SetPlace records where the instance is, or is about to be created.
+func (p Patch) SetPlace(place module.Place) {
 	if len(place) > 0 {
 		p.set(metaPlace, encode(place))
 	}
 }
 
-// SetSecondLook records when to look for a second instance; nil for never.
+// SetSecondLook records when to look for a duplicate instance; nil for never.
 func (p Patch) SetSecondLook(at *time.Time) {
 	if at == nil {
 		p.MetaPatch[metaSecondLook] = nil
@@ -240,23 +277,26 @@ func (p Patch) SetSecondLook(at *time.Time) {
 }
 
 // SetLastRun records the run that has ended.
-func (p Patch) SetLastRun(e LastRun) { p.set(metaLast, encode(e)) }
+func (p Patch) SetLastRun(e LastRun) {
+	e.Message, e.Reason = shortened(e.Message, maxText), shortened(e.Reason, maxText)
+	p.set(metaLast, encode(e))
+}
 
-// SetAdoptionPlan records what was found about the adoption of an instance.
+// SetAdoptionPlan records the result of planning an adoption.
 func (p Patch) SetAdoptionPlan(plan PlannedAdoption) { p.set(metaAdoption, encode(plan)) }
 
-// ClearAdoptionPlan removes what was found about an adoption.
+// ClearAdoptionPlan removes the result of planning an adoption.
 func (p Patch) ClearAdoptionPlan() { p.MetaPatch[metaAdoption] = nil }
 
 // SetRefusal records a refused change.
-func (p Patch) SetRefusal(r Refusal) { p.set(metaRefusal, encode(r)) }
+func (p Patch) SetRefusal(r Refusal) { p.set(metaRefusal, encode(r.bounded())) }
 
 func (p Patch) set(key, value string) Patch {
 	p.MetaPatch[key] = &value
 	return p
 }
 
-// encode writes types of this package, which always can be.
+// encode marshals a type of this package, which cannot fail.
 func encode(value any) string {
 	raw, err := json.Marshal(value)
 	if err != nil {

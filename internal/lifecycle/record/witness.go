@@ -7,55 +7,110 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
+	"github.com/machine-iac/machine-iac-operator/internal/installation"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// WitnessAnnotation is written on a Machine before the first run that may make its instance. It is the second witness of the instance
-// beside the state's Secret: where it is there and the Secret is not, the state is missing.
+// WitnessAnnotation is written on a Machine before the first run that may create its instance. It
+// is a second record of the instance: if the annotation exists and the state Secret does not, the
+// state was lost. It is signed, because anyone who may write Machines can write it.
 const WitnessAnnotation = state.Prefix + "instance"
 
-// NoInstanceAnnotation is how a person confirms that an abandoned run has left nothing: its value is the run that the Machine's message names.
+// NoInstanceAnnotation confirms that an abandoned run left nothing behind. Its value is the run
+// that the Machine's message names.
 const NoInstanceAnnotation = state.Prefix + "confirm-no-instance"
+
+// witnessPurpose is the purpose of a witness's signature.
+const witnessPurpose = "witness"
 
 // Witness is the content of WitnessAnnotation.
 type Witness struct {
-	// UID is the Machine's. A Machine that was made anew from a backup carries another's.
+	// UID is the Machine's UID. A Machine recreated from a backup carries the UID of another.
 	UID string `json:"uid"`
-	// IdentityUID is the UID that the instance was made with; empty where it is the Machine's own.
+	// IdentityUID is the UID that the instance was created with, or empty if it is the Machine's
+	// own.
 	IdentityUID types.UID `json:"identityUID,omitempty"`
-	// Run is the run that wrote it, Since when.
+	// Run is the run that wrote the witness, and Since is when.
 	Run   string    `json:"run"`
 	Since time.Time `json:"since"`
-	// Place is where that run was about to make the instance.
-	Place instance.Place `json:"place,omitempty"`
-	// Adopted says that something else has made the instance: it does not bear the Machine's UID.
-	Adopted bool `json:"adopted,omitempty"`
-	// Destroyed is when the instance was proven to be gone; nil before.
+	// Place is where that run was about to create the instance.
+	Place module.Place `json:"place,omitempty"`
+	// Adopted reports that the instance was adopted, so that it need not carry the Machine's UID.
+	// ProviderID and ID name it.
+	Adopted    bool   `json:"adopted,omitempty"`
+	ProviderID string `json:"providerID,omitempty"`
+	ID         string `json:"id,omitempty"`
+	// Destroyed is when the instance was proven to be gone, or nil.
 	Destroyed *time.Time `json:"destroyed,omitempty"`
+	// Code authenticates the witness for the Machine's namespace.
+	Code string `json:"code,omitempty"`
+
+	// Unsigned reports that the installation did not sign the witness. Claims reports that such a
+	// witness claims an instance without the Machine's UID.
+	Unsigned bool `json:"-"`
+	Claims   bool `json:"-"`
 }
 
-// WitnessOf reads the annotation. One of another Machine's UID is no witness, nor is one that cannot be read: it is written again.
-func WitnessOf(machine *machinev1beta1.Machine) *Witness {
+// WitnessOf returns the witness of a Machine, or nil if it has none or carries another Machine's.
+// An unsigned witness may be forged. It then only means that an instance may exist under the
+// Machine's own UID.
+func WitnessOf(machine *machinev1beta1.Machine, by *installation.Installation) *Witness {
+	read := readWitness(machine)
+	switch {
+	case read == nil || read.UID != string(machine.UID):
+		return nil
+	case by != nil && by.Signed(read.Code, witnessPurpose, read.signed(machine)...):
+		return read
+	}
+	return &Witness{UID: read.UID, Run: read.Run, Since: read.Since, Place: read.Place, Unsigned: true,
+		Claims: read.Adopted || read.IdentityUID != ""}
+}
+
+// ClaimsAdoption reports whether a Machine's witness says that its instance was adopted. The claim
+// is not authenticated.
+func ClaimsAdoption(machine *machinev1beta1.Machine) bool {
+	read := readWitness(machine)
+	return read != nil && read.Adopted
+}
+
+// readWitness decodes the annotation without authenticating it. It returns nil if the annotation is
+// missing or unreadable.
+func readWitness(machine *machinev1beta1.Machine) *Witness {
 	text, ok := machine.Annotations[WitnessAnnotation]
-	if !ok {
+	read := &Witness{}
+	if !ok || json.Unmarshal([]byte(text), read) != nil {
 		return nil
 	}
-	var read Witness
-	if json.Unmarshal([]byte(text), &read) != nil || read.UID != string(machine.UID) {
-		return nil
-	}
-	return &read
+	return read
 }
 
-// restoredFrom returns the UID of the Machine whose witness this one carries, empty for none: it was made anew from a backup.
-func restoredFrom(machine *machinev1beta1.Machine) string {
-	var read Witness
-	if json.Unmarshal([]byte(machine.Annotations[WitnessAnnotation]), &read) != nil || read.UID == string(machine.UID) {
-		return ""
+// RestoredFrom returns the UID of the Machine whose witness this one carries, because it was
+// recreated from a backup. It returns "" for its own witness or none. The UID is not authenticated.
+func RestoredFrom(machine *machinev1beta1.Machine) types.UID {
+	if read := readWitness(machine); read != nil && read.UID != string(machine.UID) {
+		return types.UID(read.UID)
 	}
-	return read.UID
+	return ""
 }
 
-// String returns the content of WitnessAnnotation.
-func (w Witness) String() string { return encode(w) }
+// HasInstanceOfItsOwn reports whether a Machine's witness names an instance with its own UID that
+// is not destroyed. The claim is not authenticated.
+func HasInstanceOfItsOwn(machine *machinev1beta1.Machine) bool {
+	w := readWitness(machine)
+	return w != nil && w.UID == string(machine.UID) && w.Destroyed == nil &&
+		(w.IdentityUID == "" || w.IdentityUID == machine.UID)
+}
+
+// SignedFor returns the value of WitnessAnnotation for a Machine, signed by the installation.
+func (w Witness) SignedFor(machine *machinev1beta1.Machine, by *installation.Installation) string {
+	w.UID = string(machine.UID)
+	w.Code = by.Sign(witnessPurpose, w.signed(machine)...)
+	return encode(w)
+}
+
+// signed returns the fields that Code authenticates.
+func (w Witness) signed(machine *machinev1beta1.Machine) []string {
+	w.Code = ""
+	return []string{machine.Namespace, string(machine.UID), encode(w)}
+}

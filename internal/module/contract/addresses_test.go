@@ -16,11 +16,11 @@ func TestAddressClaimsNameFieldsThatCanHoldThem(t *testing.T) {
 	for name, tc := range map[string]struct{ old, new, want string }{
 		"as it is shipped":      {"devices: network.devices", "devices: network.devices", ""},
 		"without a gateway":     {"    gateway: gateway\n", "", ""},
-		"no such list":          {"devices: network.devices", "devices: network.cards", `spec.addressClaims.devices is "network.cards", which is no list of objects`},
-		"a list of strings":     {"devices: network.devices", "devices: tagIDs", `spec.addressClaims.devices is "tagIDs", which is no list of objects`},
-		"pools that are none":   {"pools: addressesFromPools", "pools: nameservers", `spec.addressClaims.pools is "nameservers", which is no list of objects with the strings group, resource and name`},
-		"addresses of no list":  {"addresses: ipAddrs", "addresses: gateway", `spec.addressClaims.addresses is "gateway", which is no list of strings`},
-		"a gateway of no field": {"gateway: gateway", "gateway: router", `spec.addressClaims.gateway is "router", which is no string`},
+		"no such list":          {"devices: network.devices", "devices: network.cards", `spec.addressClaims.devices is "network.cards", which is not a list of objects`},
+		"a list of strings":     {"devices: network.devices", "devices: tagIDs", `spec.addressClaims.devices is "tagIDs", which is not a list of objects`},
+		"pools that are none":   {"pools: addressesFromPools", "pools: nameservers", `spec.addressClaims.pools is "nameservers", which is not a list of objects with the strings group, resource and name`},
+		"addresses of no list":  {"addresses: ipAddrs", "addresses: gateway", `spec.addressClaims.addresses is "gateway", which is not a list of strings`},
+		"a gateway of no field": {"gateway: gateway", "gateway: router", `spec.addressClaims.gateway is "router", which is not a string`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			content, err := fs.ReadFile(shipped, "module.yaml")

@@ -9,22 +9,23 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// Breach is one place where a module does not keep the contract.
+// Breach is a place where a module does not comply with the contract.
 type Breach struct {
-	// File is the path inside the module. Empty when the breach is the absence of files.
+	// File is the path inside the module. Empty if files are missing.
 	File string
-	// Line is the line in File, counted from 1; 0 when the breach belongs to the whole file.
+	// Line in File, counted from 1; 0 if the breach concerns the whole file.
 	Line int
-	// What names the offender, for example `variable "machine"`. May be empty.
+	// What is the offender, for example `variable "machine"`. May be empty.
 	What string
-	// Problem says what is wrong.
+	// Problem is what is wrong.
 	Problem string
-	// Fix says what to do about it.
+	// Fix is how to fix it.
 	Fix string
-	// Unsafe says that a run of the content could do more than its providers do: run other programs, or read files of the manager. No content
-	// is used then, wherever it comes from.
+	// Unsafe means that a run of the content could do more than its providers do: run other programs,
+	// or read the manager's files. Such content is never used, wherever it comes from.
 	Unsafe bool
 }
 
@@ -48,36 +49,35 @@ func (b Breach) String() string {
 	return text.String()
 }
 
-// Error says that a module does not keep the contract. It lists every breach, ordered by file and line.
+// Error means that a module does not comply with the contract. It lists every breach, ordered by
+// file and line.
 type Error struct {
-	// Module is the module's name; empty when module.yaml does not say.
+	// Module is the module's name; empty if module.yaml has none.
 	Module string
-	// Engine is what runs the module; empty when nothing says.
+	// Engine of the module; empty if unknown.
 	Engine v1alpha1.Engine
-	// Breaches are all that was found, at least one.
+	// Breaches are all breaches found, at least one.
 	Breaches []Breach
 }
 
 // Error implements error, one breach a line.
 func (e *Error) Error() string {
-	name, contract := "module", "provider modules"
-	if e.Engine == v1alpha1.EnginePulumi {
-		name, contract = "stack", "stacks"
-	}
+	traits := module.TraitsOf(e.Engine)
+	name := traits.Noun
 	if e.Module != "" {
 		name = fmt.Sprintf("%s %q", name, e.Module)
 	} else {
 		name = "the " + name
 	}
 	lines := make([]string, 0, len(e.Breaches)+1)
-	lines = append(lines, name+" breaks the contract of "+contract+":")
+	lines = append(lines, name+" breaks the contract of "+traits.Title+"s:")
 	for _, breach := range e.Breaches {
 		lines = append(lines, "  "+breach.String())
 	}
 	return strings.Join(lines, "\n")
 }
 
-// Report collects breaches while a module is checked.
+// Report collects breaches during the check of a module.
 type Report struct {
 	breaches []Breach
 }
@@ -92,12 +92,12 @@ func (r *Report) At(where hcl.Range, what, problem, fix string) {
 	r.Add(Breach{File: where.Filename, Line: where.Start.Line, What: what, Problem: problem, Fix: fix})
 }
 
-// UnsafeAt adds a breach at a place in HCL for which the content is not used wherever it comes from.
+// UnsafeAt adds an unsafe breach at a place in HCL.
 func (r *Report) UnsafeAt(where hcl.Range, what, problem, fix string) {
 	r.Add(Breach{File: where.Filename, Line: where.Start.Line, What: what, Problem: problem, Fix: fix, Unsafe: true})
 }
 
-// MarkUnsafe makes the breaches that match some for which the content is not used, and reports whether there are any.
+// MarkUnsafe marks the matching breaches as unsafe, and reports whether there are any.
 func (r *Report) MarkUnsafe(match func(Breach) bool) (marked bool) {
 	for i, breach := range r.breaches {
 		if match(breach) {
@@ -107,14 +107,16 @@ func (r *Report) MarkUnsafe(match func(Breach) bool) (marked bool) {
 	return marked
 }
 
-// diagnostics adds what the HCL parser complained of, of a whole file where what is empty. Warnings are not breaches. A file that is not read here
-// may be read by an engine, which the other rules would not know.
+// diagnostics adds errors of the HCL parser, and ignores warnings. They concern the whole file if
+// what is empty. Then the breach is unsafe: an engine may be able to read the file, which the other
+// rules cannot check.
 func (r *Report) diagnostics(file, what string, diags hcl.Diagnostics) {
 	for _, diag := range diags {
 		if diag.Severity != hcl.DiagError {
 			continue
 		}
-		breach := Breach{File: file, What: what, Problem: "is not valid HCL: " + OneLine(diag.Summary), Fix: OneLine(diag.Detail), Unsafe: what == ""}
+		breach := Breach{File: file, What: what, Problem: "is not valid HCL: " + OneLine(diag.Summary),
+			Fix: OneLine(diag.Detail), Unsafe: what == ""}
 		if diag.Subject != nil {
 			breach.Line = diag.Subject.Start.Line
 		}
@@ -122,12 +124,12 @@ func (r *Report) diagnostics(file, what string, diags hcl.Diagnostics) {
 	}
 }
 
-// Err returns an [*Error] with all breaches of a module, or nil when there is none.
+// Err returns an [*Error] with all breaches of a module, or nil.
 func (r *Report) Err(name string, engine v1alpha1.Engine) error {
 	return newError(name, engine, r.breaches)
 }
 
-// UnsafeErr returns an [*Error] with the breaches for which content is never used, or nil when there is none.
+// UnsafeErr returns an [*Error] with the unsafe breaches, or nil.
 func (r *Report) UnsafeErr(name string, engine v1alpha1.Engine) error {
 	return newError(name, engine, slices.DeleteFunc(slices.Clone(r.breaches), func(b Breach) bool { return !b.Unsafe }))
 }
@@ -142,7 +144,7 @@ func newError(name string, engine v1alpha1.Engine, breaches []Breach) error {
 	return &Error{Module: name, Engine: engine, Breaches: slices.Compact(breaches)}
 }
 
-// OneLine returns a text with each run of white space as one space.
+// OneLine returns a text with each run of white space replaced by one space.
 func OneLine(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }

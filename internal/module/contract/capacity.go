@@ -11,16 +11,14 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
-	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
 // catalogue collects the instance types of a module while they are checked.
 type catalogue map[string]v1alpha1.InstanceTypeCapacity
 
-// readCatalogue reads the instance types of module.yaml and of the file that it names, and checks all of spec.capacity that can
-// be checked without the HCL.
-func readCatalogue(meta *Metadata, files snapshot.Files) catalogue {
+// readCatalogue reads the instance types of module.yaml and of the file that it names, and checks
+// the parts of spec.capacity that do not depend on the HCL.
+func readCatalogue(meta *Metadata, files module.Files) catalogue {
 	capacity := meta.Spec.Capacity
 	if capacity == nil {
 		return nil
@@ -34,16 +32,17 @@ func readCatalogue(meta *Metadata, files snapshot.Files) catalogue {
 	return known
 }
 
-func (c catalogue) addFile(meta *Metadata, files snapshot.Files) {
+func (c catalogue) addFile(meta *Metadata, files module.Files) {
 	const at = "spec.capacity.instanceTypesFile"
 	name := meta.Spec.Capacity.InstanceTypesFile
 	if path.Dir(name) != "." || path.Ext(name) != ".yaml" || name == module.MetadataFile || strings.HasPrefix(name, ".") {
-		meta.AtField(at, fmt.Sprintf("is %q, which is no YAML file beside %s", name, module.MetadataFile), "name one, for example capacity.yaml")
+		meta.AtField(at, fmt.Sprintf("is %q, which is not a YAML file next to %s", name, module.MetadataFile),
+			"use one, for example capacity.yaml")
 		return
 	}
 	content, exists := files[name]
 	if !exists {
-		meta.AtField(at, fmt.Sprintf("names %s, which is missing", name), "write one, or remove the field")
+		meta.AtField(at, fmt.Sprintf("names %s, which is missing", name), "create it, or remove the field")
 		return
 	}
 	file := Document{Report: meta.Report, File: name, Kind: instanceTypesKind}
@@ -58,54 +57,59 @@ func (c catalogue) addFile(meta *Metadata, files snapshot.Files) {
 	c.add(&file, "instanceTypes", read.InstanceTypes)
 }
 
-// add takes over a list of instance types.
+// add adds a list of instance types.
 func (c catalogue) add(from *Document, at string, entries []v1alpha1.InstanceTypeCapacity) {
 	for i := range entries {
 		entry := &entries[i]
 		path := fmt.Sprintf("%s[%d]", at, i)
 		if _, taken := c[entry.Name]; taken || entry.Name == "" {
-			from.AtField(path+".name", fmt.Sprintf("is %q, which is empty or taken", entry.Name), "name each instance type once")
+			from.AtField(path+".name", fmt.Sprintf("is %q, which is empty or already used", entry.Name),
+				"give each instance type a unique name")
 		}
 		if entry.CPU.Sign() <= 0 {
-			from.AtField(path+".cpu", "is not positive", `write the number of processors, for example "4"`)
+			from.AtField(path+".cpu", "is not positive", `write the number of CPUs, for example "4"`)
 		}
 		if entry.Memory.Sign() <= 0 {
 			from.AtField(path+".memory", "is not positive", `write the memory, for example "16Gi"`)
 		}
 		if entry.GPU < 0 {
-			from.AtField(path+".gpu", "is negative", "write the number of graphics processors, or leave it out")
+			from.AtField(path+".gpu", "is negative", "write the number of GPUs, or remove it")
 		}
 		if entry.Architecture == "" {
-			entry.Architecture = instance.DefaultArchitecture
+			entry.Architecture = module.DefaultArchitecture
 		}
 		if len(validation.IsValidLabelValue(entry.Architecture)) > 0 {
-			from.AtField(path+".architecture", fmt.Sprintf("is %q, which cannot be the value of the label kubernetes.io/arch", entry.Architecture), "write it as amd64 or arm64")
+			from.AtField(path+".architecture", fmt.Sprintf("is %q, which is not a valid value of the label kubernetes.io/arch",
+				entry.Architecture), "write for example amd64 or arm64")
 		}
 		c[entry.Name] = *entry
 	}
 }
 
-// checkFields checks that a module which says anything about the size says all of it.
+// checkFields checks that a module that describes its size describes it completely.
 func checkFields(meta *Metadata, catalogued bool) {
 	const at = "spec.capacity.fields"
 	fields := meta.Spec.Capacity.Fields
 	switch {
 	case fields == nil && !catalogued:
-		meta.AtField("spec.capacity", "says nothing about the size", "set instanceTypes, instanceTypesFile or fields, or remove it")
+		meta.AtField("spec.capacity", "does not describe the size",
+			"set instanceTypes, instanceTypesFile or fields, or remove it")
 		return
 	case fields == nil:
 		return
 	case !catalogued && len(fields.CPU) == 0:
-		meta.AtField(at, "has no cpu, and there is no catalogue", "name the field with the number of processors")
+		meta.AtField(at, "has no cpu, and there is no catalog", "name the field with the number of CPUs")
 	case !catalogued && fields.Memory == "":
-		meta.AtField(at, "has no memory, and there is no catalogue", "name the field with the memory")
+		meta.AtField(at, "has no memory, and there is no catalog", "name the field with the memory")
 	}
 	if _, err := resource.ParseQuantity("1" + fields.MemoryUnit); err != nil {
-		meta.AtField(at+".memoryUnit", fmt.Sprintf("is %q, which is no suffix of a quantity", fields.MemoryUnit), "write Mi or Gi, or leave it out for bytes")
+		meta.AtField(at+".memoryUnit", fmt.Sprintf("is %q, which is not a suffix of a quantity", fields.MemoryUnit),
+			"write Mi or Gi, or remove it for bytes")
 	}
 }
 
-// checkCapacityPaths checks that the fields which spec.capacity points at are there and can hold what is read from them.
+// checkCapacityPaths checks that the fields in spec.capacity exist and can hold the values that are
+// read from them.
 func checkCapacityPaths(meta *Metadata, providerSpec module.Variable) {
 	capacity := meta.Spec.Capacity
 	if len(meta.InstanceTypes) > 0 {
@@ -127,7 +131,8 @@ func checkCapacityPaths(meta *Metadata, providerSpec module.Variable) {
 	}
 }
 
-// IsCatalogue reports whether a file is the one that spec.capacity.instanceTypesFile names. No run sees it.
+// IsCatalogue reports whether a file is the one in spec.capacity.instanceTypesFile. Runs do not see
+// it.
 func (m *Metadata) IsCatalogue(name string) bool {
 	return m != nil && m.Spec.Capacity != nil && m.Spec.Capacity.InstanceTypesFile == name
 }

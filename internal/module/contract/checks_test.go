@@ -8,7 +8,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
-	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
+	"github.com/machine-iac/machine-iac-operator/test/moduletest"
 )
 
 // asserting returns a change of the valid module: a check block with an assertion in it.
@@ -51,25 +51,25 @@ func TestLoadRefusesACheckThatCannotBeEvaluatedBeforeARun(t *testing.T) {
 	}{
 		"a field that there is not": {
 			asserting(`var.provider_spec.zone != ""`, `"x"`),
-			`checks.tf:3: check "size" assert condition refers to var.provider_spec.zone, which is not there: ` +
-				`This object does not have an attribute named "zone".; correct its spelling, or add it to the type`,
+			`checks.tf:3: check "size" assert condition refers to var.provider_spec.zone, which does not exist: ` +
+				`This object does not have an attribute named "zone".; correct the spelling, or add it to the type`,
 		},
 		"a function that looks elsewhere": {
 			asserting(`timecmp(timestamp(), var.provider_spec.size) == 0`, `"x"`),
 			`checks.tf:3: check "size" assert condition calls timestamp, which cannot be evaluated before a run; ` +
-				`use functions whose result depends on their arguments only; docs/contracts/module.md lists them`,
+				`use functions whose result depends only on their arguments; docs/contracts/module.md lists them`,
 		},
 		"a condition that is no bool": {
 			asserting(`length(var.provider_spec.disks)`, `"x"`),
-			`checks.tf:3: check "size" assert condition does not come out as bool; write what comes out true or false`,
+			`checks.tf:3: check "size" assert condition does not return bool; use an expression that returns true or false`,
 		},
 		"a message that shows user data": {
 			asserting(`var.provider_spec.size != ""`, `"${var.user_data} is wrong"`),
-			`checks.tf:4: check "size" assert error_message would show var.user_data, which is sensitive; leave it out`,
+			`checks.tf:4: check "size" assert error_message would show var.user_data, which is sensitive; remove it`,
 		},
 		"an assertion without a message": {
 			moduletest.Change{"checks.tf", "", "check \"size\" {\n  assert {\n    condition = var.provider_spec.size != \"\"\n  }\n}\n"},
-			`checks.tf:2: check "size" assert has not both condition and error_message; write both`,
+			`checks.tf:2: check "size" assert needs both condition and error_message; write both`,
 		},
 	}
 	for name, tc := range tests {

@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,7 +11,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
-	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
+	"github.com/machine-iac/machine-iac-operator/test/long"
+	"github.com/machine-iac/machine-iac-operator/test/moduletest"
 )
 
 func TestLoadRefusesABreachOfTheContract(t *testing.T) {
@@ -20,11 +22,11 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 	}{
 		"module.yaml is missing": {
 			changes: []moduletest.Change{{"module.yaml", "", ""}},
-			want:    "module.yaml: is missing; write one; docs/contracts/module.md lists its fields",
+			want:    "module.yaml: is missing; create it; docs/contracts/module.md lists its fields",
 		},
 		"module.yaml has an unknown field": {
 			changes: []moduletest.Change{{"module.yaml", "    keys:", "    kees: []\n    keys:"}},
-			want:    `module.yaml:10: spec.credentials.kees is refused: unknown field "spec.credentials.kees"; remove it, or correct its spelling`,
+			want:    `module.yaml:10: spec.credentials.kees is invalid: unknown field "spec.credentials.kees"; remove it, or correct the spelling`,
 		},
 		"module.yaml has another version": {
 			changes: []moduletest.Change{{"module.yaml", "machine-iac.io/v1alpha1", "machine-iac.io/v2"}},
@@ -32,7 +34,7 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		},
 		"the module's name is no DNS label": {
 			changes: []moduletest.Change{{"module.yaml", "name: example", "name: Example_1"}},
-			want:    `module.yaml:4: metadata.name is "Example_1", which is not a DNS label; use lower-case letters, digits and dashes, 63 at most`,
+			want:    `module.yaml:4: metadata.name is "Example_1", which is not a DNS label; use lower-case letters, digits and dashes, at most 63`,
 		},
 		"a served version has no group": {
 			changes: []moduletest.Change{{"module.yaml", "example.io/v1,", "v1,"}},
@@ -40,59 +42,64 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		},
 		"the kind of any module is claimed": {
 			changes: []moduletest.Change{{"module.yaml", "[example.io/v1, example.io/v1beta1]\n      kind: ExampleProviderSpec", "[machine-iac.io/v1alpha1]\n      kind: TerraformMachineProviderSpec"}},
-			want: "module.yaml:7: spec.providerSpecs[0].apiVersions[0] names a kind through which every module of an engine is served; " +
-				"remove it, or name a kind of the module's own",
+			want: "module.yaml:7: spec.providerSpecs[0].apiVersions[0] is a kind that serves every module of an engine; " +
+				"remove it, or use a kind of the module's own",
 		},
 		"the kind of any stack is claimed": {
 			changes: []moduletest.Change{{"module.yaml", "[example.io/v1, example.io/v1beta1]\n      kind: ExampleProviderSpec", "[machine-iac.io/v1alpha1]\n      kind: PulumiMachineProviderSpec"}},
-			want: "module.yaml:7: spec.providerSpecs[0].apiVersions[0] names a kind through which every module of an engine is served; " +
-				"remove it, or name a kind of the module's own",
+			want: "module.yaml:7: spec.providerSpecs[0].apiVersions[0] is a kind that serves every module of an engine; " +
+				"remove it, or use a kind of the module's own",
+		},
+		"the instance is not given the UID that identifies it": {
+			changes: []moduletest.Change{{"main.tf", "uid = var.machine.uid }", "uid = var.machine.name }"}},
+			want: `main.tf:1: resource "example_instance" "this" does not get the UID of its Machine, which it must carry according to spec.identity of module.yaml; ` +
+				"set var.machine.uid where spec.identity reads it",
 		},
 		"an engine that there is not": {
 			changes: []moduletest.Change{{"module.yaml", "spec:\n", "spec:\n  engine: Ansible\n"}},
-			want:    `module.yaml:6: spec.engine is "Ansible", which is no engine; write Terraform or Pulumi; left out, it is Terraform`,
+			want:    `module.yaml:6: spec.engine is "Ansible", which is not an engine; write Terraform or Pulumi; the default is Terraform`,
 		},
 		"a module with a kind of its own has no field for the credentials": {
 			changes: []moduletest.Change{{"variables.tf", "    credentialsSecret = object({ name = string })\n", ""}},
-			want: `module.yaml:9: spec.credentials.path is "credentialsSecret.name", which is no string field of var.provider_spec; ` +
-				"name the field, its parts joined by dots",
+			want: `module.yaml:9: spec.credentials.path is "credentialsSecret.name", which is not a string field of var.provider_spec; ` +
+				"write the path of the field, joined by dots",
 		},
 		"a module without a kind of its own has a field for the credentials that is no text": {
 			changes: []moduletest.Change{
 				{"module.yaml", "  providerSpecs:\n    - apiVersions: [example.io/v1, example.io/v1beta1]\n      kind: ExampleProviderSpec\n", ""},
 				{"variables.tf", "credentialsSecret = object({ name = string })", "credentialsSecret = object({ name = number })"},
 			},
-			want: `module.yaml:6: spec.credentials.path is "credentialsSecret.name", which is no string field of var.provider_spec; ` +
-				"name the field, its parts joined by dots",
+			want: `module.yaml:6: spec.credentials.path is "credentialsSecret.name", which is not a string field of var.provider_spec; ` +
+				"write the path of the field, joined by dots",
 		},
 		"a variable of the engine is set": {
 			changes: []moduletest.Change{{"module.yaml", "EXAMPLE_QUIET", "TF_LOG"}},
-			want:    "module.yaml:18: spec.environment[0].name is TF_LOG, which steers the engine and is the operator's to set; use a variable that the provider reads",
+			want:    "module.yaml:18: spec.environment[0].name is TF_LOG, which controls the engine and is reserved for the operator; use a variable that the provider reads",
 		},
 		"a key gives way to none that there is": {
 			changes: []moduletest.Change{{"module.yaml", "env: EXAMPLE_TOKEN", "env: EXAMPLE_TOKEN\n        unless: tokens"}},
-			want:    `module.yaml:13: spec.credentials.keys[0].unless is "tokens", which is no other of the keys; name one of spec.credentials.keys, without fields in it`,
+			want:    `module.yaml:13: spec.credentials.keys[0].unless is "tokens", which is not another of the keys; use one of spec.credentials.keys, without fields in it`,
 		},
 		"a key gives way to itself": {
 			changes: []moduletest.Change{{"module.yaml", "env: EXAMPLE_TOKEN", "env: EXAMPLE_TOKEN\n        unless: token"}},
-			want:    `module.yaml:13: spec.credentials.keys[0].unless is "token", which is no other of the keys; name one of spec.credentials.keys, without fields in it`,
+			want:    `module.yaml:13: spec.credentials.keys[0].unless is "token", which is not another of the keys; use one of spec.credentials.keys, without fields in it`,
 		},
 		"what a value matches is no expression": {
 			changes: []moduletest.Change{{"module.yaml", "env: EXAMPLE_TOKEN", "env: EXAMPLE_TOKEN\n        matches: ['a', '(']"}},
-			want:    "module.yaml:13: spec.credentials.keys[0].matches[1] is not a regular expression: error parsing regexp: missing closing ): `(`; write it in RE2 syntax",
+			want:    "module.yaml:13: spec.credentials.keys[0].matches[1] is not a regular expression: error parsing regexp: missing closing ): `(`; use RE2 syntax",
 		},
 		"a variable is from nowhere": {
 			changes: []moduletest.Change{{"module.yaml", `value: "true"`, `from: serviceEndpoint.gcp.compute`}},
-			want: `module.yaml:19: spec.environment[0].from is "serviceEndpoint.gcp.compute", which the cluster's configuration does not have; ` +
+			want: `module.yaml:19: spec.environment[0].from is "serviceEndpoint.gcp.compute", which the cluster's configuration does not contain; ` +
 				"use caBundleFile, azureCloud, azureResourceManagerHost, prismCentralAddress, prismCentralPort or serviceEndpoint.PLATFORM.SERVICE with the platform aws, ibmcloud or powervs",
 		},
 		"a variable has a value from two places": {
 			changes: []moduletest.Change{{"module.yaml", `value: "true"`, "value: \"true\"\n      from: caBundleFile"}},
-			want:    "module.yaml:20: spec.environment[0].from is set beside a value; keep one of both",
+			want:    "module.yaml:20: spec.environment[0].from is set in addition to a value; keep one of both",
 		},
 		"a path of a key has a step without a name": {
 			changes: []moduletest.Change{{"module.yaml", "env: EXAMPLE_TOKEN", "env: EXAMPLE_TOKEN\n        path: [a, '']"}},
-			want:    "module.yaml:13: spec.credentials.keys[0].path has an empty step; write the names and positions that lead to the value",
+			want:    "module.yaml:13: spec.credentials.keys[0].path has an empty step; write the names and indices that lead to the value",
 		},
 		"a constant stands for an optional key": {
 			changes: []moduletest.Change{{"module.yaml", "EXAMPLE_QUIET", "EXAMPLE_REGION"}},
@@ -112,11 +119,11 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		},
 		"a key becomes nothing": {
 			changes: []moduletest.Change{{"module.yaml", "        env: EXAMPLE_TOKEN\n", ""}},
-			want:    `module.yaml:11: spec.credentials.keys[0].env is "", which cannot name an environment variable; use letters, digits and '_'`,
+			want:    `module.yaml:11: spec.credentials.keys[0].env is "", which is not a valid name of an environment variable; use letters, digits and '_'`,
 		},
 		"the engine would be steered by a file": {
 			changes: []moduletest.Change{{"module.yaml", "env: EXAMPLE_TOKEN", "file: TF_CLI_CONFIG_FILE"}},
-			want:    "module.yaml:12: spec.credentials.keys[0].file is TF_CLI_CONFIG_FILE, which steers the engine and is the operator's to set; use a variable that the provider reads",
+			want:    "module.yaml:12: spec.credentials.keys[0].file is TF_CLI_CONFIG_FILE, which controls the engine and is reserved for the operator; use a variable that the provider reads",
 		},
 		"a value and a file in one variable": {
 			changes: []moduletest.Change{{"module.yaml", "env: EXAMPLE_REGION", "file: EXAMPLE_TOKEN"}},
@@ -124,7 +131,7 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		},
 		"the credentials path leads nowhere": {
 			changes: []moduletest.Change{{"module.yaml", "    keys:", "    path: secret.name\n    keys:"}},
-			want:    `module.yaml:10: spec.credentials.path is "secret.name", which is no string field of var.provider_spec; name the field, its parts joined by dots`,
+			want:    `module.yaml:10: spec.credentials.path is "secret.name", which is not a string field of var.provider_spec; write the path of the field, joined by dots`,
 		},
 		"a pattern for absence matches everything": {
 			changes: []moduletest.Change{{"module.yaml", "'no such instance'", "'.*'"}},
@@ -132,25 +139,25 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		},
 		"a lookup that settles in the past": {
 			changes: []moduletest.Change{{"module.yaml", "  lookup:\n", "  lookup:\n    settleSeconds: -1\n"}},
-			want:    "module.yaml:21: spec.lookup.settleSeconds is -1; write 0 to 3600, or leave it out",
+			want:    "module.yaml:21: spec.lookup.settleSeconds is -1; write 0 to 3600, or remove it",
 		},
 		"a lookup that settles too late": {
 			changes: []moduletest.Change{{"module.yaml", "  lookup:\n", "  lookup:\n    settleSeconds: 3601\n"}},
-			want:    "module.yaml:21: spec.lookup.settleSeconds is 3601; write 0 to 3600, or leave it out",
+			want:    "module.yaml:21: spec.lookup.settleSeconds is 3601; write 0 to 3600, or remove it",
 		},
 		"a final error is no expression": {
 			changes: []moduletest.Change{{"module.yaml", "  capacity:\n", "  errors: {final: ['(']}\n  capacity:\n"}},
-			want:    "module.yaml:23: spec.errors.final[0] is not a regular expression: error parsing regexp: missing closing ): `(`; write it in RE2 syntax",
+			want:    "module.yaml:23: spec.errors.final[0] is not a regular expression: error parsing regexp: missing closing ): `(`; use RE2 syntax",
 		},
 		"a final error is empty": {
 			changes: []moduletest.Change{{"module.yaml", "  capacity:\n", "  errors: {final: [a, '']}\n  capacity:\n"}},
-			want: "module.yaml:23: spec.errors.final[1] matches every text, so every error would end the Machine; " +
-				"match the words with which the infrastructure refuses what it will never take",
+			want: "module.yaml:23: spec.errors.final[1] matches every text, so every error would fail the Machine for good; " +
+				"match the words with which the infrastructure rejects what it will never accept",
 		},
 		"a final error matches no text at all": {
 			changes: []moduletest.Change{{"module.yaml", "  capacity:\n", "  errors:\n    final:\n      - 'a*'\n  capacity:\n"}},
-			want: "module.yaml:25: spec.errors.final[0] matches every text, so every error would end the Machine; " +
-				"match the words with which the infrastructure refuses what it will never take",
+			want: "module.yaml:25: spec.errors.final[0] matches every text, so every error would fail the Machine for good; " +
+				"match the words with which the infrastructure rejects what it will never accept",
 		},
 		"a capacity without memory": {
 			changes: []moduletest.Change{{"module.yaml", "memory: 4Gi", `memory: "0"`}},
@@ -159,15 +166,15 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		"a variable is missing": {
 			changes: []moduletest.Change{{"variables.tf", `variable "user_data" {`, `variable "userdata" {`}},
 			want: `variables.tf: variable "user_data" is missing; declare it` + "\n" +
-				`variables.tf:22: variable "userdata" is not part of the contract; remove it; what a user may set is a field of provider_spec`,
+				`variables.tf:22: variable "userdata" is not part of the contract; remove it; what users can set are fields of provider_spec`,
 		},
 		"the type of machine differs": {
 			changes: []moduletest.Change{{"variables.tf", "uid        = string", "uid        = number"}},
-			want:    `variables.tf:1: variable "machine" has another type than the contract's; write type = object({ name = string, namespace = string, uid = string, cluster_id = string, labels = map(string) })`,
+			want:    `variables.tf:1: variable "machine" has a different type than the contract requires; write type = object({ name = string, namespace = string, uid = string, cluster_id = string, labels = map(string) })`,
 		},
 		"provider_spec holds any": {
 			changes: []moduletest.Change{{"variables.tf", "list(object({ gib = number }))", "list(any)"}},
-			want:    `variables.tf:12: variable "provider_spec" holds the type any, so that a providerSpec cannot be checked before a run; name the type`,
+			want:    `variables.tf:12: variable "provider_spec" contains the type any, so a providerSpec cannot be checked before a run; use a specific type`,
 		},
 		"provider_spec has a field of the object itself": {
 			changes: []moduletest.Change{{"variables.tf", "size              = string", "size              = string\n    kind = string"}},
@@ -199,15 +206,15 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		},
 		"a backend": {
 			changes: []moduletest.Change{{"terraform.tf", "  required_version", "  backend \"local\" {}\n  required_version"}},
-			want:    `terraform.tf:2: backend "local" is not allowed: the operator keeps the state; remove it`,
+			want:    `terraform.tf:2: backend "local" is not allowed: the operator stores the state; remove it`,
 		},
 		"a cloud block": {
 			changes: []moduletest.Change{{"terraform.tf", "  required_version", "  cloud {}\n  required_version"}},
-			want:    `terraform.tf:2: cloud is not allowed: the operator keeps the state; remove it`,
+			want:    `terraform.tf:2: cloud is not allowed: the operator stores the state; remove it`,
 		},
 		"a provisioner": {
 			changes: []moduletest.Change{{"main.tf", "  name =", "  provisioner \"local-exec\" {\n    command = \"id\"\n  }\n  name ="}},
-			want:    `main.tf:2: provisioner "local-exec" runs programs beside the provider; remove it; what runs on the instance is user data`,
+			want:    `main.tf:2: provisioner "local-exec" runs programs outside of the provider; remove it; what runs on the instance is user data`,
 		},
 		"an external data source": {
 			changes: []moduletest.Change{
@@ -215,7 +222,7 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 				{"terraform.tf", "    example = {", "    external = { source = \"hashicorp/external\", version = \"2.3.5\" }\n    example = {"},
 				{".terraform.lock.hcl", "provider", "provider \"registry.opentofu.org/hashicorp/external\" {\n  version = \"2.3.5\"\n}\nprovider"},
 			},
-			want: `main.tf:6: data "external" "shell" runs a program; use a provider's data source`,
+			want: `main.tf:7: data "external" "shell" runs a program; use a provider's data source`,
 		},
 		"a module call": {
 			changes: []moduletest.Change{{"more.tf", "", "module \"vpc\" {\n  source = \"git::https://example.com/vpc.git\"\n}\n"}},
@@ -223,11 +230,11 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		},
 		"an import outside of lookup": {
 			changes: []moduletest.Change{{"more.tf", "", "import {\n  to = example_instance.this\n  id = \"x\"\n}\n"}},
-			want:    `more.tf:1: import would import at every run; move it to lookup/, which is used only after an interrupted create`,
+			want:    `more.tf:1: import would import in every run; move it to lookup/, which is used only after an interrupted create`,
 		},
 		"a provider that is not required": {
 			changes: []moduletest.Change{{"main.tf", "\"terraform_data\" \"note\"", "\"null_resource\" \"note\""}},
-			want:    `main.tf:6: resource "null_resource" "note" uses the provider "null", which terraform.tf does not require; add it to required_providers and to the lock file`,
+			want:    `main.tf:7: resource "null_resource" "note" uses the provider "null", which terraform.tf does not require; add it to required_providers and to the lock file`,
 		},
 		"no instance": {
 			changes: []moduletest.Change{{"main.tf", "\"this\"", "\"that\""}, {"lookup/import.tf", "", ""}, {"module.yaml", "  lookup:\n    absent:\n      - 'no such instance'\n", ""}},
@@ -243,7 +250,7 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 				{"lookup/import.tf", "", ""}, {"module.yaml", "  lookup:\n    absent:\n      - 'no such instance'\n", ""},
 			},
 			want: `more.tf:1: resource "example_disk" "this" is one of several resources called "this", without count; ` +
-				`give that name to the instance only, or each a count of which one is 1 and the others 0`,
+				`use that name for the instance only, or give each a count such that one is 1 and the others are 0`,
 		},
 		"an instance of a type that is known late": {
 			changes: []moduletest.Change{
@@ -252,14 +259,14 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 				{"lookup/import.tf", "", ""}, {"module.yaml", "  lookup:\n    absent:\n      - 'no such instance'\n", ""},
 			},
 			want: `more.tf:2: resource "example_disk" "this" refers to example_disk in count; ` +
-				`make it of variables and locals: which resource is the instance must be known before anything is made`,
+				`use only variables and locals: it must be known beforehand which resource is the instance`,
 		},
 		"an instance of two types, of which one is looked up": {
 			changes: []moduletest.Change{
 				{"main.tf", "  name =", "  count = 1\n  name ="}, {"more.tf", "", "resource \"example_disk\" \"this\" {\n  count = 0\n}\n"},
 				{"lookup/import.tf", "example_instance.this", "example_instance.this[0]"},
 			},
-			want: "lookup/import.tf: imports nothing to example_disk.this[0]; add import { to = example_disk.this[0], id = ... }",
+			want: "lookup/import.tf: does not import anything to example_disk.this[0]; add import { to = example_disk.this[0], id = ... }",
 		},
 		"an instance of each of a type": {
 			changes: []moduletest.Change{{"main.tf", "  name =", "  for_each = {}\n  name ="}},
@@ -267,11 +274,11 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		},
 		"an instance that cannot be destroyed": {
 			changes: []moduletest.Change{{"main.tf", "  name =", "  lifecycle {\n    prevent_destroy = true\n  }\n  name ="}},
-			want:    `main.tf:3: resource "example_instance" "this" sets prevent_destroy, so that its Machine could not be deleted; remove it`,
+			want:    `main.tf:3: resource "example_instance" "this" sets prevent_destroy, so its Machine could not be deleted; remove it`,
 		},
 		"the lock file is missing": {
 			changes: []moduletest.Change{{".terraform.lock.hcl", "", ""}},
-			want:    ".terraform.lock.hcl: is missing; write one that pins every required provider",
+			want:    ".terraform.lock.hcl: is missing; create one that pins every required provider",
 		},
 		"a provider is not pinned": {
 			changes: []moduletest.Change{{".terraform.lock.hcl", "", "# empty\n"}},
@@ -280,8 +287,8 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		},
 		"a provider is pinned outside of its constraint": {
 			changes: []moduletest.Change{{".terraform.lock.hcl", `version     = "1.2.3"`, `version     = "1.2.4"`}},
-			want: "terraform.tf:4: required_providers.example asks for 1.2.3, but .terraform.lock.hcl pins 1.2.4 of registry.opentofu.org/acme/example; " +
-				"make the two agree",
+			want: "terraform.tf:4: required_providers.example requires 1.2.3, but .terraform.lock.hcl pins 1.2.4 of registry.opentofu.org/acme/example; " +
+				"make them match",
 		},
 		"a provider is pinned that nobody requires": {
 			changes: []moduletest.Change{{".terraform.lock.hcl", "provider", "provider \"registry.opentofu.org/acme/other\" {\n  version = \"1.0.0\"\n}\nprovider"}},
@@ -289,7 +296,7 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		},
 		"a version that is a path": {
 			changes: []moduletest.Change{{".terraform.lock.hcl", `version     = "1.2.3"`, `version     = "../../1.2.3"`}},
-			want:    `.terraform.lock.hcl:1: provider "registry.opentofu.org/acme/example" pins the version "../../1.2.3"; write an exact one, for example version = "1.19.0"`,
+			want:    `.terraform.lock.hcl:1: provider "registry.opentofu.org/acme/example" pins the version "../../1.2.3"; write an exact version, for example version = "1.19.0"`,
 		},
 		"no README": {
 			changes: []moduletest.Change{{"README.md", "", ""}},
@@ -305,27 +312,27 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		},
 		"JSON that the checks do not read": {
 			changes: []moduletest.Change{{"main.tf.json", "", "{}"}},
-			want:    "main.tf.json: is HCL that only some engines read, or not HCL's own syntax; write a .tf file",
+			want:    "main.tf.json: is HCL that only some engines read, or is not in native HCL syntax; use a .tf file",
 		},
 		"a file that only OpenTofu reads": {
 			changes: []moduletest.Change{{"main.tofu", "", "# hides main.tf\n"}},
-			want:    "main.tofu: is HCL that only some engines read, or not HCL's own syntax; write a .tf file",
+			want:    "main.tofu: is HCL that only some engines read, or is not in native HCL syntax; use a .tf file",
 		},
 		"an override": {
 			changes: []moduletest.Change{{"x_override.tf", "", "# nothing\n"}},
-			want:    "x_override.tf: overrides what other files say; change those files instead",
+			want:    "x_override.tf: overrides other files; change those files instead",
 		},
 		"values for variables": {
 			changes: []moduletest.Change{{"x.auto.tfvars", "", "user_data = \"\"\n"}},
-			want:    "x.auto.tfvars: sets variables, which is the operator's part; remove it",
+			want:    "x.auto.tfvars: sets variables, which only the operator may do; remove it",
 		},
 		"a lookup that module.yaml does not declare": {
 			changes: []moduletest.Change{{"module.yaml", "  lookup:\n    absent:\n      - 'no such instance'\n", ""}},
-			want:    "lookup/import.tf: is there, but module.yaml has no spec.lookup; add spec.lookup: {}",
+			want:    "lookup/import.tf: exists, but module.yaml has no spec.lookup; add spec.lookup: {}",
 		},
 		"a cluster variable with an attribute that there is not": {
 			changes: []moduletest.Change{clusterVariable("object({ zone = optional(string) })", "{}")},
-			want: `variables.tf:28: variable "cluster" has the attribute zone, which there is not; use api_vips, cloud_name, failure_domains, ingress_vips, ip_family, ` +
+			want: `variables.tf:28: variable "cluster" has the attribute zone, which does not exist; use api_vips, cloud_name, failure_domains, ingress_vips, installation, ip_family, ` +
 				`network_resource_group, platform, region, resource_labels, resource_tags`,
 		},
 		"a cluster variable with an attribute that is required": {
@@ -334,24 +341,51 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		},
 		"a cluster variable with an attribute of another type": {
 			changes: []moduletest.Change{clusterVariable("object({ api_vips = optional(string) })", "{}")},
-			want:    `variables.tf:28: variable "cluster" has the attribute api_vips, which is no list of string; write its type as docs/contracts/module.md does`,
+			want:    `variables.tf:28: variable "cluster" has the attribute api_vips, which is not a list of string; use the type in docs/contracts/module.md`,
 		},
 		"a cluster variable with a part that there is not": {
 			changes: []moduletest.Change{clusterVariable("object({ failure_domains = optional(list(object({ name = string, rack = string }))) })", "{}")},
-			want: `variables.tf:28: variable "cluster" has the attribute failure_domains.rack, which there is not; use compute_cluster, datacenter, datastore, folder, ` +
+			want: `variables.tf:28: variable "cluster" has the attribute failure_domains.rack, which does not exist; use compute_cluster, datacenter, datastore, folder, ` +
 				`host_group, name, networks, region, resource_pool, server, template, vm_group, zone`,
 		},
 		"a cluster variable that is no object": {
 			changes: []moduletest.Change{clusterVariable("map(string)", "{}")},
-			want:    `variables.tf:28: variable "cluster" is not an object; write type = object({ ... }) with the attributes that the module uses`,
+			want:    `variables.tf:28: variable "cluster" is not an object; write type = object({ ... }) with the attributes that the module needs`,
 		},
 		"a cluster variable with another default": {
 			changes: []moduletest.Change{clusterVariable("object({ region = optional(string) })", `{ region = "r" }`)},
-			want:    `variables.tf:28: variable "cluster" has not the default {}; write default = {}: what was applied before the module had the variable lacks it`,
+			want:    `variables.tf:28: variable "cluster" does not default to {}; write default = {}: inputs recorded before the module had the variable lack it`,
 		},
 		"a cluster variable with a validation": {
 			changes: []moduletest.Change{clusterVariable("object({ region = optional(string) })", "{}\n  validation {\n    condition     = var.cluster.region != \"r\"\n    error_message = \"no\"\n  }")},
 			want:    `variables.tf:32: variable "cluster" has a validation, but users cannot change it; refer to var.cluster in a validation of provider_spec`,
+		},
+		"what is recorded without an output that says what": {
+			changes: []moduletest.Change{recordedVariable("object({ id = string })", "null")},
+			want:    `outputs.tf: output "recorded" is missing; declare it with the type of var.recorded: nothing else says what is recorded`,
+		},
+		"an output that is recorded and nothing reads": {
+			changes: []moduletest.Change{recordedOutput},
+			want:    `outputs.tf: variable "recorded" is missing; declare it, or remove the unused output of that name`,
+		},
+		"what is recorded of any type": {
+			changes: []moduletest.Change{recordedVariable("any", "null"), recordedOutput},
+			want:    `variables.tf:28: variable "recorded" is not an object with known types; write type = object({ ... }) with the attributes of the output recorded`,
+		},
+		"what is recorded with another default": {
+			changes: []moduletest.Change{recordedVariable("object({ id = string })", `{ id = "" }`), recordedOutput},
+			want:    `variables.tf:28: variable "recorded" does not default to null; write default = null: nothing is recorded until the instance exists`,
+		},
+		"a validation by what is recorded": {
+			changes: []moduletest.Change{recordedVariable("object({ id = string })", "null"), recordedOutput, {
+				"variables.tf", `  description = "The fields of the providerSpec."`, `  description = "The fields of the providerSpec."
+
+  validation {
+    condition     = var.recorded == null || var.provider_spec.size != ""
+    error_message = "No size."
+  }`,
+			}},
+			want: `variables.tf:22: variable "provider_spec" validation condition refers to var.recorded, which cannot be evaluated before a run; refer only to var.machine, var.provider_spec, var.user_data and var.cluster`,
 		},
 		"a declared lookup without files": {
 			changes: []moduletest.Change{{"lookup/import.tf", "", ""}},
@@ -359,35 +393,35 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		},
 		"a lookup by what the user may have changed": {
 			changes: []moduletest.Change{{"lookup/import.tf", "var.machine.name", "var.provider_spec.size"}},
-			want:    `lookup/import.tf:3: import refers to var in id; make ids from var.machine, or from data sources and locals`,
+			want:    `lookup/import.tf:3: import refers to var in id; base IDs on var.machine, or from data sources and locals`,
 		},
 		"a lookup that imports something else": {
 			changes: []moduletest.Change{{"lookup/import.tf", "example_instance.this", "terraform_data.note"}},
-			want:    "lookup/import.tf: imports nothing to example_instance.this; add import { to = example_instance.this, id = ... }",
+			want:    "lookup/import.tf: does not import anything to example_instance.this; add import { to = example_instance.this, id = ... }",
 		},
 		"a lookup imports the instance as one of several": {
 			changes: []moduletest.Change{{"lookup/import.tf", "example_instance.this", "example_instance.this[each.key]"}},
-			want:    "lookup/import.tf: imports nothing to example_instance.this; add import { to = example_instance.this, id = ... }",
+			want:    "lookup/import.tf: does not import anything to example_instance.this; add import { to = example_instance.this, id = ... }",
 		},
 		"a lookup that searches nothing": {
 			changes: []moduletest.Change{{"lookup/import.tf", "import {", "locals {\n  found = local.none\n  none  = []\n}\nimport {\n  for_each = toset(local.found)"}},
-			want:    `lookup/import.tf:6: import searches nothing: no data source is read; refer to the results of a data source in for_each`,
+			want:    `lookup/import.tf:6: import searches nothing: it reads no data source; refer to the results of a data source in for_each`,
 		},
 		"a lookup imports to what is computed": {
 			changes: []moduletest.Change{{"lookup/import.tf", "import {", "import {\n  to = example_disk.more[var.machine.name]\n  id = \"x\"\n}\nimport {"}},
-			want:    "lookup/import.tf:2: import has a target that is not the address of one resource; write to = type.name, or type.name[each.key]",
+			want:    "lookup/import.tf:2: import has a target that is not the address of a single resource; write to = type.name, or type.name[each.key]",
 		},
 		"a lookup that makes things": {
 			changes: []moduletest.Change{{"lookup/import.tf", "import {", "resource \"example_instance\" \"more\" {}\nimport {"}},
-			want:    `lookup/import.tf:1: resource "example_instance" "more" does not belong into a lookup; use import, data and locals only`,
+			want:    `lookup/import.tf:1: resource "example_instance" "more" does not belong in a lookup; use import, data and locals only`,
 		},
 		"a lookup that only warns": {
 			changes: []moduletest.Change{{"lookup/import.tf", "import {", "check \"one\" {}\nimport {"}},
-			want:    `lookup/import.tf:1: check "one" only warns, and the import goes on; write a postcondition in the data source`,
+			want:    `lookup/import.tf:1: check "one" only warns, and the import goes on; use a postcondition in the data source`,
 		},
 		"a lookup file that hides a file of the module": {
 			changes: []moduletest.Change{{"import.tf", "", "# nothing\n"}},
-			want:    "lookup/import.tf: has the name of a file of the module, beside which it is linked; rename it",
+			want:    "lookup/import.tf: has the same name as a file of the module, which is linked into the same folder; rename it",
 		},
 		"an unknown block": {
 			changes: []moduletest.Change{{"more.tf", "", "launch \"missiles\" {}\n"}},
@@ -395,7 +429,7 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		},
 		"brackets without end": {
 			changes: []moduletest.Change{{"more.tf", "", "locals {\n  a = " + strings.Repeat("[", 200) + "\n}\n"}},
-			want:    "more.tf:2: nests more than 100 brackets; write it simpler",
+			want:    "more.tf:2: has more than 100 nested brackets; simplify it",
 		},
 	}
 	for name, tc := range tests {
@@ -418,9 +452,21 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 
 // clusterVariable returns a change that declares the variable cluster.
 func clusterVariable(constraint, byDefault string) moduletest.Change {
+	return variable("cluster", constraint, byDefault)
+}
+
+func recordedVariable(constraint, byDefault string) moduletest.Change {
+	return variable("recorded", constraint, byDefault)
+}
+
+// recordedOutput adds the output that goes with the variable.
+var recordedOutput = moduletest.Change{"outputs.tf", "", moduletest.OutputBlocks(append(slices.Clone(moduletest.Outputs), "recorded")...)}
+
+// variable declares one more.
+func variable(name, constraint, byDefault string) moduletest.Change {
 	return moduletest.Change{
 		"variables.tf", "  sensitive   = true\n}\n",
-		"  sensitive   = true\n}\n\nvariable \"cluster\" {\n  type        = " + constraint + "\n  description = \"The cluster.\"\n  default     = " + byDefault + "\n}\n",
+		"  sensitive   = true\n}\n\nvariable \"" + name + "\" {\n  type        = " + constraint + "\n  description = \"What there is.\"\n  default     = " + byDefault + "\n}\n",
 	}
 }
 
@@ -446,8 +492,8 @@ func TestLoadListsEveryBreachAtOnce(t *testing.T) {
 	)))
 	want := `module "example" breaks the contract of provider modules:
   README.md: is missing; write one
-  main.tf:2: provisioner "file" runs programs beside the provider; remove it; what runs on the instance is user data
-  terraform.tf:2: backend "local" is not allowed: the operator keeps the state; remove it
+  main.tf:2: provisioner "file" runs programs outside of the provider; remove it; what runs on the instance is user data
+  terraform.tf:2: backend "local" is not allowed: the operator stores the state; remove it
   variables.tf:22: variable "user_data" has a sensitive argument that is not true or false; write sensitive = true
   variables.tf:22: variable "user_data" is not sensitive; add sensitive = true`
 	if err == nil {
@@ -459,6 +505,7 @@ func TestLoadListsEveryBreachAtOnce(t *testing.T) {
 }
 
 func TestLoadSurvivesWhatCannotBeParsed(t *testing.T) {
+	long.Test(t)
 	tests := map[string]string{
 		"a broken block":             "resource \"a\" {",
 		"an unclosed string":         "locals { a = \"${ }",

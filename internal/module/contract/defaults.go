@@ -16,15 +16,18 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// ReadDefaults returns the defaults of module.yaml that can be used, and reports what is wrong with the others.
+// ReadDefaults returns the valid defaults of module.yaml, and reports what is wrong with the
+// others.
 func ReadDefaults(meta *Metadata, providerSpec module.Variable) []module.Default {
 	var read []module.Default
 	for i, written := range meta.Spec.Defaults {
-		c := defaultCheck{Metadata: meta, at: fmt.Sprintf("spec.defaults[%d]", i), providerSpec: providerSpec.Type, sound: true}
+		c := defaultCheck{Metadata: meta, at: fmt.Sprintf("spec.defaults[%d]", i), providerSpec: providerSpec.Type,
+			sound: true}
 		one := c.read(written)
 		for _, other := range read {
-			if one.Path == other.Path || strings.HasPrefix(one.Path, other.Path+".") || strings.HasPrefix(other.Path, one.Path+".") {
-				c.refuse("path", fmt.Sprintf("is %q, which the default of %q fills in as well", one.Path, other.Path), "keep one")
+			if one.Path == other.Path || strings.HasPrefix(one.Path, other.Path+".") ||
+				strings.HasPrefix(other.Path, one.Path+".") {
+				c.refuse("path", fmt.Sprintf("is %q, which the default of %q sets as well", one.Path, other.Path), "keep one")
 			}
 		}
 		if c.sound {
@@ -49,52 +52,54 @@ func (c *defaultCheck) refuse(field, problem, fix string) {
 
 func (c *defaultCheck) read(written v1alpha1.ModuleDefault) module.Default {
 	read := module.Default{Path: written.Path, Unless: written.Unless, ByArchitecture: map[string]any{}}
-	const fix = "name a field, its parts joined by dots"
+	const fix = "write the path of a field, joined by dots"
 	wanted, exists := fieldType(c.providerSpec, written.Path)
 	if !exists {
-		c.refuse("path", fmt.Sprintf("is %q, which is no field of var.provider_spec", written.Path), fix)
+		c.refuse("path", fmt.Sprintf("is %q, which is not a field of var.provider_spec", written.Path), fix)
 	}
 	for i, path := range written.Unless {
 		if _, exists := fieldType(c.providerSpec, path); !exists {
-			c.refuse(fmt.Sprintf("unless[%d]", i), fmt.Sprintf("is %q, which is no field of var.provider_spec", path), fix)
+			c.refuse(fmt.Sprintf("unless[%d]", i), fmt.Sprintf("is %q, which is not a field of var.provider_spec", path), fix)
 		}
 	}
 	read.Literal = c.value("value", written.Value.Raw, wanted)
 	for _, architecture := range slices.Sorted(maps.Keys(written.ByArchitecture)) {
-		read.ByArchitecture[architecture] = c.value("byArchitecture."+architecture, written.ByArchitecture[architecture].Raw, wanted)
+		read.ByArchitecture[architecture] = c.value("byArchitecture."+architecture,
+			written.ByArchitecture[architecture].Raw, wanted)
 	}
 	return read
 }
 
-// value decodes a value and checks it against the type that is wanted, if that is known.
+// value decodes a value and checks it against the wanted type, if known.
 func (c *defaultCheck) value(field string, raw []byte, wanted cty.Type) any {
 	decoder := json.NewDecoder(strings.NewReader(string(raw)))
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil || module.IsUnset(value) {
-		c.refuse(field, `is missing, or is null, "" or [], which fills in nothing`, "write a value, or leave the default out")
+		c.refuse(field, `is missing, or is null, "" or [], which would set nothing`, "write a value, or remove the default")
 		return nil
 	}
 	example, err := module.ExpandValue(value, func(name string) (string, error) {
 		if !slices.Contains(module.ClusterValueNames(), name) {
-			return "", fmt.Errorf("uses {%s}, which is no value of the cluster", name)
+			return "", fmt.Errorf("uses {%s}, which is not a value of the cluster", name)
 		}
 		return "x", nil
 	})
 	if err != nil {
-		c.refuse(field, err.Error(), "write one of {"+strings.Join(module.ClusterValueNames(), "}, {")+"}; braces have no other use")
+		c.refuse(field, err.Error(), "use one of {"+strings.Join(module.ClusterValueNames(), "}, {")+
+			"}; braces have no other use")
 		return value
 	}
 	if wanted == cty.NilType {
 		return value
 	}
 	if err := fits(example, wanted); err != nil {
-		c.refuse(field, "does not fit the field's type: "+err.Error(), "write "+wanted.FriendlyNameForConstraint())
+		c.refuse(field, "does not match the field's type: "+err.Error(), "write "+wanted.FriendlyNameForConstraint())
 	}
 	return value
 }
 
-// fits returns why decoded JSON is not of a type; nil when it is.
+// fits returns an error unless decoded JSON has a type.
 func fits(value any, wanted cty.Type) error {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -114,7 +119,8 @@ func fits(value any, wanted cty.Type) error {
 	return surplus(value, wanted)
 }
 
-// surplus returns which attribute an object has that its type does not: a conversion would drop it without a word.
+// surplus reports an attribute of an object that its type lacks. A conversion would drop it
+// silently.
 func surplus(value any, wanted cty.Type) error {
 	switch value := value.(type) {
 	case []any:
@@ -133,7 +139,7 @@ func surplus(value any, wanted cty.Type) error {
 					return err
 				}
 			case wanted.IsObjectType() && !wanted.HasAttribute(name):
-				return fmt.Errorf("it has no attribute %q", name)
+				return fmt.Errorf("unknown attribute %q", name)
 			case wanted.IsObjectType():
 				if err := surplus(value[name], wanted.AttributeType(name)); err != nil {
 					return err

@@ -10,7 +10,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
-	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
+	"github.com/machine-iac/machine-iac-operator/test/moduletest"
 )
 
 // filling returns a change of the valid module: the entries of spec.defaults, and fields that they fill in.
@@ -23,66 +23,66 @@ func filling(entries string) []moduletest.Change {
 }
 
 func TestLoadRefusesADefaultThatCannotBeFilledIn(t *testing.T) {
-	const aField = "name a field, its parts joined by dots"
+	const aField = "write the path of a field, joined by dots"
 	tests := map[string]struct {
 		entries string
 		want    []string
 	}{
 		"a field that there is not": {
 			entries: "    - {path: place.zone, value: a}\n",
-			want:    []string{`module.yaml:21: spec.defaults[0].path is "place.zone", which is no field of var.provider_spec; ` + aField},
+			want:    []string{`module.yaml:21: spec.defaults[0].path is "place.zone", which is not a field of var.provider_spec; ` + aField},
 		},
 		"a value of another type": {
 			entries: "    - {path: place.rack, value: many}\n",
-			want:    []string{"module.yaml:21: spec.defaults[0].value does not fit the field's type: a number is required; write number"},
+			want:    []string{"module.yaml:21: spec.defaults[0].value does not match the field's type: a number is required; write number"},
 		},
 		"an object that lacks a field": {
 			entries: "    - path: place\n      value: {rack: 3}\n",
-			want:    []string{`module.yaml:22: spec.defaults[0].value does not fit the field's type: attribute "region" is required; write object`},
+			want:    []string{`module.yaml:22: spec.defaults[0].value does not match the field's type: attribute "region" is required; write object`},
 		},
 		"an object with a field too many, which would be dropped without a word": {
 			entries: "    - path: place\n      value: {region: r, Rack: 3}\n",
-			want:    []string{`module.yaml:22: spec.defaults[0].value does not fit the field's type: it has no attribute "Rack"; write object`},
+			want:    []string{`module.yaml:22: spec.defaults[0].value does not match the field's type: unknown attribute "Rack"; write object`},
 		},
 		"a field too many deep inside": {
 			entries: "    - path: disks\n      value: [{gib: 3, type: x}]\n    - path: labels\n      value: {a: {text: b, more: c}}\n",
 			want: []string{
-				`module.yaml:22: spec.defaults[0].value does not fit the field's type: it has no attribute "type"; write list of object`,
-				`module.yaml:24: spec.defaults[1].value does not fit the field's type: it has no attribute "more"; write map of object`,
+				`module.yaml:22: spec.defaults[0].value does not match the field's type: unknown attribute "type"; write list of object`,
+				`module.yaml:24: spec.defaults[1].value does not match the field's type: unknown attribute "more"; write map of object`,
 			},
 		},
 		"a value that there is not": {
 			entries: "    - path: size\n      value: \"{zone}-size\"\n",
-			want: []string{`module.yaml:22: spec.defaults[0].value uses {zone}, which is no value of the cluster; write one of {architecture}, {clusterID}, ` +
+			want: []string{`module.yaml:22: spec.defaults[0].value uses {zone}, which is not a value of the cluster; use one of {architecture}, {clusterID}, ` +
 				`{namespace}, {networkResourceGroup}, {platform}, {project}, {region}, {resourceGroup}; braces have no other use`},
 		},
 		"braces that do not close": {
 			entries: "    - path: size\n      value: \"{region\"\n",
-			want: []string{`module.yaml:22: spec.defaults[0].value has a { without } after it; write one of {architecture}, {clusterID}, ` +
+			want: []string{`module.yaml:22: spec.defaults[0].value has a { without } after it; use one of {architecture}, {clusterID}, ` +
 				`{namespace}, {networkResourceGroup}, {platform}, {project}, {region}, {resourceGroup}; braces have no other use`},
 		},
 		"a value that fills in nothing": {
 			entries: "    - path: zones\n      value: []\n    - path: size\n",
 			want: []string{
-				`module.yaml:22: spec.defaults[0].value is missing, or is null, "" or [], which fills in nothing; write a value, or leave the default out`,
-				`module.yaml:23: spec.defaults[1].value is missing, or is null, "" or [], which fills in nothing; write a value, or leave the default out`,
+				`module.yaml:22: spec.defaults[0].value is missing, or is null, "" or [], which would set nothing; write a value, or remove the default`,
+				`module.yaml:23: spec.defaults[1].value is missing, or is null, "" or [], which would set nothing; write a value, or remove the default`,
 			},
 		},
 		"a value for one architecture that does not fit": {
 			entries: "    - path: zones\n      value: [a]\n      byArchitecture: {arm64: 3}\n",
-			want:    []string{"module.yaml:23: spec.defaults[0].byArchitecture.arm64 does not fit the field's type: list of string required, but have number; write list of string"},
+			want:    []string{"module.yaml:23: spec.defaults[0].byArchitecture.arm64 does not match the field's type: list of string required, but have number; write list of string"},
 		},
 		"a condition on a field that there is not": {
 			entries: "    - path: zones\n      value: [a]\n      unless: [size, zone]\n",
-			want:    []string{`module.yaml:23: spec.defaults[0].unless[1] is "zone", which is no field of var.provider_spec; ` + aField},
+			want:    []string{`module.yaml:23: spec.defaults[0].unless[1] is "zone", which is not a field of var.provider_spec; ` + aField},
 		},
 		"a field twice": {
 			entries: "    - {path: size, value: a}\n    - {path: size, value: b}\n",
-			want:    []string{`module.yaml:22: spec.defaults[1].path is "size", which the default of "size" fills in as well; keep one`},
+			want:    []string{`module.yaml:22: spec.defaults[1].path is "size", which the default of "size" sets as well; keep one`},
 		},
 		"a field and a part of it, which would be overwritten": {
 			entries: "    - {path: place.region, value: a}\n    - {path: place, value: {region: b}}\n",
-			want:    []string{`module.yaml:22: spec.defaults[1].path is "place", which the default of "place.region" fills in as well; keep one`},
+			want:    []string{`module.yaml:22: spec.defaults[1].path is "place", which the default of "place.region" sets as well; keep one`},
 		},
 	}
 	for name, tc := range tests {

@@ -24,21 +24,23 @@ type Document struct {
 	*Report
 	// File is the path inside the module.
 	File string
-	// Kind is the kind of machine-iac.io/v1alpha1 that the file holds; empty where it is of another making.
+	// Kind is the kind of machine-iac.io/v1alpha1 in the file; empty if the file is of another format.
 	Kind  string
 	lines yamlnode.Node
 }
 
-// InvalidYAML adds a breach for a file that does not parse as YAML.
+// InvalidYAML adds a breach for a file that is not valid YAML.
 func (r *Report) InvalidYAML(file string, err error) {
 	line := 0
 	if match := yamlLine.FindStringSubmatch(err.Error()); match != nil {
 		line, _ = strconv.Atoi(match[1])
 	}
-	r.Add(Breach{File: file, Line: line, Problem: "is not valid YAML: " + OneLine(err.Error()), Unsafe: true}) // an engine may read it all the same
+	r.Add(Breach{File: file, Line: line, Problem: "is not valid YAML: " + OneLine(err.Error()),
+		Unsafe: true}) // unsafe: an engine may be able to read it
 }
 
-// hugeQuantity matches quantities in JSON that nobody would write. Of a large exponent the library computes all digits.
+// hugeQuantity matches absurd quantities in JSON. For a large exponent, the library computes all
+// digits.
 var hugeQuantity = regexp.MustCompile(`"(cpu|memory)":"?(?:[^",}\]]{65}|[^",}\]]*[eE][+-]?[0-9]{3})`)
 
 // Decode parses the file strictly into a value of the document's kind.
@@ -52,14 +54,15 @@ func (d *Document) Decode(content []byte, into any) bool {
 		return false
 	}
 	if found := hugeQuantity.FindSubmatch(raw); found != nil {
-		d.Add(Breach{File: d.File, Problem: fmt.Sprintf("has a quantity of %s that is too long, or has too large an exponent", found[1]), Fix: `write it as "4" or "16Gi"`})
+		d.Add(Breach{File: d.File, Problem: fmt.Sprintf("has a quantity of %s that is too long or has too large an exponent",
+			found[1]), Fix: `write it as "4" or "16Gi"`})
 		return false
 	}
 	strictErrs, err := strictjson.UnmarshalStrict(raw, into)
 	if err != nil {
-		problem := "does not fit its type"
+		problem := "does not match its type"
 		if d.Kind != "" {
-			problem = fmt.Sprintf("does not fit the type %s of machine-iac.io/v1alpha1", d.Kind)
+			problem = fmt.Sprintf("does not match the type %s of machine-iac.io/v1alpha1", d.Kind)
 		}
 		d.Add(Breach{File: d.File, Problem: problem + ": " + OneLine(err.Error())})
 		return false
@@ -69,7 +72,7 @@ func (d *Document) Decode(content []byte, into any) bool {
 		if match := strictField.FindStringSubmatch(strictErr.Error()); match != nil {
 			path = match[1]
 		}
-		d.AtField(path, "is refused: "+strictErr.Error(), "remove it, or correct its spelling")
+		d.AtField(path, "is invalid: "+strictErr.Error(), "remove it, or correct the spelling")
 	}
 	return true
 }
@@ -83,12 +86,12 @@ func (d *Document) checkKind(read metav1.TypeMeta) {
 	}
 }
 
-// AtField adds a breach at a field of the document, or at the nearest parent that is there.
+// AtField adds a breach at a field of the document, or at its nearest existing parent.
 func (d *Document) AtField(path, problem, fix string) {
 	d.Add(Breach{File: d.File, Line: d.line(path), What: path, Problem: problem, Fix: fix})
 }
 
-// UnsafeField is AtField for a breach for which the content is not used wherever it comes from.
+// UnsafeField is AtField for an unsafe breach.
 func (d *Document) UnsafeField(path, problem, fix string) {
 	d.Add(Breach{File: d.File, Line: d.line(path), What: path, Problem: problem, Fix: fix, Unsafe: true})
 }
@@ -109,7 +112,7 @@ func (d *Document) line(path string) int {
 	return line
 }
 
-// childOf returns a child and the line where it is named.
+// childOf returns a child node and the line of its key.
 func childOf(node *yamlnode.Node, step string) (child *yamlnode.Node, line int, ok bool) {
 	switch node.Kind {
 	case yamlnode.MappingNode:

@@ -11,23 +11,23 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Bounds on what the HCL parser is given: it recurses, and a stack that runs out cannot be recovered from.
+// Limits for the HCL parser: it recurses, and a stack overflow cannot be recovered from.
 const (
 	maxNesting   = 100
 	maxOperators = 5000
 )
 
-// The folders of searches: what finds objects in the infrastructure, in runs that ask for it.
+// The folders of searches, which find objects in the infrastructure in runs that request it.
 const (
-	// LookupFolder holds what finds an instance which the state lost.
+	// LookupFolder finds an instance that the state has lost.
 	LookupFolder = "lookup"
-	// AdoptFolder holds what finds an instance that something else has made.
+	// AdoptFolder finds an existing instance to adopt.
 	AdoptFolder = "adopt"
-	// InventoryFolder holds what lists the instances of a cluster.
+	// InventoryFolder lists the instances of a cluster.
 	InventoryFolder = "inventory"
 )
 
-// IsSearchFolder reports whether a folder holds a search.
+// IsSearchFolder reports whether a folder contains a search.
 func IsSearchFolder(folder string) bool {
 	return folder == LookupFolder || folder == AdoptFolder || folder == InventoryFolder
 }
@@ -37,17 +37,18 @@ func IsRootHCL(name string) bool {
 	return path.Dir(name) == "." && path.Ext(name) == ".tf"
 }
 
-// searchHCL returns what reports whether a file is linked into a run's folder for the search of a folder.
+// searchHCL returns a function that reports whether a file is linked into a run's folder for the
+// search in a folder.
 func searchHCL(folder string) func(name string) bool {
 	return func(name string) bool { return path.Dir(name) == folder && path.Ext(name) == ".tf" }
 }
 
-// ParseHCL returns the syntax tree of a file, or nil after reporting why there is none.
+// ParseHCL returns the syntax tree of a file, or nil after reporting errors.
 func ParseHCL(content []byte, name string, found *Report) *hclsyntax.Body {
-	// What the lexer complains of, the parser complains of too.
+	// The parser reports the lexer's errors too.
 	tokens, _ := hclsyntax.LexConfig(content, "", hcl.InitialPos)
 	if line, problem := TooDeep(tokens); line > 0 {
-		found.Add(Breach{File: name, Line: line, Problem: problem, Fix: "write it simpler", Unsafe: true})
+		found.Add(Breach{File: name, Line: line, Problem: problem, Fix: "simplify it", Unsafe: true})
 		return nil
 	}
 	file, diags := hclparse.NewParser().ParseHCL(content, name)
@@ -62,26 +63,30 @@ func ParseHCL(content []byte, name string, found *Report) *hclsyntax.Body {
 	return body
 }
 
-// TooDeep returns the line where the parser would recurse too deep, and what makes it so; 0 when it would not. Only the lexer
-// runs here, which does not recurse. Brackets nest; operators recurse without any ("!!!x", "a ? b : c ? d : e").
+// TooDeep returns the line where the parser would recurse too deep, and why, or 0. It uses only the
+// lexer, which does not recurse. Brackets nest; operators recurse even without brackets ("!!!x", "a
+// ? b : c ? d : e").
 func TooDeep(tokens hclsyntax.Tokens) (line int, problem string) {
 	depth, operators := 0, 0
 	for _, token := range tokens {
 		switch token.Type {
-		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenOQuote, hclsyntax.TokenOHeredoc,
+		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenOQuote,
+			hclsyntax.TokenOHeredoc,
 			hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
 			depth++
-		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenCQuote, hclsyntax.TokenCHeredoc,
+		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenCQuote,
+			hclsyntax.TokenCHeredoc,
 			hclsyntax.TokenTemplateSeqEnd:
 			depth--
 		case hclsyntax.TokenBang, hclsyntax.TokenMinus, hclsyntax.TokenQuestion, hclsyntax.TokenPlus, hclsyntax.TokenStar,
 			hclsyntax.TokenSlash, hclsyntax.TokenPercent, hclsyntax.TokenAnd, hclsyntax.TokenOr, hclsyntax.TokenEqualOp,
-			hclsyntax.TokenNotEqual, hclsyntax.TokenLessThan, hclsyntax.TokenLessThanEq, hclsyntax.TokenGreaterThan, hclsyntax.TokenGreaterThanEq:
+			hclsyntax.TokenNotEqual, hclsyntax.TokenLessThan, hclsyntax.TokenLessThanEq, hclsyntax.TokenGreaterThan,
+			hclsyntax.TokenGreaterThanEq:
 			operators++
 		}
 		switch {
 		case depth > maxNesting:
-			return token.Range.Start.Line, fmt.Sprintf("nests more than %d brackets", maxNesting)
+			return token.Range.Start.Line, fmt.Sprintf("has more than %d nested brackets", maxNesting)
 		case operators > maxOperators:
 			return token.Range.Start.Line, fmt.Sprintf("has more than %d operators", maxOperators)
 		}
@@ -89,7 +94,7 @@ func TooDeep(tokens hclsyntax.Tokens) (line int, problem string) {
 	return 0, ""
 }
 
-// literal returns the value of an attribute that must not depend on anything.
+// literal returns the value of an attribute that must be a literal.
 func literal(attribute *hclsyntax.Attribute) (cty.Value, hcl.Diagnostics) {
 	return attribute.Expr.Value(nil)
 }
@@ -118,7 +123,7 @@ func literalBool(attribute *hclsyntax.Attribute) (value, ok bool) {
 	return parsed.True(), true
 }
 
-// Title names a block for messages: its type and its labels.
+// Title returns a block's type and labels, for messages.
 func Title(block *hclsyntax.Block) string {
 	quoted := make([]string, 0, len(block.Labels)+1)
 	quoted = append(quoted, block.Type)

@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
 // requirement is an entry of required_providers.
@@ -24,11 +23,11 @@ type requirement struct {
 
 var (
 	sourcePattern = regexp.MustCompile(`^(?:([a-z0-9.-]+(?::[0-9]+)?)/)?([a-z0-9_-]+)/([a-z0-9_-]+)$`)
-	// versionPattern keeps to a version that can be a folder's name.
+	// versionPattern matches versions that can be used as a folder name.
 	versionPattern = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(?:[-+][0-9A-Za-z.+-]+)?$`)
 )
 
-// ParseSource returns the provider that a full address names, host/namespace/type; false when it is none.
+// ParseSource parses a full provider address, host/namespace/type.
 func ParseSource(source string) (provider module.Provider, ok bool) {
 	parts := sourcePattern.FindStringSubmatch(source)
 	if parts == nil || parts[1] == "" {
@@ -37,11 +36,11 @@ func ParseSource(source string) (provider module.Provider, ok bool) {
 	return module.Provider{Host: parts[1], Namespace: parts[2], Type: parts[3]}, true
 }
 
-// IsExactVersion reports whether a text is one version, and no constraint.
+// IsExactVersion reports whether a text is a version rather than a constraint.
 func IsExactVersion(text string) bool { return versionPattern.MatchString(text) }
 
-// readRequirements returns the entries of every required_providers block by local name. The package confine refuses whatever else a terraform
-// block may hold.
+// readRequirements returns the entries of all required_providers blocks by local name. Package
+// confine rejects anything else in a terraform block.
 func readRequirements(blocks []*hclsyntax.Block, found *Report) map[string]requirement {
 	required := map[string]requirement{}
 	for _, block := range blocks {
@@ -62,34 +61,38 @@ func readRequirement(name string, attribute *hclsyntax.Attribute, found *Report)
 	read := requirement{position: attribute.Range()}
 	value, diags := literal(attribute)
 	if diags.HasErrors() || value.IsMarked() || !value.IsWhollyKnown() || value.IsNull() || !value.Type().IsObjectType() {
-		found.At(read.position, what, "is not an object of literals", `write { source = "namespace/type", version = "..." }`)
+		found.At(read.position, what, "is not an object with literal values",
+			`write { source = "namespace/type", version = "..." }`)
 		return read
 	}
 	for field, target := range map[string]*string{"source": &read.source, "version": &read.version} {
-		if value.Type().HasAttribute(field) && value.Type().AttributeType(field).FriendlyName() == "string" && !value.GetAttr(field).IsNull() {
+		if value.Type().HasAttribute(field) && value.Type().AttributeType(field).FriendlyName() == "string" &&
+			!value.GetAttr(field).IsNull() {
 			*target = value.GetAttr(field).AsString()
 		}
 	}
 	if !sourcePattern.MatchString(read.source) {
-		found.At(read.position, what, fmt.Sprintf("has the source %q", read.source), "write it as namespace/type or host/namespace/type")
+		found.At(read.position, what, fmt.Sprintf("has the source %q", read.source),
+			"write it as namespace/type or host/namespace/type")
 		read.source = ""
 	}
 	if _, err := version.NewConstraint(read.version); err != nil {
-		found.At(read.position, what, fmt.Sprintf("has the version %q, which is no constraint", read.version), `pin it, for example "1.19.0"`)
+		found.At(read.position, what, fmt.Sprintf("has the version %q, which is not a valid constraint", read.version),
+			`pin it, for example "1.19.0"`)
 		read.version = ""
 	}
 	return read
 }
 
-// checkLock reads the lock file and compares it with what the module requires: everything required is pinned to a version
-// within its constraint, and nothing else is pinned.
-func checkLock(files snapshot.Files, required map[string]requirement, found *Report) []module.Provider {
-	content, exists := files[snapshot.LockFile]
+// checkLock compares the lock file with what the module requires: everything required must be
+// pinned to a matching version, and nothing else may be pinned.
+func checkLock(files module.Files, required map[string]requirement, found *Report) []module.Provider {
+	content, exists := files[module.LockFile]
 	if !exists {
-		found.Add(Breach{File: snapshot.LockFile, Problem: "is missing", Fix: "write one that pins every required provider"})
+		found.Add(Breach{File: module.LockFile, Problem: "is missing", Fix: "create one that pins every required provider"})
 		return nil
 	}
-	body := ParseHCL(content, snapshot.LockFile, found)
+	body := ParseHCL(content, module.LockFile, found)
 	if body == nil {
 		return nil
 	}
@@ -103,7 +106,8 @@ func checkLock(files snapshot.Files, required map[string]requirement, found *Rep
 	providers := make([]module.Provider, 0, len(locked))
 	for source, provider := range locked {
 		if !named[source] {
-			found.At(places[source], fmt.Sprintf("provider %q", source), "is pinned but not required", "remove it, or require it in terraform.tf")
+			found.At(places[source], fmt.Sprintf("provider %q", source), "is pinned but not required",
+				"remove it, or require it in terraform.tf")
 		}
 		providers = append(providers, provider)
 	}
@@ -111,9 +115,10 @@ func checkLock(files snapshot.Files, required map[string]requirement, found *Rep
 	return providers
 }
 
-// checkPinned checks one requirement, and marks the sources that it accounts for in named. A source without a host must be
-// pinned for OpenTofu, the default engine, and may be for Terraform.
-func checkPinned(name string, need requirement, locked map[string]module.Provider, named map[string]bool, found *Report) {
+// checkPinned checks one requirement and adds its sources to named. A source without a host must be
+// pinned for OpenTofu, the default engine, and may be pinned for Terraform.
+func checkPinned(name string, need requirement, locked map[string]module.Provider, named map[string]bool,
+	found *Report) {
 	what := "required_providers." + name
 	sources := []string{need.source}
 	if strings.Count(need.source, "/") == 1 {
@@ -125,12 +130,12 @@ func checkPinned(name string, need requirement, locked map[string]module.Provide
 		provider, pinned := locked[source]
 		switch {
 		case !pinned && i == 0:
-			found.At(need.position, what, fmt.Sprintf("is not pinned: %s has no provider %q", snapshot.LockFile, source), "add it to the lock file")
+			found.At(need.position, what, fmt.Sprintf("is not pinned: %s has no provider %q", module.LockFile, source), "add it to the lock file")
 		case !pinned || constraintErr != nil:
 		default:
 			if parsed, err := version.NewVersion(provider.Version); err == nil && !constraint.Check(parsed) {
-				found.At(need.position, what, fmt.Sprintf("asks for %s, but %s pins %s of %s", need.version, snapshot.LockFile, provider.Version, source),
-					"make the two agree")
+				found.At(need.position, what, fmt.Sprintf("requires %s, but %s pins %s of %s", need.version, module.LockFile, provider.Version, source),
+					"make them match")
 			}
 		}
 	}
@@ -139,7 +144,7 @@ func checkPinned(name string, need requirement, locked map[string]module.Provide
 func readLock(body *hclsyntax.Body, found *Report) (map[string]module.Provider, map[string]hcl.Range) {
 	locked, places := map[string]module.Provider{}, map[string]hcl.Range{}
 	for name, attribute := range body.Attributes {
-		found.At(attribute.Range(), name, "does not belong into a lock file", "remove it")
+		found.At(attribute.Range(), name, "does not belong in a lock file", "remove it")
 	}
 	for _, block := range body.Blocks {
 		source := strings.Join(block.Labels, " ")
@@ -149,12 +154,13 @@ func readLock(body *hclsyntax.Body, found *Report) (map[string]module.Provider, 
 			continue
 		}
 		if _, twice := locked[source]; twice {
-			found.At(block.Range(), Title(block), "is pinned a second time", "keep one")
+			found.At(block.Range(), Title(block), "is pinned twice", "keep one")
 			continue
 		}
 		pinned, _ := literalString(block.Body.Attributes["version"])
 		if !IsExactVersion(pinned) {
-			found.At(block.Range(), Title(block), fmt.Sprintf("pins the version %q", pinned), `write an exact one, for example version = "1.19.0"`)
+			found.At(block.Range(), Title(block), fmt.Sprintf("pins the version %q", pinned),
+				`write an exact version, for example version = "1.19.0"`)
 		}
 		provider.Version = pinned
 		locked[source] = provider

@@ -5,21 +5,39 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// RequiredOutputs are the outputs that every module has; the actuator publishes them on the Machine.
-var RequiredOutputs = []string{"provider_id", "instance_id", "instance_state", "addresses", "instance_type", "region", "zone"}
+// RequiredOutputs are the outputs that every module must have. The actuator publishes them on the
+// Machine.
+var RequiredOutputs = []string{"provider_id", "instance_id", "instance_state", "addresses", "instance_type",
+	"region", "zone"}
 
-// optionalOutputs are outputs that a module may have; the actuator publishes them as well.
+// optionalOutputs are optional outputs that the actuator also publishes.
 var optionalOutputs = []string{"interruptible", "outlives"}
 
+// WithoutPair returns which of the variable and the output "recorded" is missing if only the other
+// one exists, and how to fix it. Otherwise it returns empty strings.
+func WithoutPair(variables map[string]module.Variable, hasOutput bool) (what, fix string) {
+	_, hasVariable := variables[module.VariableRecorded]
+	switch {
+	case hasVariable && !hasOutput:
+		return fmt.Sprintf("output %q",
+			module.VariableRecorded), "declare it with the type of var.recorded: nothing else says what is recorded"
+	case !hasVariable && hasOutput:
+		return fmt.Sprintf("variable %q", module.VariableRecorded), "declare it, or remove the unused output of that name"
+	}
+	return "", ""
+}
+
 // checkOutputs checks the output blocks against the contract.
-func checkOutputs(blocks []*hclsyntax.Block, found *Report) {
+func checkOutputs(blocks []*hclsyntax.Block, variables map[string]module.Variable, found *Report) {
 	declared := map[string]*hclsyntax.Block{}
 	for _, block := range blocks {
 		name := strings.Join(block.Labels, " ")
 		if _, twice := declared[name]; twice {
-			found.At(block.Range(), Title(block), "is declared a second time", "keep one")
+			found.At(block.Range(), Title(block), "is declared twice", "keep one")
 			continue
 		}
 		declared[name] = block
@@ -38,16 +56,30 @@ func checkOutputs(blocks []*hclsyntax.Block, found *Report) {
 			checkPublished(block, found)
 		}
 	}
+	recorded, exists := declared[module.VariableRecorded]
+	if what, fix := WithoutPair(variables, exists); what != "" {
+		found.Add(Breach{File: "outputs.tf", What: what, Problem: "is missing", Fix: fix})
+	}
+	if exists && isSensitive(recorded) {
+		found.At(recorded.Range(), Title(recorded), "is sensitive, but the logs of runs may show its value",
+			"do not record secrets, and remove sensitive")
+	}
 }
 
 // checkPublished checks an output that the actuator publishes.
 func checkPublished(block *hclsyntax.Block, found *Report) {
-	if sensitive, ok := literalBool(block.Body.Attributes["sensitive"]); !ok || sensitive {
+	if isSensitive(block) {
 		found.At(block.Range(), Title(block), "is sensitive, but it is published on the Machine", "remove sensitive")
 	}
 }
 
-// checkOutput checks what every output has.
+// isSensitive reports whether an output is, or may be, sensitive.
+func isSensitive(block *hclsyntax.Block) bool {
+	sensitive, ok := literalBool(block.Body.Attributes["sensitive"])
+	return !ok || sensitive
+}
+
+// checkOutput checks what applies to every output.
 func checkOutput(block *hclsyntax.Block, found *Report) {
 	readDescription(block, found)
 	if block.Body.Attributes["value"] == nil {

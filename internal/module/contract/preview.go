@@ -11,14 +11,13 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/credential"
-	"github.com/machine-iac/machine-iac-operator/internal/module/instance"
 )
 
-// fieldFix is how to write a path.
-const fieldFix = "name the field, its parts joined by dots"
+// fieldFix is the fix for an invalid path.
+const fieldFix = "write the path of the field, joined by dots"
 
-// checkPreview checks that the fields which spec.preview points at are there and can hold what is read from them.
+// checkPreview checks that the fields in spec.preview exist and can hold the values that are read
+// from them.
 func checkPreview(meta *Metadata, providerSpec module.Variable) {
 	preview := meta.Spec.Preview
 	if len(preview.Image)+len(preview.Disks) == 0 {
@@ -34,7 +33,8 @@ func checkPreview(meta *Metadata, providerSpec module.Variable) {
 		if disk.Each != "" {
 			entry, ok := whole.entry(disk.Each)
 			if !ok {
-				meta.AtField(at+".each", fmt.Sprintf("is %q, which is no list, set or map of objects in var.provider_spec", disk.Each), fieldFix)
+				meta.AtField(at+".each", fmt.Sprintf("is %q, which is not a list, set or map of objects in var.provider_spec",
+					disk.Each), fieldFix)
 				continue
 			}
 			fields = previewFields{Metadata: meta, of: disk.Each, fields: entry}
@@ -43,15 +43,15 @@ func checkPreview(meta *Metadata, providerSpec module.Variable) {
 	}
 }
 
-// previewFields are fields that paths of spec.preview may lead to.
+// previewFields are the fields that paths in spec.preview may refer to.
 type previewFields struct {
 	*Metadata
-	// of is what has the fields, for people.
+	// of is what contains the fields, for messages.
 	of     string
 	fields cty.Type
 }
 
-// entry returns the type of the objects in a list, a set or a map.
+// entry returns the element type of a list, set or map of objects.
 func (f previewFields) entry(path string) (cty.Type, bool) {
 	constraint, exists := fieldType(f.fields, path)
 	if !exists || !constraint.IsCollectionType() || !constraint.ElementType().IsObjectType() {
@@ -62,17 +62,18 @@ func (f previewFields) entry(path string) (cty.Type, bool) {
 
 // image checks a text that names the image.
 func (f previewFields) image(at, text string, disks []v1alpha1.PreviewDisk) {
-	const fix = "write {field} for the value of a field of the providerSpec, its parts joined by dots"
+	const fix = "use {field} for the value of a field of the providerSpec, joined by dots"
 	named := false
-	_, err := credential.ExpandKey(text, func(path string) (string, error) {
+	_, err := module.ExpandKey(text, func(path string) (string, error) {
 		named = true
 		if !f.names(path, disks) {
-			return "", fmt.Errorf("names %q, which is no string or number field of var.provider_spec, nor one of a list whose entry a disk's boot finds", path)
+			return "",
+				fmt.Errorf("names %q, which is neither a string or number field of var.provider_spec, nor one of a list whose entry a disk's boot finds", path)
 		}
 		return "", nil
 	})
 	if err == nil && !named {
-		err = errors.New("names no field")
+		err = errors.New("contains no field")
 	}
 	if err != nil {
 		f.AtField(at, fmt.Sprintf("is %q, which %s", text, err), fix)
@@ -83,7 +84,7 @@ func (f previewFields) image(at, text string, disks []v1alpha1.PreviewDisk) {
 func (f previewFields) names(path string, disks []v1alpha1.PreviewDisk) bool {
 	fields := f.fields
 	for _, disk := range disks {
-		if rest, inside := instance.InsideEach(disk, path); inside {
+		if rest, inside := module.InsideEach(disk, path); inside {
 			if entry, ok := f.entry(disk.Each); ok {
 				fields, path = entry, rest
 			}
@@ -94,24 +95,25 @@ func (f previewFields) names(path string, disks []v1alpha1.PreviewDisk) bool {
 	return exists && (constraint == cty.String || constraint == cty.Number)
 }
 
-// disk checks what is said of a disk.
+// disk checks the description of a disk.
 func (f previewFields) disk(at string, disk v1alpha1.PreviewDisk) {
 	f.field(at+".size", disk.Size, cty.Number, cty.String)
 	if _, err := resource.ParseQuantity("1" + disk.SizeUnit); err != nil {
-		f.AtField(at+".sizeUnit", fmt.Sprintf("is %q, which is no suffix of a quantity", disk.SizeUnit), "write Mi or Gi, or leave it out for bytes")
+		f.AtField(at+".sizeUnit", fmt.Sprintf("is %q, which is not a suffix of a quantity", disk.SizeUnit),
+			"write Mi or Gi, or remove it for bytes")
 	}
 	for i, path := range disk.Type {
 		f.field(fmt.Sprintf("%s.type[%d]", at, i), path, cty.String, cty.Number)
 	}
 	f.values(at+".sizeUnless", disk.SizeUnless)
 	if disk.Boot != nil && disk.Each == "" {
-		f.AtField(at+".boot", "finds one of several objects, but there is no each", "set each, or remove it")
+		f.AtField(at+".boot", "selects one of several objects, but there is no each", "set each, or remove it")
 		return
 	}
 	f.values(at+".boot", disk.Boot)
 }
 
-// values checks a field that is to have one of some values.
+// values checks a field that must have one of several values.
 func (f previewFields) values(at string, wanted *v1alpha1.FieldValues) {
 	if wanted == nil {
 		return
@@ -131,5 +133,5 @@ func (f previewFields) field(at, path string, types ...cty.Type) {
 	for _, one := range types {
 		names = append(names, one.FriendlyName())
 	}
-	f.AtField(at, fmt.Sprintf("is %q, which is no %s field of %s", path, strings.Join(names, " or "), f.of), fieldFix)
+	f.AtField(at, fmt.Sprintf("is %q, which is not a %s field of %s", path, strings.Join(names, " or "), f.of), fieldFix)
 }

@@ -8,10 +8,11 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// instanceName is the name of the one resource that is the instance.
+// instanceName is the name of the resource that is the instance.
 const instanceName = "this"
 
-// builtinProvider serves terraform_data. It is part of the engines, so no lock file names it.
+// builtinProvider serves terraform_data. It is built into the engines, so lock files do not contain
+// it.
 const builtinProvider = "terraform"
 
 // sortBlocks groups the top-level blocks of a module by type.
@@ -23,7 +24,8 @@ func sortBlocks(bodies []*hclsyntax.Body, found *Report) map[string][]*hclsyntax
 		}
 		for _, block := range body.Blocks {
 			if block.Type == "import" {
-				found.At(block.Range(), Title(block), "would import at every run", "move it to lookup/, which is used only after an interrupted create")
+				found.At(block.Range(), Title(block), "would import in every run",
+					"move it to lookup/, which is used only after an interrupted create")
 			}
 			sorted[block.Type] = append(sorted[block.Type], block)
 		}
@@ -31,7 +33,8 @@ func sortBlocks(bodies []*hclsyntax.Body, found *Report) map[string][]*hclsyntax
 	return sorted
 }
 
-// checkResources checks everything that a provider serves against the contract, and returns the addresses that the instance may have.
+// checkResources checks everything that a provider serves, and returns the possible addresses of
+// the instance.
 func checkResources(blocks map[string][]*hclsyntax.Block, required map[string]requirement, found *Report) []string {
 	for _, blockType := range []string{"resource", "data", "ephemeral"} {
 		for _, block := range blocks[blockType] {
@@ -56,7 +59,8 @@ func checkServed(block *hclsyntax.Block, required map[string]requirement, found 
 	if attribute := block.Body.Attributes["provider"]; attribute != nil {
 		traversal, diags := hcl.AbsTraversalForExpr(attribute.Expr)
 		if diags.HasErrors() || traversal.IsRelative() {
-			found.At(attribute.Range(), Title(block), "has a provider argument that names none", "write provider = name or name.alias")
+			found.At(attribute.Range(), Title(block), "has a provider argument that does not name a provider",
+				"write provider = name or name.alias")
 			return
 		}
 		name = traversal.RootName()
@@ -76,7 +80,7 @@ func checkRequired(name string, block *hclsyntax.Block, required map[string]requ
 func checkDeletable(block *hclsyntax.Block, found *Report) {
 	for _, inner := range block.Body.Blocks {
 		if attribute := inner.Body.Attributes["prevent_destroy"]; inner.Type == "lifecycle" && attribute != nil {
-			found.At(attribute.Range(), Title(block), "sets prevent_destroy, so that its Machine could not be deleted", "remove it")
+			found.At(attribute.Range(), Title(block), "sets prevent_destroy, so its Machine could not be deleted", "remove it")
 		}
 	}
 }
@@ -92,8 +96,8 @@ func typesOf(resources []*hclsyntax.Block) map[string]bool {
 	return types
 }
 
-// findInstances returns the addresses of the resources called "this": one that is the instance, or several of different types with a count, of
-// which one is made.
+// findInstances returns the addresses of the resources called "this": either one, which is the
+// instance, or several of different types with a count, one of which is created.
 func findInstances(resources []*hclsyntax.Block, found *Report) []string {
 	var instances []*hclsyntax.Block
 	for _, block := range resources {
@@ -102,20 +106,23 @@ func findInstances(resources []*hclsyntax.Block, found *Report) []string {
 		}
 	}
 	if len(instances) == 0 {
-		found.Add(Breach{File: "main.tf", Problem: `has no resource called "this"`, Fix: "give that name to the resource that is the instance"})
+		found.Add(Breach{File: "main.tf", Problem: `has no resource called "this"`,
+			Fix: "give that name to the resource that is the instance"})
 		return nil
 	}
 	addresses := make([]string, 0, len(instances))
 	for _, block := range instances {
 		if attribute := block.Body.Attributes["for_each"]; attribute != nil {
-			found.At(attribute.Range(), Title(block), "is the instance, but has for_each", "remove it: one Machine is one instance")
+			found.At(attribute.Range(), Title(block), "is the instance, but has for_each",
+				"remove it: one Machine is one instance")
 		}
 		addresses = append(addresses, strings.Join(block.Labels, ".")+countOf(block, len(instances), found))
 	}
 	return addresses
 }
 
-// countOf checks the count of a resource that is the instance, and returns the index that it gives to the address.
+// countOf checks the count of a resource that is the instance, and returns the index in its
+// address.
 func countOf(block *hclsyntax.Block, instances int, found *Report) string {
 	count := block.Body.Attributes["count"]
 	switch {
@@ -125,12 +132,14 @@ func countOf(block *hclsyntax.Block, instances int, found *Report) string {
 		found.At(count.Range(), Title(block), "is the instance, but has count", "remove it: one Machine is one instance")
 		return ""
 	case count == nil:
-		found.At(block.Range(), Title(block), `is one of several resources called "this", without count`, "give that name to the instance only, or each a count of which one is 1 and the others 0")
+		found.At(block.Range(), Title(block), `is one of several resources called "this", without count`,
+			"use that name for the instance only, or give each a count such that one is 1 and the others are 0")
 		return ""
 	}
 	for _, traversal := range count.Expr.Variables() {
 		if root := traversal.RootName(); root != "var" && root != "local" {
-			found.At(count.Range(), Title(block), "refers to "+root+" in count", "make it of variables and locals: which resource is the instance must be known before anything is made")
+			found.At(count.Range(), Title(block), "refers to "+root+" in count",
+				"use only variables and locals: it must be known beforehand which resource is the instance")
 		}
 	}
 	return "[0]"

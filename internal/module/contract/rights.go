@@ -13,14 +13,14 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// actionForms are how clouds write what may be done.
+// actionForms match the names of permissions on each cloud.
 var actionForms = map[string]*regexp.Regexp{
 	"AWS":   regexp.MustCompile(`^[a-z0-9-]+:[A-Za-z0-9]+$`),
 	"Azure": regexp.MustCompile(`^[A-Za-z]+\.[A-Za-z]+(/[A-Za-z]+)+$`),
 	"GCP":   regexp.MustCompile(`^[a-z]+\.[A-Za-z]+\.[A-Za-z]+$`),
 }
 
-// checkRights checks the permissions that the credentials must have.
+// checkRights checks the permissions that the credentials need.
 func (m *Metadata) checkRights() {
 	for n, rights := range m.Spec.Rights {
 		at := fmt.Sprintf("spec.rights[%d]", n)
@@ -30,21 +30,22 @@ func (m *Metadata) checkRights() {
 			continue
 		}
 		if len(rights.Actions) == 0 {
-			m.AtField(at+".actions", "is empty", "list what the module does, or leave the entry out")
+			m.AtField(at+".actions", "is empty", "list the permissions that the module needs, or remove the entry")
 		}
 		for i, action := range rights.Actions {
 			if !form.MatchString(action) {
-				m.AtField(fmt.Sprintf("%s.actions[%d]", at, i), fmt.Sprintf("is %q, which is no action of %s", action, rights.Provider), "write one action, without wildcards")
+				m.AtField(fmt.Sprintf("%s.actions[%d]", at, i),
+					fmt.Sprintf("is %q, which is not an action of %s", action, rights.Provider), "write one action, without wildcards")
 			}
 			if slices.Contains(rights.Actions[:i], action) {
-				m.AtField(fmt.Sprintf("%s.actions[%d]", at, i), fmt.Sprintf("names %s a second time", action), "keep one")
+				m.AtField(fmt.Sprintf("%s.actions[%d]", at, i), fmt.Sprintf("names %s twice", action), "keep one")
 			}
 		}
 	}
 }
 
-// ReadRights returns the permissions of module.yaml with their conditions parsed. One whose condition cannot be evaluated before a run is reported and
-// left out.
+// ReadRights returns the permissions of module.yaml with their conditions parsed. It reports and
+// skips those whose condition cannot be evaluated before a run.
 func ReadRights(meta *Metadata, variables map[string]module.Variable) []module.Right {
 	known := maps.Clone(variables)
 	delete(known, module.VariableUserData)
@@ -67,7 +68,7 @@ func ReadRights(meta *Metadata, variables map[string]module.Variable) []module.R
 	return read
 }
 
-// rightsCondition parses a condition, and reports what is wrong with it.
+// rightsCondition parses a condition and reports errors.
 func (c validationCheck) rightsCondition(text string) hclsyntax.Expression {
 	expression, diags := hclsyntax.ParseExpression([]byte(text), module.MetadataFile, hcl.InitialPos)
 	if diags.HasErrors() {
@@ -75,9 +76,10 @@ func (c validationCheck) rightsCondition(text string) hclsyntax.Expression {
 		return nil
 	}
 	if !OnlyVariables(expression.Variables()) {
-		c.found.At(expression.Range(), "", "refers to no variable, or to something else", "refer to var.provider_spec, var.machine and var.cluster only, or leave it out")
+		c.found.At(expression.Range(), "", "refers to no variable, or to something else",
+			"refer only to var.provider_spec, var.machine and var.cluster, or remove it")
 	} else if c.expression("", expression) {
-		c.result("", expression, cty.Bool, "write what comes out true or false")
+		c.result("", expression, cty.Bool, "use an expression that returns true or false")
 	}
 	return expression
 }

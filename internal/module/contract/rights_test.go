@@ -10,7 +10,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
-	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
+	"github.com/machine-iac/machine-iac-operator/test/moduletest"
 )
 
 // needing is the change that gives the module rights, one of them under a condition.
@@ -58,11 +58,11 @@ func TestConditionsOfRightsAreChecked(t *testing.T) {
 	const at = "module.yaml:27: spec.rights[1].when "
 	for name, tc := range map[string]struct{ condition, want string }{
 		"no HCL":               {`"length(("`, at + "is not valid HCL: "},
-		"no variable":          {`"true"`, at + "refers to no variable, or to something else; refer to var.provider_spec, var.machine and var.cluster only"},
+		"no variable":          {`"true"`, at + "refers to no variable, or to something else; refer only to var.provider_spec, var.machine and var.cluster"},
 		"a resource":           {"example_instance.this.id == var.machine.name", at + "refers to no variable, or to something else"},
 		"user data":            {`var.user_data == ""`, at + "refers to var.user_data, which cannot be evaluated before a run"},
-		"a field that is none": {"var.provider_spec.discs == null", at + "refers to var.provider_spec.discs, which is not there"},
-		"no bool":              {"var.provider_spec.disks", at + "does not come out as bool; write what comes out true or false"},
+		"a field that is none": {"var.provider_spec.discs == null", at + "refers to var.provider_spec.discs, which does not exist"},
+		"no bool":              {"var.provider_spec.disks", at + "does not return bool; use an expression that returns true or false"},
 		"a function of time":   {`timestamp() == var.machine.name`, at + "calls timestamp, which cannot be evaluated before a run"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,5 +1,6 @@
-// Package contract checks a provider module against docs/contracts/module.md: it reads module.yaml, variables, outputs, resources, the lock file
-// and the searches, and reports every breach with its file, its line and what to do about it.
+// Package contract checks that a provider module complies with docs/contracts/module.md. It reads
+// module.yaml, variables, outputs, resources, the lock file and the searches, and reports every
+// breach with its file, its line and how to fix it.
 package contract
 
 import (
@@ -13,18 +14,18 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
-// ProjectFile is the name of a file that makes a folder a Pulumi project: a stack, and no module in HCL.
+// ProjectFile makes a folder a Pulumi project: a stack rather than an HCL module.
 const ProjectFile = "Pulumi.yaml"
 
-// CheckHCL reads a module that OpenTofu or Terraform runs, and checks what the contract says of those, but for what the package confine does. meta
-// may be nil.
-func CheckHCL(files snapshot.Files, meta *Metadata, found *Report) module.Definition {
+// CheckHCL reads an HCL module and checks its contract, except for what package confine checks.
+// meta may be nil.
+func CheckHCL(files module.Files, meta *Metadata, found *Report) module.Definition {
 	checkLayout(files, found)
 	if _, exists := files[ProjectFile]; exists {
-		found.Add(Breach{File: ProjectFile, Problem: "is a program of Pulumi, but spec.engine of module.yaml is Terraform", Fix: "write engine: Pulumi, or remove the file"})
+		found.Add(Breach{File: ProjectFile, Problem: "is a Pulumi program, but spec.engine of module.yaml is Terraform",
+			Fix: "write engine: Pulumi, or remove the file"})
 	}
 	blocks := sortBlocks(parseRoot(files, found), found)
 	required := readRequirements(blocks["terraform"], found)
@@ -35,20 +36,26 @@ func CheckHCL(files snapshot.Files, meta *Metadata, found *Report) module.Defini
 		LookupFiles:    files.Names(searchHCL(LookupFolder)),
 		AdoptFiles:     files.Names(searchHCL(AdoptFolder)),
 		InventoryFiles: files.Names(searchHCL(InventoryFolder)),
-		InstanceCheck:  instanceCheckHCL(blocks, files),
+		Bare:           bareRoot(blocks, files, found),
 	}
 	loaded.Checks = ReadChecks(blocks["check"], loaded.Variables, found)
-	checkOutputs(blocks["output"], found)
+	checkOutputs(blocks["output"], loaded.Variables, found)
 	for _, rules := range searches {
-		searchCheck{searchRules: rules, files: files, metadata: meta, required: required, instances: loaded.Instances, found: found}.check()
+		searchCheck{searchRules: rules, files: files, metadata: meta, required: required, instances: loaded.Instances,
+			found: found}.check()
 	}
-	meta.checkInstanceCheck(blocks["provider"], loaded.InstanceCheck)
-	meta.CheckCreates(typesOf(blocks["resource"]), loaded.Instances...)
+	meta.checkInstanceCheck()
+	types := typesOf(blocks["resource"])
+	meta.CheckCreates(types, loaded.Instances...)
+	meta.CheckPartOfInstance(types, loaded.Instances...)
+	meta.CheckDisruptive(types)
+	meta.checkWrites(blocks, found)
+	confineHCL(files, found)
 	return loaded
 }
 
-// InfluencesRun reports whether a file can make a difference to a run. Whatever is not known to make none does: HCL can read
-// any file beside it.
+// InfluencesRun reports whether a file may affect a run. Unless known otherwise, it does: HCL can
+// read any file next to it.
 func InfluencesRun(name string) bool {
 	folder, _, nested := strings.Cut(name, "/")
 	if nested {
@@ -57,7 +64,7 @@ func InfluencesRun(name string) bool {
 	return path.Ext(name) != ".md"
 }
 
-func parseRoot(files snapshot.Files, found *Report) []*hclsyntax.Body {
+func parseRoot(files module.Files, found *Report) []*hclsyntax.Body {
 	var bodies []*hclsyntax.Body
 	for _, name := range files.Names(IsRootHCL) {
 		if body := ParseHCL(files[name], name, found); body != nil {
@@ -67,8 +74,8 @@ func parseRoot(files snapshot.Files, found *Report) []*hclsyntax.Body {
 	return bodies
 }
 
-// CheckDocumentation checks that the files are there which people read first.
-func CheckDocumentation(files snapshot.Files, found *Report) {
+// CheckDocumentation checks that the files exist that users read first.
+func CheckDocumentation(files module.Files, found *Report) {
 	for _, name := range []string{"README.md", "examples/machineset.yaml"} {
 		if _, exists := files[name]; !exists {
 			found.Add(Breach{File: name, Problem: "is missing", Fix: "write one"})
@@ -76,9 +83,9 @@ func CheckDocumentation(files snapshot.Files, found *Report) {
 	}
 }
 
-// checkLayout checks which files there are. Files that would change what the engine reads beside the .tf files are refused,
-// since the other rules look at the .tf files only.
-func checkLayout(files snapshot.Files, found *Report) {
+// checkLayout checks which files exist. It rejects files that an engine would read besides .tf
+// files, since the other rules only check those.
+func checkLayout(files module.Files, found *Report) {
 	tests := files.Names(func(name string) bool { return path.Dir(name) == "tests" && strings.HasSuffix(name, ".tftest.hcl") })
 	if len(tests) == 0 {
 		found.Add(Breach{File: "tests", Problem: "has no *.tftest.hcl", Fix: "write at least one test with mocked providers"})
@@ -90,19 +97,23 @@ func checkLayout(files snapshot.Files, found *Report) {
 		base := path.Base(name)
 		switch {
 		case strings.HasSuffix(base, ".tf.json"), strings.HasSuffix(base, ".tofu"), strings.HasSuffix(base, ".tofu.json"):
-			found.Add(Breach{File: name, Problem: "is HCL that only some engines read, or not HCL's own syntax", Fix: "write a .tf file", Unsafe: true})
+			found.Add(Breach{File: name, Problem: "is HCL that only some engines read, or is not in native HCL syntax",
+				Fix: "use a .tf file", Unsafe: true})
 		case base == "override.tf", strings.HasSuffix(base, "_override.tf"):
-			found.Add(Breach{File: name, Problem: "overrides what other files say", Fix: "change those files instead"})
+			found.Add(Breach{File: name, Problem: "overrides other files", Fix: "change those files instead"})
 		case strings.HasSuffix(base, ".tfvars"), strings.HasSuffix(base, ".tfvars.json"):
-			found.Add(Breach{File: name, Problem: "sets variables, which is the operator's part", Fix: "remove it", Unsafe: true})
+			found.Add(Breach{File: name, Problem: "sets variables, which only the operator may do", Fix: "remove it",
+				Unsafe: true})
 		}
 	}
 }
 
-// CheckPaths checks that the fields which module.yaml points at are there and can hold what is read from them.
+// CheckPaths checks that the fields in module.yaml exist and can hold the values that are read from
+// them.
 func CheckPaths(meta *Metadata, providerSpec module.Variable) {
 	if credentials := meta.Spec.Credentials; credentials != nil {
-		credentials.Path = checkSecretPath(meta, providerSpec, "spec.credentials.path", credentials.Path, module.DefaultCredentialsPath)
+		credentials.Path = checkSecretPath(meta, providerSpec, "spec.credentials.path", credentials.Path,
+			module.DefaultCredentialsPath)
 		checkKeyFields(meta, providerSpec)
 	}
 	if meta.Spec.Capacity != nil {
@@ -118,15 +129,16 @@ func CheckPaths(meta *Metadata, providerSpec module.Variable) {
 		userData.Path = checkSecretPath(meta, providerSpec, "spec.userData.path", userData.Path, module.DefaultUserDataPath)
 		return
 	}
-	// Left out, user data is had by the default path where the type has it.
+	// By default, user data is at the default path if the type has it.
 	meta.Spec.UserData = &v1alpha1.ModuleUserData{Key: defaultUserDataKey}
 	if constraint, exists := fieldType(providerSpec.Type, module.DefaultUserDataPath); exists && constraint == cty.String {
 		meta.Spec.UserData.Path = module.DefaultUserDataPath
 	}
 }
 
-// checkSecretPath checks and returns the path to the name of a Secret. It returns nothing where the field is optional: the kind through
-// which a module without one of its own is served names the Secret itself.
+// checkSecretPath checks and returns the path to the name of a Secret. It returns "" if an optional
+// field is missing: the generic kind, which serves modules without a kind of their own, names the
+// Secret itself.
 func checkSecretPath(meta *Metadata, providerSpec module.Variable, field, path, byDefault string) string {
 	if _, exists := fieldType(providerSpec.Type, path); !exists && path == byDefault && len(meta.Spec.ProviderSpecs) == 0 {
 		return ""
@@ -135,7 +147,8 @@ func checkSecretPath(meta *Metadata, providerSpec module.Variable, field, path, 
 	return path
 }
 
-// checkPath checks that the path which a field of module.yaml holds leads to a field of the providerSpec of one of the types.
+// checkPath checks that the path in a field of module.yaml leads to a field of the providerSpec of
+// one of the types.
 func checkPath(meta *Metadata, providerSpec module.Variable, field, path string, types ...cty.Type) {
 	if constraint, exists := fieldType(providerSpec.Type, path); exists && slices.ContainsFunc(types, constraint.Equals) {
 		return
@@ -144,5 +157,6 @@ func checkPath(meta *Metadata, providerSpec module.Variable, field, path string,
 	for _, one := range types {
 		names = append(names, one.FriendlyName())
 	}
-	meta.AtField(field, fmt.Sprintf("is %q, which is no %s field of var.provider_spec", path, strings.Join(names, " or ")), "name the field, its parts joined by dots")
+	meta.AtField(field, fmt.Sprintf("is %q, which is not a %s field of var.provider_spec",
+		path, strings.Join(names, " or ")), "write the path of the field, joined by dots")
 }

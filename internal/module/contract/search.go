@@ -8,28 +8,30 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
-// searchRules is what the folders of searches differ in.
+// searchRules are the differences between the folders of searches.
 type searchRules struct {
-	// folder holds the search, file is what to add where there is none, and title names the search in messages.
+	// folder contains the search, file is the file to add if it is empty, and title is its name in
+	// messages.
 	folder, file, title string
-	// declared reports whether module.yaml says that there is one.
+	// declared reports whether module.yaml declares the search.
 	declared func(spec v1alpha1.ModuleSpec) bool
-	// blocks are the types of blocks that there may be, and refused says why there are no others of some type: problem and fix.
+	// blocks are the allowed types of blocks. refused has the problem and the fix for some of the
+	// others.
 	blocks  []string
 	refused map[string][2]string
-	// variables are those that the id of an import may refer to.
+	// variables are those that the ID of an import may refer to.
 	variables []string
 }
 
 var searches = []searchRules{
 	{
 		folder: LookupFolder, file: "import.tf", title: "a lookup",
-		declared:  func(spec v1alpha1.ModuleSpec) bool { return spec.Lookup != nil },
-		blocks:    []string{"import", "data", "locals"},
-		refused:   map[string][2]string{"check": {"only warns, and the import goes on", "write a postcondition in the data source"}},
+		declared: func(spec v1alpha1.ModuleSpec) bool { return spec.Lookup != nil },
+		blocks:   []string{"import", "data", "locals"},
+		refused: map[string][2]string{"check": {"only warns, and the import goes on",
+			"use a postcondition in the data source"}},
 		variables: []string{module.VariableMachine},
 	},
 	{
@@ -42,28 +44,28 @@ var searches = []searchRules{
 		folder: InventoryFolder, file: "inventory.tf", title: "an inventory",
 		declared: func(spec v1alpha1.ModuleSpec) bool { return spec.Inventory != nil },
 		blocks:   []string{"data", "locals", "output"},
-		refused:  map[string][2]string{"import": {"brings something into the state", "remove it: an inventory only lists"}},
+		refused:  map[string][2]string{"import": {"adds something to the state", "remove it: an inventory only lists"}},
 	},
 }
 
-// imports reports whether the search brings the instance into the state.
+// imports reports whether the search imports the instance into the state.
 func (r searchRules) imports() bool { return slices.Contains(r.blocks, "import") }
 
-// field is the field of module.yaml that goes with the folder.
+// field returns the field of module.yaml that goes with the folder.
 func (r searchRules) field() string { return "spec." + r.folder }
 
-// searchCheck is what the rules of a search need to know of the module.
+// searchCheck contains what the rules of a search need to know about the module.
 type searchCheck struct {
 	searchRules
 
-	files     snapshot.Files
+	files     module.Files
 	metadata  *Metadata
 	required  map[string]requirement
 	instances []string
 	found     *Report
 }
 
-// check holds the folder to the contract.
+// check checks the folder.
 func (c searchCheck) check() {
 	names := c.files.Names(searchHCL(c.folder))
 	c.checkDeclared(names)
@@ -77,7 +79,8 @@ func (c searchCheck) check() {
 	}
 	for _, address := range c.instances {
 		if c.imports() && !imported[address] {
-			c.found.Add(Breach{File: names[0], Problem: "imports nothing to " + address, Fix: "add import { to = " + address + ", id = ... }"})
+			c.found.Add(Breach{File: names[0], Problem: "does not import anything to " + address,
+				Fix: "add import { to = " + address + ", id = ... }"})
 		}
 	}
 	for _, block := range blocks["data"] {
@@ -91,22 +94,25 @@ func (c searchCheck) check() {
 	}
 }
 
-// checkDeclared checks that the folder and the field of module.yaml go together.
+// checkDeclared checks that the folder and the field of module.yaml are both there or both missing.
 func (c searchCheck) checkDeclared(names []string) {
 	switch declared := c.metadata != nil && c.declared(c.metadata.Spec); {
 	case declared && len(names) == 0:
-		c.metadata.AtField(c.field(), "is set, but "+c.folder+"/ has no .tf file", "add "+path.Join(c.folder, c.file)+", or remove "+c.field())
+		c.metadata.AtField(c.field(), "is set, but "+c.folder+"/ has no .tf file",
+			"add "+path.Join(c.folder, c.file)+", or remove "+c.field())
 	case !declared && c.metadata != nil && len(names) > 0:
-		c.found.Add(Breach{File: names[0], Problem: "is there, but module.yaml has no " + c.field(), Fix: "add " + c.field() + ": {}"})
+		c.found.Add(Breach{File: names[0], Problem: "exists, but module.yaml has no " + c.field(),
+			Fix: "add " + c.field() + ": {}"})
 	}
 }
 
-// blocksOf reads the files and groups the blocks that there may be by type.
+// blocksOf parses the files and groups the allowed blocks by type.
 func (c searchCheck) blocksOf(names []string) map[string][]*hclsyntax.Block {
 	sorted := map[string][]*hclsyntax.Block{}
 	for _, name := range names {
 		if _, taken := c.files[path.Base(name)]; taken {
-			c.found.Add(Breach{File: name, Problem: "has the name of a file of the module, beside which it is linked", Fix: "rename it"})
+			c.found.Add(Breach{File: name,
+				Problem: "has the same name as a file of the module, which is linked into the same folder", Fix: "rename it"})
 		}
 		body := ParseHCL(c.files[name], name, c.found)
 		if body == nil {
@@ -122,7 +128,7 @@ func (c searchCheck) blocksOf(names []string) map[string][]*hclsyntax.Block {
 			}
 			reason, known := c.refused[block.Type]
 			if !known {
-				reason = [2]string{"does not belong into " + c.title, "use " + enumerate(c.blocks) + " only"}
+				reason = [2]string{"does not belong in " + c.title, "use " + enumerate(c.blocks) + " only"}
 			}
 			c.found.At(block.Range(), Title(block), reason[0], reason[1])
 		}

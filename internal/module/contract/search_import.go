@@ -12,11 +12,12 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// importRoots are what the id of an import block may refer to besides some variables: facts that hold although the providerSpec has changed
-// since the instance was made.
+// importRoots are what the ID of an import block may refer to besides some variables: facts that
+// hold even if the providerSpec has changed since the instance was created.
 var importRoots = map[string]bool{"data": true, "local": true, "each": true}
 
-// checkImport checks one import block, and returns the address of the instance if it imports that.
+// checkImport checks an import block. It returns the address of the instance if the block imports
+// it.
 func (c searchCheck) checkImport(block *hclsyntax.Block) string {
 	for _, name := range []string{"id", "for_each"} {
 		c.checkImportArgument(block, name)
@@ -31,7 +32,8 @@ func (c searchCheck) checkImport(block *hclsyntax.Block) string {
 	}
 	target, diags := hcl.AbsTraversalForExpr(attribute.Expr)
 	if diags.HasErrors() {
-		c.found.At(attribute.Range(), Title(block), "has a target that is not the address of one resource", "write to = type.name, or type.name[each.key]")
+		c.found.At(attribute.Range(), Title(block), "has a target that is not the address of a single resource",
+			"write to = type.name, or type.name[each.key]")
 		return ""
 	}
 	found := address(target)
@@ -42,7 +44,7 @@ func (c searchCheck) checkImport(block *hclsyntax.Block) string {
 	return found
 }
 
-// checkImportArgument checks what the id or for_each of an import block refers to.
+// checkImportArgument checks the references in the id or for_each of an import block.
 func (c searchCheck) checkImportArgument(block *hclsyntax.Block, name string) {
 	roots := make([]string, 0, len(c.variables))
 	for _, variable := range c.variables {
@@ -51,19 +53,20 @@ func (c searchCheck) checkImportArgument(block *hclsyntax.Block, name string) {
 	attribute := block.Body.Attributes[name]
 	if attribute == nil {
 		if name == "id" {
-			c.found.At(block.Range(), Title(block), "has no id", "add id = ... made from "+roots[0])
+			c.found.At(block.Range(), Title(block), "has no id", "add id = ... based on "+roots[0])
 		}
 		return
 	}
 	for _, traversal := range attribute.Expr.Variables() {
 		if !importRoots[traversal.RootName()] && !slices.Contains(c.variables, module.ReferencedVariable(traversal)) {
 			c.found.At(attribute.Range(), Title(block), fmt.Sprintf("refers to %s in %s", traversal.RootName(), name),
-				"make ids from "+strings.Join(roots, " and ")+", or from data sources and locals")
+				"base IDs on "+strings.Join(roots, " and ")+", or from data sources and locals")
 		}
 	}
 }
 
-// isOneOfEach reports whether a target is one of several of a resource, type.name[each.key]. The instance is never that.
+// isOneOfEach reports whether a target is one of several instances of a resource,
+// type.name[each.key]. The Machine's instance never is.
 func isOneOfEach(target hclsyntax.Expression) bool {
 	index, ok := target.(*hclsyntax.IndexExpr)
 	if !ok {
@@ -74,7 +77,8 @@ func isOneOfEach(target hclsyntax.Expression) bool {
 	return !diags.HasErrors() && !keyDiags.HasErrors() && address(key) == "each.key"
 }
 
-// address renders a traversal of names, which may end with the index 0, as an address; any other step makes it an address that equals none.
+// address renders a traversal of names, optionally ending with index 0, as an address. Any other
+// step gives an address that matches nothing.
 func address(traversal hcl.Traversal) string {
 	parts := make([]string, 0, len(traversal))
 	for _, step := range traversal {

@@ -10,20 +10,21 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// clusterField is the field of the variable "machine" that is the same for all Machines of a cluster.
+// clusterField is the field of the variable "machine" that all Machines of a cluster share.
 const clusterField = "cluster_id"
 
-// inventoryRoots are what an inventory may refer to besides variables. A resource of the module is of one Machine, and not made where it is
-// planned.
+// inventoryRoots are what an inventory may refer to besides variables. A resource of the module
+// belongs to one Machine, and does not exist where the inventory is planned.
 var inventoryRoots = map[string]bool{"data": true, "local": true, "each": true, "count": true, "self": true}
 
-// checkInventory checks what only inventory/ has: its output, and that what it lists is the same whichever Machine asks.
+// checkInventory checks what only inventory/ has: its output, and that the list is the same
+// whichever Machine requests it.
 func (c searchCheck) checkInventory(first string, blocks map[string][]*hclsyntax.Block) {
 	c.one(path.Join(c.folder, c.file), first, "output", module.OutputInventory, blocks["output"])
 	for _, block := range blocks["output"] {
 		checkOutput(block, c.found)
 		if sensitive, ok := literalBool(block.Body.Attributes["sensitive"]); !ok || sensitive {
-			c.found.At(block.Range(), Title(block), "is sensitive, so that nobody could read it", "remove sensitive")
+			c.found.At(block.Range(), Title(block), "is sensitive, so the operator cannot read it", "remove sensitive")
 		}
 	}
 	for _, blockType := range c.blocks {
@@ -33,7 +34,7 @@ func (c searchCheck) checkInventory(first string, blocks map[string][]*hclsyntax
 	}
 }
 
-// checkReferences checks what the arguments of a block refer to.
+// checkReferences checks the references in the arguments of a block.
 func (c searchCheck) checkReferences(block *hclsyntax.Block, body *hclsyntax.Body) {
 	for name, attribute := range body.Attributes {
 		if name == "provider" && block.Type == "data" {
@@ -42,7 +43,7 @@ func (c searchCheck) checkReferences(block *hclsyntax.Block, body *hclsyntax.Bod
 		for _, traversal := range attribute.Expr.Variables() {
 			if !inventoryRoots[traversal.RootName()] && !ofCluster(traversal) {
 				c.found.At(attribute.Range(), Title(block), fmt.Sprintf("refers to %s in %s", address(traversal), name),
-					"list by var.machine.cluster_id, var.provider_spec and var.cluster, whichever Machine asks")
+					"use var.machine.cluster_id, var.provider_spec and var.cluster, which do not depend on the Machine")
 			}
 		}
 	}
@@ -51,7 +52,8 @@ func (c searchCheck) checkReferences(block *hclsyntax.Block, body *hclsyntax.Bod
 	}
 }
 
-// ofCluster reports whether a reference leads to a variable, or to a field of one, that the Machines of a cluster may share.
+// ofCluster reports whether a reference points to a variable, or a field of one, that the Machines
+// of a cluster may share.
 func ofCluster(reference hcl.Traversal) bool {
 	switch module.ReferencedVariable(reference) {
 	case module.VariableProviderSpec, module.VariableCluster:

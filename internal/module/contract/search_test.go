@@ -8,7 +8,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
-	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
+	"github.com/machine-iac/machine-iac-operator/test/moduletest"
 )
 
 func TestAModuleMayHaveEverySearch(t *testing.T) {
@@ -50,7 +50,7 @@ func TestLoadRefusesASearchThatBreaksTheContract(t *testing.T) {
 	}{
 		"an adoption that module.yaml does not declare": {
 			change: moduletest.Change{"module.yaml", "  adopt:\n    absent: ['not there']\n    creates: [example_disk]\n", ""},
-			want:   "adopt/import.tf: is there, but module.yaml has no spec.adopt; add spec.adopt: {}",
+			want:   "adopt/import.tf: exists, but module.yaml has no spec.adopt; add spec.adopt: {}",
 		},
 		"a declared adoption without files": {
 			change: moduletest.Change{adopt, "", ""},
@@ -58,19 +58,19 @@ func TestLoadRefusesASearchThatBreaksTheContract(t *testing.T) {
 		},
 		"an adoption by the providerSpec": {
 			change: moduletest.Change{adopt, "id = data.example_instance.adopted.id", "id = var.provider_spec.size"},
-			want:   "adopt/import.tf:12: import refers to var in id; make ids from var.adopt and var.machine, or from data sources and locals",
+			want:   "adopt/import.tf:12: import refers to var in id; base IDs on var.adopt and var.machine, or from data sources and locals",
 		},
 		"an adoption without an id": {
 			change: moduletest.Change{adopt, "  id = data.example_instance.adopted.id\n", ""},
-			want:   "adopt/import.tf:10: import has no id; add id = ... made from var.adopt",
+			want:   "adopt/import.tf:10: import has no id; add id = ... based on var.adopt",
 		},
 		"an adoption of something else": {
 			change: moduletest.Change{adopt, "to = example_instance.this", "to = example_disk.more"},
-			want:   "adopt/import.tf: imports nothing to example_instance.this; add import { to = example_instance.this, id = ... }",
+			want:   "adopt/import.tf: does not import anything to example_instance.this; add import { to = example_instance.this, id = ... }",
 		},
 		"an adoption that makes things": {
 			change: moduletest.Change{adopt, "check \"size\"", "resource \"example_disk\" \"x\" {}\n\ncheck \"size\""},
-			want:   `adopt/import.tf:15: resource "example_disk" "x" does not belong into an adoption; use import, data, locals, check and variable only`,
+			want:   `adopt/import.tf:15: resource "example_disk" "x" does not belong in an adoption; use import, data, locals, check and variable only`,
 		},
 		"an adoption by a provider that is not required": {
 			change: moduletest.Change{adopt, "check \"size\" {", "check \"size\" {\n  data \"null_data_source\" \"x\" {}"},
@@ -79,25 +79,25 @@ func TestLoadRefusesASearchThatBreaksTheContract(t *testing.T) {
 		},
 		"an adoption file that hides a file of the module": {
 			change: moduletest.Change{"import.tf", "", "# nothing\n"},
-			want: "adopt/import.tf: has the name of a file of the module, beside which it is linked; rename it\n" +
-				"lookup/import.tf: has the name of a file of the module, beside which it is linked; rename it",
+			want: "adopt/import.tf: has the same name as a file of the module, which is linked into the same folder; rename it\n" +
+				"lookup/import.tf: has the same name as a file of the module, which is linked into the same folder; rename it",
 		},
 		"an adoption that sets variables": {
 			change: moduletest.Change{"adopt/x.auto.tfvars", "", "user_data = \"\"\n"},
-			want:   "adopt/x.auto.tfvars: sets variables, which is the operator's part; remove it",
+			want:   "adopt/x.auto.tfvars: sets variables, which only the operator may do; remove it",
 		},
 		"no variable adopt": {
 			change: moduletest.Change{adopt, `variable "adopt"`, `variable "other"`},
 			want: "adopt/import.tf: variable \"adopt\" is missing; declare it in adopt/import.tf\n" +
-				`adopt/import.tf:1: variable "other" is not part of the contract; remove it; the one variable of adopt/ is "adopt"`,
+				`adopt/import.tf:1: variable "other" is not part of the contract; remove it; the only variable of adopt/ is "adopt"`,
 		},
 		"a second variable adopt": {
 			change: moduletest.Change{"adopt/more.tf", "", "variable \"adopt\" {\n  type        = object({ provider_id = string, id = string })\n  description = \"x\"\n}\n"},
-			want:   `adopt/more.tf:1: variable "adopt" is declared a second time; keep one`,
+			want:   `adopt/more.tf:1: variable "adopt" is declared twice; keep one`,
 		},
 		"a variable adopt of another type": {
 			change: moduletest.Change{adopt, "id = string })", "id = optional(string) })"},
-			want:   `adopt/import.tf:2: variable "adopt" has another type than the contract's; write type = object({ provider_id = string, id = string })`,
+			want:   `adopt/import.tf:2: variable "adopt" has a different type than the contract requires; write type = object({ provider_id = string, id = string })`,
 		},
 		"a variable adopt without type": {
 			change: moduletest.Change{adopt, "  type        = object({ provider_id = string, id = string })\n", ""},
@@ -117,7 +117,7 @@ func TestLoadRefusesASearchThatBreaksTheContract(t *testing.T) {
 		},
 		"an adoption may create what the module has not": {
 			change: moduletest.Change{"module.yaml", "[example_disk]", "[example_port]"},
-			want:   `module.yaml:22: spec.adopt.creates[0] is "example_port", the type of no resource of the module; name the type of a resource that cannot be imported`,
+			want:   `module.yaml:22: spec.adopt.creates[0] is "example_port", which is not the type of a resource of the module; use the type of a resource that cannot be imported`,
 		},
 		"an adoption may create the instance": {
 			change: moduletest.Change{"module.yaml", "[example_disk]", "[example_instance]"},
@@ -125,11 +125,11 @@ func TestLoadRefusesASearchThatBreaksTheContract(t *testing.T) {
 		},
 		"an adoption may create what is in the state only": {
 			change: moduletest.Change{"module.yaml", "[example_disk]", "[terraform_data]"},
-			want:   "module.yaml:22: spec.adopt.creates[0] names terraform_data, which is in the state only; remove it: an adoption may create it anyhow",
+			want:   "module.yaml:22: spec.adopt.creates[0] names terraform_data, which exists only in the state; remove it: an adoption may always create it",
 		},
 		"an adoption may create a type twice": {
 			change: moduletest.Change{"module.yaml", "[example_disk]", "[example_disk, example_disk]"},
-			want:   "module.yaml:22: spec.adopt.creates[1] names example_disk a second time; keep one",
+			want:   "module.yaml:22: spec.adopt.creates[1] names example_disk twice; keep one",
 		},
 		"every error means that there is nothing to adopt": {
 			change: moduletest.Change{"module.yaml", "'not there'", "'.*'"},
@@ -138,7 +138,7 @@ func TestLoadRefusesASearchThatBreaksTheContract(t *testing.T) {
 		},
 		"an inventory that module.yaml does not declare": {
 			change: moduletest.Change{"module.yaml", "  inventory: {}\n", ""},
-			want:   "inventory/inventory.tf: is there, but module.yaml has no spec.inventory; add spec.inventory: {}",
+			want:   "inventory/inventory.tf: exists, but module.yaml has no spec.inventory; add spec.inventory: {}",
 		},
 		"a declared inventory without files": {
 			change: moduletest.Change{inventory, "", ""},
@@ -146,40 +146,40 @@ func TestLoadRefusesASearchThatBreaksTheContract(t *testing.T) {
 		},
 		"an inventory that imports": {
 			change: moduletest.Change{inventory, "output", "import {\n  to = example_instance.this\n  id = \"x\"\n}\noutput"},
-			want:   "inventory/inventory.tf:6: import brings something into the state; remove it: an inventory only lists",
+			want:   "inventory/inventory.tf:6: import adds something to the state; remove it: an inventory only lists",
 		},
 		"an inventory that warns": {
 			change: moduletest.Change{inventory, "output", "check \"x\" {}\noutput"},
-			want:   `inventory/inventory.tf:6: check "x" does not belong into an inventory; use data, locals and output only`,
+			want:   `inventory/inventory.tf:6: check "x" does not belong in an inventory; use data, locals and output only`,
 		},
 		"an inventory of one Machine": {
 			change: moduletest.Change{inventory, "var.machine.cluster_id", "var.machine.name"},
 			want: `inventory/inventory.tf:3: data "example_instances" "cluster" refers to var.machine.name in cluster; ` +
-				"list by var.machine.cluster_id, var.provider_spec and var.cluster, whichever Machine asks",
+				"use var.machine.cluster_id, var.provider_spec and var.cluster, which do not depend on the Machine",
 		},
 		"an inventory of what is planned": {
 			change: moduletest.Change{inventory, `name = one.name`, `name = example_instance.this.name`},
 			want: `inventory/inventory.tf:8: output "inventory" refers to example_instance.this.name in value; ` +
-				"list by var.machine.cluster_id, var.provider_spec and var.cluster, whichever Machine asks",
+				"use var.machine.cluster_id, var.provider_spec and var.cluster, which do not depend on the Machine",
 		},
 		"an inventory with user data": {
 			change: moduletest.Change{inventory, "  cluster ", "  lifecycle {\n    postcondition {\n      condition     = var.user_data == \"\"\n      error_message = \"x\"\n    }\n  }\n  cluster "},
 			want: `inventory/inventory.tf:5: data "example_instances" "cluster" refers to var.user_data in condition; ` +
-				"list by var.machine.cluster_id, var.provider_spec and var.cluster, whichever Machine asks",
+				"use var.machine.cluster_id, var.provider_spec and var.cluster, which do not depend on the Machine",
 		},
 		"an inventory of the whole Machine": {
 			change: moduletest.Change{inventory, "var.machine.cluster_id", "jsonencode(var.machine)"},
 			want: `inventory/inventory.tf:3: data "example_instances" "cluster" refers to var.machine in cluster; ` +
-				"list by var.machine.cluster_id, var.provider_spec and var.cluster, whichever Machine asks",
+				"use var.machine.cluster_id, var.provider_spec and var.cluster, which do not depend on the Machine",
 		},
 		"an inventory without output": {
 			change: moduletest.Change{inventory, `output "inventory"`, `output "list"`},
 			want: "inventory/inventory.tf: output \"inventory\" is missing; declare it in inventory/inventory.tf\n" +
-				`inventory/inventory.tf:6: output "list" is not part of the contract; remove it; the one output of inventory/ is "inventory"`,
+				`inventory/inventory.tf:6: output "list" is not part of the contract; remove it; the only output of inventory/ is "inventory"`,
 		},
 		"an inventory that nobody can read": {
 			change: moduletest.Change{inventory, "  description", "  sensitive   = true\n  description"},
-			want:   `inventory/inventory.tf:6: output "inventory" is sensitive, so that nobody could read it; remove sensitive`,
+			want:   `inventory/inventory.tf:6: output "inventory" is sensitive, so the operator cannot read it; remove sensitive`,
 		},
 		"an inventory of nothing": {
 			change: moduletest.Change{inventory, "  value ", "  values "},

@@ -15,10 +15,10 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module/hclfuncs"
 )
 
-// variablesRoot is what references to variables begin with.
+// variablesRoot starts references to variables.
 const variablesRoot = "var"
 
-// readValidations reads the validation blocks of a variable. One that lacks a part is reported and left out.
+// readValidations reads the validation blocks of a variable. It reports and skips incomplete ones.
 func readValidations(variable string, block *hclsyntax.Block, found *Report) []module.Validation {
 	var read []module.Validation
 	for _, inner := range block.Body.Blocks {
@@ -28,7 +28,8 @@ func readValidations(variable string, block *hclsyntax.Block, found *Report) []m
 		what := Title(block) + " validation"
 		for _, name := range slices.Sorted(maps.Keys(inner.Body.Attributes)) {
 			if name != "condition" && name != "error_message" {
-				found.At(inner.Body.Attributes[name].Range(), what, "has the argument "+name+", which validations do not have", "remove it")
+				found.At(inner.Body.Attributes[name].Range(), what, "has the argument "+name+", which validations do not have",
+					"remove it")
 			}
 		}
 		for _, block := range inner.Body.Blocks {
@@ -36,7 +37,7 @@ func readValidations(variable string, block *hclsyntax.Block, found *Report) []m
 		}
 		condition, message := inner.Body.Attributes["condition"], inner.Body.Attributes["error_message"]
 		if condition == nil || message == nil {
-			found.At(inner.DefRange(), what, "has not both condition and error_message", "write both")
+			found.At(inner.DefRange(), what, "needs both condition and error_message", "write both")
 			continue
 		}
 		read = append(read, module.Validation{
@@ -47,12 +48,12 @@ func readValidations(variable string, block *hclsyntax.Block, found *Report) []m
 	return read
 }
 
-// validationCheck checks the validations of a module against the contract: whatever the engine would check of the variables can be
-// checked without it.
+// validationCheck checks the validations of a module: everything that the engine would check about
+// the variables must be checkable without it.
 type validationCheck struct {
 	variables map[string]module.Variable
 	found     *Report
-	// context has every variable of its type, and unknown.
+	// context contains an unknown value for every variable.
 	context *hcl.EvalContext
 }
 
@@ -66,7 +67,7 @@ func checkValidations(variables map[string]module.Variable, found *Report) {
 	c.checkCircle()
 }
 
-// UnknownValues returns an unknown value of its type for each variable.
+// UnknownValues returns an unknown value of the right type for each variable.
 func UnknownValues(variables map[string]module.Variable) map[string]cty.Value {
 	unknown := map[string]cty.Value{}
 	for name, variable := range variables {
@@ -78,13 +79,15 @@ func UnknownValues(variables map[string]module.Variable) map[string]cty.Value {
 	return unknown
 }
 
-// SoundValidations removes the validations of variables that the contract does not allow, which are those that cannot be evaluated here.
+// SoundValidations removes the validations that the contract does not allow because they cannot be
+// evaluated here.
 func SoundValidations(variables map[string]module.Variable) {
 	for name, variable := range variables {
 		var sound []module.Validation
 		for _, validation := range variable.Validations {
 			own := &Report{}
-			validationCheck{variables: variables, found: own, context: module.EvalContext(UnknownValues(variables))}.check(validation)
+			validationCheck{variables: variables, found: own,
+				context: module.EvalContext(UnknownValues(variables))}.check(validation)
 			if len(own.breaches) == 0 {
 				sound = append(sound, validation)
 			}
@@ -99,11 +102,13 @@ func (c validationCheck) check(validation module.Validation) {
 	c.assertion(what, validation)
 	own := func(reference hcl.Traversal) bool { return module.ReferencedVariable(reference) == validation.Variable }
 	if !slices.ContainsFunc(validation.References, own) {
-		c.found.At(validation.Condition.Range(), what+" condition", "does not refer to the variable", "refer to var."+validation.Variable)
+		c.found.At(validation.Condition.Range(), what+" condition", "does not refer to the variable",
+			"refer to var."+validation.Variable)
 	}
 }
 
-// expression reports what of an expression cannot be evaluated before a run. try and can would hide it, so the tree is walked.
+// expression reports the parts of an expression that cannot be evaluated before a run. It walks the
+// tree, since try and can would hide them.
 func (c validationCheck) expression(what string, expression hclsyntax.Expression) bool {
 	sound := true
 	breach := func(where hcl.Range, problem, fix string) {
@@ -114,26 +119,29 @@ func (c validationCheck) expression(what string, expression hclsyntax.Expression
 		if call, ok := hclfuncs.Plain(node).(*hclsyntax.FunctionCallExpr); ok {
 			if _, known := hclfuncs.Functions()[call.Name]; !known {
 				breach(call.NameRange, fmt.Sprintf("calls %s, which cannot be evaluated before a run", call.Name),
-					"use functions whose result depends on their arguments only; docs/contracts/module.md lists them")
+					"use functions whose result depends only on their arguments; docs/contracts/module.md lists them")
 			}
 		}
 		return nil
 	})
 	for _, reference := range expression.Variables() {
-		if _, known := c.variables[module.ReferencedVariable(reference)]; !known {
-			breach(reference.SourceRange(), fmt.Sprintf("refers to %s, which cannot be evaluated before a run", Describe(reference)),
-				"refer to var.machine, var.provider_spec, var.user_data and var.cluster only")
+		name := module.ReferencedVariable(reference)
+		if _, known := c.variables[name]; !known || name == module.VariableRecorded {
+			breach(reference.SourceRange(), fmt.Sprintf("refers to %s, which cannot be evaluated before a run",
+				Describe(reference)),
+				"refer only to var.machine, var.provider_spec, var.user_data and var.cluster")
 			continue
 		}
 		if _, diags := reference.TraverseAbs(c.context); diags.HasErrors() {
-			breach(reference.SourceRange(), fmt.Sprintf("refers to %s, which is not there: %s", Describe(reference), OneLine(diags[0].Detail)),
-				"correct its spelling, or add it to the type")
+			breach(reference.SourceRange(), fmt.Sprintf("refers to %s, which does not exist: %s", Describe(reference),
+				OneLine(diags[0].Detail)),
+				"correct the spelling, or add it to the type")
 		}
 	}
 	return sound
 }
 
-// result reports an expression that fails whatever the variables are, and one whose result has another type than is wanted.
+// result reports an expression that always fails, or whose result has the wrong type.
 func (c validationCheck) result(what string, expression hclsyntax.Expression, wanted cty.Type, fix string) {
 	value, diags := hclfuncs.Metered(expression).Value(c.context)
 	if diags.HasErrors() {
@@ -147,11 +155,12 @@ func (c validationCheck) result(what string, expression hclsyntax.Expression, wa
 		return
 	}
 	if converted, err := convert.Convert(value, wanted); err != nil || converted.IsKnown() && converted.IsNull() {
-		c.found.At(expression.Range(), what, "does not come out as "+wanted.FriendlyName(), fix)
+		c.found.At(expression.Range(), what, "does not return "+wanted.FriendlyName(), fix)
 	}
 }
 
-// checkCircle reports variables whose validations refer to one another in a circle: the engines find no order to check them in.
+// checkCircle reports variables whose validations refer to each other in a cycle: engines then find
+// no order to check them in.
 func (c validationCheck) checkCircle() {
 	refers := map[string]map[string]hcl.Range{}
 	for name, variable := range c.variables {
@@ -168,13 +177,15 @@ func (c validationCheck) checkCircle() {
 		for _, other := range slices.Sorted(maps.Keys(refers[name])) {
 			if reaches(refers, other, name, len(refers)) {
 				c.found.At(refers[name][other], fmt.Sprintf("variable %q validation", name),
-					fmt.Sprintf("refers to var.%s, whose validations lead back to it", other), "check both in the validation of one of them")
+					fmt.Sprintf("refers to var.%s, whose validations refer back to it",
+						other), "check both in the validation of one of them")
 			}
 		}
 	}
 }
 
-// reaches reports whether references lead from one variable to another in at most so many steps.
+// reaches reports whether references lead from one variable to another in at most the given number
+// of steps.
 func reaches(refers map[string]map[string]hcl.Range, from, to string, steps int) bool {
 	if from == to {
 		return true
@@ -187,7 +198,7 @@ func reaches(refers map[string]map[string]hcl.Range, from, to string, steps int)
 	return false
 }
 
-// Describe renders a reference as its author wrote it, as far as it consists of names.
+// Describe renders a reference as in the source, up to the first step that is not a name.
 func Describe(reference hcl.Traversal) string {
 	parts := []string{reference.RootName()}
 	for _, step := range reference[1:] {

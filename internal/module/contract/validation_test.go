@@ -11,7 +11,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
-	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
+	"github.com/machine-iac/machine-iac-operator/test/moduletest"
 )
 
 // validated adds a validation block to the variable provider_spec of the valid module; it begins at line 21.
@@ -55,7 +55,7 @@ func TestLoadReadsValidations(t *testing.T) {
 }
 
 func TestLoadRefusesAValidationThatOnlyTheEngineCouldCheck(t *testing.T) {
-	const fix = "use functions whose result depends on their arguments only; docs/contracts/module.md lists them"
+	const fix = "use functions whose result depends only on their arguments; docs/contracts/module.md lists them"
 	const condition = `condition = var.provider_spec.size != ""`
 	tests := map[string]struct {
 		changes []moduletest.Change
@@ -84,17 +84,17 @@ func TestLoadRefusesAValidationThatOnlyTheEngineCouldCheck(t *testing.T) {
 		"a local value": {
 			changes: []moduletest.Change{validated(`condition = contains(local.sizes, var.provider_spec.size)`, message)},
 			want: `variables.tf:22: variable "provider_spec" validation condition refers to local.sizes, which cannot be evaluated before a run; ` +
-				`refer to var.machine, var.provider_spec, var.user_data and var.cluster only`,
+				`refer only to var.machine, var.provider_spec, var.user_data and var.cluster`,
 		},
 		"the folder of the module": {
 			changes: []moduletest.Change{validated(`condition = try(path.module, "") == var.provider_spec.size`, message)},
 			want: `variables.tf:22: variable "provider_spec" validation condition refers to path.module, which cannot be evaluated before a run; ` +
-				`refer to var.machine, var.provider_spec, var.user_data and var.cluster only`,
+				`refer only to var.machine, var.provider_spec, var.user_data and var.cluster`,
 		},
 		"a field that does not exist": {
 			changes: []moduletest.Change{validated(`condition = can(var.provider_spec.sise)`, message)},
-			want: `variables.tf:22: variable "provider_spec" validation condition refers to var.provider_spec.sise, which is not there: ` +
-				`This object does not have an attribute named "sise".; correct its spelling, or add it to the type`,
+			want: `variables.tf:22: variable "provider_spec" validation condition refers to var.provider_spec.sise, which does not exist: ` +
+				`This object does not have an attribute named "sise".; correct the spelling, or add it to the type`,
 		},
 		"a condition about nothing of its own": {
 			changes: []moduletest.Change{validated(`condition = var.machine.name != ""`, message)},
@@ -102,7 +102,7 @@ func TestLoadRefusesAValidationThatOnlyTheEngineCouldCheck(t *testing.T) {
 		},
 		"a condition that is a text": {
 			changes: []moduletest.Change{validated(`condition = [var.provider_spec.size]`, message)},
-			want:    `variables.tf:22: variable "provider_spec" validation condition does not come out as bool; write what comes out true or false`,
+			want:    `variables.tf:22: variable "provider_spec" validation condition does not return bool; use an expression that returns true or false`,
 		},
 		"a call with too few arguments": {
 			changes: []moduletest.Change{validated(`condition = contains([var.provider_spec.size])`, message)},
@@ -111,15 +111,15 @@ func TestLoadRefusesAValidationThatOnlyTheEngineCouldCheck(t *testing.T) {
 		},
 		"a message that is a list": {
 			changes: []moduletest.Change{validated(condition, `error_message = [var.provider_spec.size]`)},
-			want:    `variables.tf:23: variable "provider_spec" validation error_message does not come out as string; write a text`,
+			want:    `variables.tf:23: variable "provider_spec" validation error_message does not return string; use an expression that returns a string`,
 		},
 		"a message that shows a secret": {
 			changes: []moduletest.Change{validated(condition, `error_message = "${nonsensitive(var.user_data)} is wrong."`)},
-			want:    `variables.tf:23: variable "provider_spec" validation error_message would show var.user_data, which is sensitive; leave it out`,
+			want:    `variables.tf:23: variable "provider_spec" validation error_message would show var.user_data, which is sensitive; remove it`,
 		},
 		"no message": {
 			changes: []moduletest.Change{validated(condition)},
-			want:    `variables.tf:21: variable "provider_spec" validation has not both condition and error_message; write both`,
+			want:    `variables.tf:21: variable "provider_spec" validation needs both condition and error_message; write both`,
 		},
 		"an unknown argument": {
 			changes: []moduletest.Change{validated(condition, message, `severity = "low"`)},
@@ -135,8 +135,8 @@ func TestLoadRefusesAValidationThatOnlyTheEngineCouldCheck(t *testing.T) {
 				{"variables.tf", "  description = \"What the Machine says of itself.\"\n", "  description = \"What the Machine says of itself.\"\n  validation {\n" +
 					"    condition     = var.machine.name != \"\"\n    error_message = \"Not ${var.provider_spec.size}.\"\n  }\n"},
 			},
-			want: `variables.tf:12: variable "machine" validation refers to var.provider_spec, whose validations lead back to it; check both in the validation of one of them` +
-				"\n" + `variables.tf:26: variable "provider_spec" validation refers to var.machine, whose validations lead back to it; check both in the validation of one of them`,
+			want: `variables.tf:12: variable "machine" validation refers to var.provider_spec, whose validations refer back to it; check both in the validation of one of them` +
+				"\n" + `variables.tf:26: variable "provider_spec" validation refers to var.machine, whose validations refer back to it; check both in the validation of one of them`,
 		},
 	}
 	for name, tc := range tests {

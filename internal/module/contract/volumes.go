@@ -2,7 +2,7 @@ package contract
 
 import "fmt"
 
-// maxVolumeSeconds bounds spec.attachedVolumes.waitSeconds.
+// maxVolumeSeconds is the maximum of spec.attachedVolumes.waitSeconds.
 const maxVolumeSeconds = 86400
 
 // checkAttachedVolumes checks spec.attachedVolumes.
@@ -11,5 +11,6 @@ func checkAttachedVolumes(meta *Metadata) {
 	if volumes == nil || volumes.WaitSeconds >= 1 && volumes.WaitSeconds <= maxVolumeSeconds {
 		return
 	}
-	meta.AtField("spec.attachedVolumes.waitSeconds", fmt.Sprintf("is %d", volumes.WaitSeconds), fmt.Sprintf("write 1 to %d, or remove spec.attachedVolumes", maxVolumeSeconds))
+	meta.AtField("spec.attachedVolumes.waitSeconds", fmt.Sprintf("is %d", volumes.WaitSeconds),
+		fmt.Sprintf("write 1 to %d, or remove spec.attachedVolumes", maxVolumeSeconds))
 }

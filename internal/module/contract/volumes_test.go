@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
-	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
+	"github.com/machine-iac/machine-iac-operator/test/moduletest"
 )
 
 // waiting is the change that has deletions wait for volumes.

@@ -12,8 +12,8 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// charges are what functions cost beyond reading their arguments and writing their result. Where the result could be much larger than the
-// arguments, it is charged before it is made.
+// charges are the costs of functions beyond reading their arguments and writing their result. If
+// the result could be much larger than the arguments, it is charged before it is computed.
 var charges = map[string]func(args []cty.Value) int{
 	"chunklist":    surface,
 	"cidrcontains": perCharacter(1),
@@ -39,22 +39,28 @@ var charges = map[string]func(args []cty.Value) int{
 	"setsubtract":     setsWork,
 	"setunion":        setsWork,
 	"sort":            func(args []cty.Value) int { n := countAt(args, 0); return times(n, bits.Len(uint(n))) },
-	"split":           func(args []cty.Value) int { return times(elementWork, strings.Count(textAt(args, 1), textAt(args, 0))) },
-	"strrev":          perCharacter(2),
-	"substr":          perCharacter(2),
-	"toset":           setsWork,
-	"trim":            func(args []cty.Value) int { return times(len(textAt(args, 0)), len(textAt(args, 1))) / textWork },
+	"split": func(args []cty.Value) int {
+		return times(elementWork,
+			strings.Count(textAt(args, 1), textAt(args, 0)))
+	},
+	"strrev": perCharacter(2),
+	"substr": perCharacter(2),
+	"toset":  setsWork,
+	"trim":   func(args []cty.Value) int { return times(len(textAt(args, 0)), len(textAt(args, 1))) / textWork },
 }
 
-// shallow are functions that look at the surface of their arguments, or return one as it is.
+// shallow are functions that only look at the top level of their arguments, or return one
+// unchanged.
 var shallow = map[string]bool{
-	"coalesce": true, "coalescelist": true, "element": true, "issensitive": true, "length": true, "lookup": true, "nonsensitive": true, "one": true, "sensitive": true,
+	"coalesce": true, "coalescelist": true, "element": true, "issensitive": true, "length": true, "lookup": true,
+	"nonsensitive": true, "one": true, "sensitive": true,
 }
 
 // converting are functions that give the elements of tuples and objects one type.
 var converting = map[string]bool{"coalesce": true, "tolist": true, "tomap": true, "toset": true}
 
-// call returns a function, by its name alone, that charges what it does to the budget and ends when it is used up.
+// call returns a function, by name only, that charges its work to the budget and stops when the
+// budget is exhausted.
 func (b *Budget) call(name string) map[string]function.Function {
 	if made, known := b.calls[name]; known {
 		return made
@@ -100,7 +106,8 @@ func (b *Budget) bound(name string, called function.Function) function.Function 
 	return function.New(spec)
 }
 
-// open returns a parameter that leaves it to the function within what may be null, unknown or marked.
+// open returns a parameter that leaves it to the function within what may be null, unknown or
+// marked.
 func open(parameter function.Parameter) function.Parameter {
 	parameter.AllowNull, parameter.AllowUnknown, parameter.AllowDynamicType, parameter.AllowMarked = true, true, true, true
 	return parameter
@@ -142,7 +149,7 @@ func (b *Budget) before(name string, args []cty.Value) error {
 	return b.spend(charge(args))
 }
 
-// fits reports a value whose texts together would be too long for one.
+// fits returns an error for a value whose texts together exceed the limit of one.
 func (b *Budget) fits(value cty.Value) error {
 	w := weighing{budget: b}
 	if err := w.add(value, 0); err != nil || w.bytes <= MaxText {
@@ -151,7 +158,8 @@ func (b *Budget) fits(value cty.Value) error {
 	return b.tooLong()
 }
 
-// scanJSON refuses a text that would be decoded to values beyond the limits: decoding is recursive, and reads numbers in more than linear time.
+// scanJSON rejects a text whose decoded value would exceed the limits: decoding is recursive, and
+// parses numbers in more than linear time.
 func (b *Budget) scanJSON(text string) error {
 	scan := jsonScan{}
 	for at := 0; at < len(text); at++ {
@@ -199,7 +207,7 @@ func (s *jsonScan) next(char byte) {
 	}
 }
 
-// times multiplies, and stops at the largest number.
+// times multiplies with saturation.
 func times(a, b int) int {
 	high, low := bits.Mul64(uint64(max(a, 0)), uint64(max(b, 0)))
 	if high > 0 || low > math.MaxInt32 {
@@ -266,7 +274,8 @@ func perCharacter(shift int) func([]cty.Value) int {
 	return func(args []cty.Value) int { return len(textAt(args, 0)) / shift }
 }
 
-// setsWork is the work of sets: elements with the same hash are compared with each other, and someone may write such.
+// setsWork is the work of sets: elements with the same hash are compared pairwise, and a user could
+// choose such elements.
 func setsWork(args []cty.Value) int {
 	elements := 0
 	for _, arg := range args {
@@ -329,7 +338,8 @@ func formatsWork(args []cty.Value) int {
 
 func regexWork(args []cty.Value) int { return matchWork(textAt(args, 0), textAt(args, 1)) }
 
-// replaceWork is the work of looking for what is replaced, and of writing as many replacements as there may be.
+// replaceWork is the work of looking for what is replaced, and of writing as many replacements as
+// there may be.
 func replaceWork(args []cty.Value) int {
 	text, old, by := textAt(args, 0), textAt(args, 1), textAt(args, 2)
 	if pattern, is := asPattern(old); is {
@@ -338,7 +348,8 @@ func replaceWork(args []cty.Value) int {
 	return times(strings.Count(text, old), len(by)) / textWork
 }
 
-// matchWork is the work of a regular expression: its compilation, and for each character all states that it may be in.
+// matchWork is the work of a regular expression: its compilation, and for each character all states
+// that it may be in.
 func matchWork(pattern, text string) int {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {

@@ -25,7 +25,8 @@ func value(name string) function.Parameter {
 	return function.Parameter{Name: name, Type: cty.DynamicPseudoType}
 }
 
-// truth makes alltrue (a false decides it, as does null) and anytrue (a true decides it, null does not).
+// truth makes alltrue (a false decides it, as does null) and anytrue (a true decides it, null does
+// not).
 func truth(all bool) function.Function {
 	return function.New(&function.Spec{
 		Params:       []function.Parameter{{Name: "list", Type: cty.List(cty.Bool)}},
@@ -77,7 +78,7 @@ var coalesce = function.New(&function.Spec{
 				return converted, nil
 			}
 		}
-		return cty.NilVal, errors.New("every argument is null or empty")
+		return cty.NilVal, errors.New("all arguments are null or empty")
 	},
 })
 
@@ -108,13 +109,14 @@ var index = function.New(&function.Spec{
 				return at, nil
 			}
 		}
-		return cty.NilVal, errors.New("the list does not hold the value")
+		return cty.NilVal, errors.New("the list does not contain the value")
 	},
 })
 
 // length counts characters, elements, keys and attributes.
 var length = function.New(&function.Spec{
-	Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowDynamicType: true, AllowUnknown: true, AllowMarked: true}},
+	Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowDynamicType: true, AllowUnknown: true,
+		AllowMarked: true}},
 	Type: func(args []cty.Value) (cty.Type, error) {
 		if kind := args[0].Type(); kind == cty.Number || kind == cty.Bool || kind.IsCapsuleType() {
 			return cty.Number, function.NewArgErrorf(0, "a string, a collection or an object is required")

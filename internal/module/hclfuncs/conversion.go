@@ -38,13 +38,15 @@ var conversionFunctions = map[string]function.Function{
 
 // anything is a parameter that takes a value as it is.
 var anything = function.Parameter{
-	Name: "value", Type: cty.DynamicPseudoType, AllowUnknown: true, AllowNull: true, AllowMarked: true, AllowDynamicType: true,
+	Name: "value", Type: cty.DynamicPseudoType, AllowUnknown: true, AllowNull: true, AllowMarked: true,
+	AllowDynamicType: true,
 }
 
 // conversion returns a function that converts its argument to a type.
 func conversion(wanted cty.Type) function.Function {
 	refuse := func(given cty.Type) error {
-		return function.NewArgErrorf(0, "%s cannot be converted to %s", given.FriendlyName(), wanted.FriendlyNameForConstraint())
+		return function.NewArgErrorf(0, "%s cannot be converted to %s", given.FriendlyName(),
+			wanted.FriendlyNameForConstraint())
 	}
 	value := anything
 	value.AllowUnknown = false
@@ -66,7 +68,8 @@ func conversion(wanted cty.Type) function.Function {
 	})
 }
 
-// marking makes a function that looks at marks. Its result has the given type, or that of its argument where none is given.
+// marking makes a function that looks at marks. Its result has the given type, or that of its
+// argument where none is given.
 func marking(result cty.Type, compute func(cty.Value) cty.Value) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{anything},

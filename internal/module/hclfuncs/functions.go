@@ -1,6 +1,6 @@
-// Package hclfuncs holds the functions that expressions of a module may call where the operator evaluates them without an engine: in
-// validations, in checks and in a stack's locals. They do what the engines' functions of the same name do, and reach nothing but their
-// arguments.
+// Package hclfuncs has the functions that expressions of a module may call where the operator
+// evaluates them without an engine: in validations, in checks and in a stack's locals. They behave
+// like the engines' functions of the same name and depend only on their arguments.
 package hclfuncs
 
 import (
@@ -12,14 +12,16 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// Functions returns the functions by name: those of the engines that depend on nothing but their arguments. The caller must not change the
-// map. Left out are functions of files, of time and of chance, and some that no check needs; a module that calls one of these in a validation
-// is refused when it is loaded.
+// Functions returns the functions by name: those of the engines that depend only on their
+// arguments. The caller must not modify the map. It excludes functions of files, time and
+// randomness, and some that no check needs. A module that calls one of those in a validation is
+// rejected when it is loaded.
 func Functions() map[string]function.Function { return functions }
 
-var functions = withNamespace(libraryFunctions, collectionFunctions, conversionFunctions, textFunctions, networkFunctions)
+var functions = withNamespace(libraryFunctions, collectionFunctions, conversionFunctions, textFunctions,
+	networkFunctions)
 
-// libraryFunctions do in the library what they do in the engines.
+// libraryFunctions behave in the library as in the engines.
 var libraryFunctions = map[string]function.Function{
 	"abs":             stdlib.AbsoluteFunc,
 	"can":             tryfunc.CanFunc,
@@ -75,7 +77,7 @@ var libraryFunctions = map[string]function.Function{
 	"zipmap":          stdlib.ZipmapFunc,
 }
 
-// withNamespace joins the sets and adds each function under the name that it has in the engines' namespace too.
+// withNamespace joins the sets and adds each function under its name in the engines' namespace too.
 func withNamespace(sets ...map[string]function.Function) map[string]function.Function {
 	joined := map[string]function.Function{}
 	for _, set := range sets {
@@ -91,7 +93,8 @@ func withNamespace(sets ...map[string]function.Function) map[string]function.Fun
 func notNull(builder *cty.RefinementBuilder) *cty.RefinementBuilder { return builder.NotNull() }
 
 // textFunction makes a function of strings.
-func textFunction(result cty.Type, parameters []string, compute func(args []string) (cty.Value, error)) function.Function {
+func textFunction(result cty.Type, parameters []string,
+	compute func(args []string) (cty.Value, error)) function.Function {
 	spec := &function.Spec{
 		Type:         function.StaticReturnType(result),
 		RefineResult: notNull,

@@ -9,10 +9,12 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// Limits of an evaluation. They are far above what a module needs, and low enough that whatever a user writes is evaluated, or refused, in a
-// second and in little memory. All but MaxWork hold for each value that an expression makes.
+// Limits of an evaluation. They are far above what a module needs, and low enough to evaluate or
+// reject any input within a second and with little memory. All but MaxWork apply to each value that
+// an expression creates.
 const (
-	// MaxWork is how much all expressions may do that are evaluated together. The unit is what it costs to read 16 bytes of a text.
+	// MaxWork limits the work of all expressions that are evaluated together. The unit is the cost of
+	// reading 16 bytes of text.
 	MaxWork = 4_000_000
 	// MaxText is the length of a text in bytes.
 	MaxText = 4 << 20
@@ -20,7 +22,8 @@ const (
 	MaxElements = 100_000
 	// MaxDepth is how deep values may nest.
 	MaxDepth = 100
-	// MaxBits is between what powers of two a number is: about 616 decimal places before the point or behind it.
+	// MaxBits is between what powers of two a number is: about 616 decimal places before the point or
+	// behind it.
 	MaxBits = 2048
 	// MaxDigits is the length of a text that is read as a number.
 	MaxDigits = 2048
@@ -32,19 +35,19 @@ const elementWork = 4
 // textWork is how many bytes of a text are one unit of work.
 const textWork = 16
 
-// LimitError says that an evaluation was ended by a limit. It quotes no values.
+// LimitError means that an evaluation exceeded a limit. It quotes no values.
 type LimitError struct {
-	// Problem says which limit, Fix what to change.
+	// Problem is the limit, and Fix how to meet it.
 	Problem, Fix string
 }
 
 // Error implements error.
 func (e *LimitError) Error() string { return e.Problem + "; " + e.Fix }
 
-// Budget is what is left of MaxWork. One serves one evaluation, by one goroutine.
+// Budget is the rest of MaxWork. It serves one evaluation in one goroutine.
 type Budget struct {
 	left int
-	// exceeded is kept, since try and can would hide it.
+	// exceeded is stored, since try and can would hide the error.
 	exceeded *LimitError
 	// calls are the functions that were called.
 	calls map[string]map[string]function.Function
@@ -53,13 +56,14 @@ type Budget struct {
 // NewBudget returns a budget of MaxWork.
 func NewBudget() *Budget { return &Budget{left: MaxWork} }
 
-// Exceeded returns which limit has ended the evaluation; nil while none has.
+// Exceeded returns the limit that stopped the evaluation, or nil.
 func (b *Budget) Exceeded() *LimitError { return b.exceeded }
 
 // Used returns the work that is done.
 func (b *Budget) Used() int { return MaxWork - b.left }
 
-// Admit charges the values that an evaluation begins with, and reports those that are beyond a limit.
+// Admit charges the values that an evaluation begins with, and reports those that are beyond a
+// limit.
 func (b *Budget) Admit(values ...cty.Value) *LimitError {
 	for _, value := range values {
 		if b.weigh(value) != nil {
@@ -72,7 +76,8 @@ func (b *Budget) Admit(values ...cty.Value) *LimitError {
 // spend charges work before it is done.
 func (b *Budget) spend(work int) error {
 	if b.exceeded == nil && (work < 0 || work > b.left) {
-		return b.fail(fmt.Sprintf("it takes more than the %d units of work that an evaluation may take", MaxWork), "write less: shorter lists, and shorter texts")
+		return b.fail(fmt.Sprintf("the evaluation exceeds the limit of %d units of work", MaxWork),
+			"use shorter lists and shorter texts")
 	}
 	if b.exceeded != nil {
 		return b.exceeded
@@ -174,7 +179,8 @@ func (w *weighing) number(value cty.Value) error {
 		return nil
 	}
 	if bits := number.MantExp(nil); bits > MaxBits || bits < -MaxBits {
-		return w.budget.fail(fmt.Sprintf("a number is larger than 2^%d, or smaller than 2^-%d", MaxBits, MaxBits), "write one with a smaller exponent, or with fewer digits")
+		return w.budget.fail(fmt.Sprintf("a number is larger than 2^%d, or smaller than 2^-%d", MaxBits, MaxBits),
+			"write one with a smaller exponent, or with fewer digits")
 	}
 	return nil
 }
@@ -184,7 +190,8 @@ const budgetName = "\x00budget"
 
 var budgetType = cty.Capsule("budget", reflect.TypeFor[Budget]())
 
-// Bound gives a context the functions, and the budget that expressions charge which [Metered] has made.
+// Bound gives a context the functions, and the budget that expressions charge which [Metered] has
+// made.
 func Bound(context *hcl.EvalContext, budget *Budget) {
 	if context.Variables == nil {
 		context.Variables = map[string]cty.Value{}

@@ -10,6 +10,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 // guard is how long an expression may take on a machine that is busy. Without limits those below take minutes, or all memory.
@@ -74,6 +76,7 @@ const (
 )
 
 func TestEveryEvaluationIsBounded(t *testing.T) {
+	long.Test(t)
 	million := strings.Repeat("x", 1<<20)
 	variables := map[string]cty.Value{
 		"text": cty.StringVal(million), "digits": cty.StringVal(strings.Repeat("7", 4<<20)), "lines": cty.StringVal(strings.Repeat("\n", 1<<20)),
@@ -189,6 +192,7 @@ func TestExpressionsWithinLimitsComeOutAsWithoutThem(t *testing.T) {
 
 // A Secret holds 1 MiB, and modules look at user data several times.
 func TestLargeUserDataIsWithinLimits(t *testing.T) {
+	long.Test(t)
 	variables := map[string]cty.Value{
 		"user_data": cty.StringVal(`{"ignition":{"version":"3.2.0"},"storage":{"files":[` + strings.Repeat(`{"path":"/etc/a","contents":{"source":"data:,x"}},`, 20_000) + `{}]}}`),
 		"script":    cty.StringVal("#cloud-config\n" + strings.Repeat("write_files: x\n", 1<<16)),

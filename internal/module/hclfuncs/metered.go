@@ -6,11 +6,12 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// metered is an expression that charges its work to the budget of the context. References and literals are not wrapped: they cost nothing by
-// themselves, and what looks for references in an expression would not find them.
+// metered is an expression that charges its work to the context's budget. References and literals
+// are not wrapped: they cost nothing themselves, and code that looks for references in an
+// expression would not find them.
 type metered struct {
 	hclsyntax.Expression
-	// function is the name of the function that it calls; empty for what is no call.
+	// function is the name of the called function, or empty.
 	function string
 	// operands are references in it that are read in full, charged before it is evaluated.
 	operands []operand
@@ -27,8 +28,8 @@ type operand struct {
 	charge charge
 }
 
-// Metered returns an expression that is evaluated within the limits, in a context that [Bound] has made. It changes the expression; parts that
-// are metered already stay as they are.
+// Metered returns an expression that is evaluated within the limits, in a context from [Bound]. It
+// modifies the expression; parts that are metered already stay unchanged.
 func Metered(expression hclsyntax.Expression) hclsyntax.Expression {
 	switch e := expression.(type) {
 	case *hclsyntax.LiteralValueExpr:
@@ -61,7 +62,8 @@ func Metered(expression hclsyntax.Expression) hclsyntax.Expression {
 		return own
 	case *hclsyntax.ConditionalExpr:
 		own := made(e)
-		e.Condition, e.TrueResult, e.FalseResult = Metered(e.Condition), own.read(e.TrueResult, (*Budget).convert), own.read(e.FalseResult, (*Budget).convert)
+		e.Condition, e.TrueResult, e.FalseResult = Metered(e.Condition), own.read(e.TrueResult,
+			(*Budget).convert), own.read(e.FalseResult, (*Budget).convert)
 		return own
 	default:
 		return meteredCollection(expression)
@@ -103,7 +105,8 @@ func meteredCollection(expression hclsyntax.Expression) hclsyntax.Expression {
 	return own
 }
 
-// meteredCall is Metered for calls. What functions do is charged by [Budget.call]; texts become numbers before they are called.
+// meteredCall is Metered for calls. What functions do is charged by [Budget.call]; texts become
+// numbers before they are called.
 func meteredCall(e *hclsyntax.FunctionCallExpr) hclsyntax.Expression {
 	own := &metered{Expression: e, function: e.Name}
 	for i, arg := range e.Args {
@@ -158,7 +161,7 @@ func (m *metered) read(part hclsyntax.Expression, does charge) hclsyntax.Express
 	return own
 }
 
-// Plain returns what an expression is without what meters it, and any other node as it is.
+// Plain returns the expression inside a metered one, and any other node unchanged.
 func Plain(node hclsyntax.Node) hclsyntax.Node {
 	if own, is := node.(*metered); is {
 		return own.Expression
@@ -170,7 +173,8 @@ func Plain(node hclsyntax.Node) hclsyntax.Node {
 func (m *metered) Value(context *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	budget := BudgetOf(context)
 	if budget == nil {
-		return m.ended("The expression is evaluated without limits", "This is a mistake in the program: a context of its package is needed.")
+		return m.ended("The expression is evaluated without limits",
+			"This is a mistake in the program: a context of its package is needed.")
 	}
 	if m.before(context, budget) == nil {
 		value, diags := m.Expression.Value(m.within(context, budget))
@@ -228,7 +232,8 @@ func (m *metered) ended(summary, detail string) (cty.Value, hcl.Diagnostics) {
 // iterate charges a loop over a value.
 func (b *Budget) iterate(value cty.Value) error { return b.spend(elementWork * countOf(value)) }
 
-// convert charges that the elements of a tuple or an object get one type: each is compared with each other, with all that is in it.
+// convert charges that the elements of a tuple or an object get one type: each is compared with
+// each other, with all that is in it.
 func (b *Budget) convert(value cty.Value) error {
 	if value == cty.NilVal || !value.Type().IsTupleType() && !value.Type().IsObjectType() {
 		return nil

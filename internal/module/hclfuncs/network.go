@@ -37,7 +37,8 @@ func cidrContains(args []string) (cty.Value, error) {
 		return cty.NilVal, err
 	}
 	contained, err := parsePrefix(args[1])
-	if address, notAddress := netip.ParseAddr(leadingZeros.ReplaceAllString(args[1], "$1")); notAddress == nil && address.Zone() == "" {
+	if address, notAddress := netip.ParseAddr(leadingZeros.ReplaceAllString(args[1], "$1")); notAddress == nil &&
+		address.Zone() == "" {
 		address = address.Unmap()
 		contained, err = netip.PrefixFrom(address, address.BitLen()), nil
 	}
@@ -150,7 +151,8 @@ var cidrSubnets = function.New(&function.Spec{
 	},
 })
 
-// addresses returns how many addresses a prefix of so many bits has, in the family of the given one.
+// addresses returns how many addresses a prefix of so many bits has, in the family of the given
+// one.
 func addresses(family netip.Prefix, bits int) *big.Int {
 	return new(big.Int).Lsh(big.NewInt(1), uint(family.Addr().BitLen()-bits))
 }

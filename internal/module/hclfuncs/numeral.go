@@ -9,8 +9,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// numeral is how a text is checked that becomes a number: arithmetic takes time and memory by its length and its exponent, before there is a result
-// to look at.
+// numeral is how a text is checked that becomes a number: arithmetic takes time and memory by its
+// length and its exponent, before there is a result to look at.
 type numeral int
 
 const (

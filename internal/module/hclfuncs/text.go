@@ -22,22 +22,27 @@ import (
 
 var textFunctions = map[string]function.Function{
 	"base64decode": textFunction(cty.String, []string{"str"}, base64Decode),
-	"base64encode": stringFunction("str", func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }),
-	"base64sha256": stringFunction("str", func(text string) string { return base64.StdEncoding.EncodeToString(sum256(text)) }),
-	"base64sha512": stringFunction("str", func(text string) string { return base64.StdEncoding.EncodeToString(sum512(text)) }),
-	"basename":     stringFunction("path", filepath.Base),
-	"dirname":      stringFunction("path", filepath.Dir),
-	"endswith":     textTest("suffix", strings.HasSuffix),
-	"md5":          stringFunction("str", func(text string) string { sum := md5.Sum([]byte(text)); return hex.EncodeToString(sum[:]) }),
-	"replace":      textFunction(cty.String, []string{"str", "substr", "replace"}, replace),
-	"sha1":         stringFunction("str", func(text string) string { sum := sha1.Sum([]byte(text)); return hex.EncodeToString(sum[:]) }),
-	"sha256":       stringFunction("str", func(text string) string { return hex.EncodeToString(sum256(text)) }),
-	"sha512":       stringFunction("str", func(text string) string { return hex.EncodeToString(sum512(text)) }),
-	"startswith":   startsWith,
-	"strcontains":  textTest("substr", strings.Contains),
-	"timecmp":      textFunction(cty.Number, []string{"timestamp_a", "timestamp_b"}, compareTimes),
-	"urldecode":    textFunction(cty.String, []string{"str"}, urlDecode),
-	"urlencode":    stringFunction("str", url.QueryEscape),
+	"base64encode": stringFunction("str",
+		func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }),
+	"base64sha256": stringFunction("str",
+		func(text string) string { return base64.StdEncoding.EncodeToString(sum256(text)) }),
+	"base64sha512": stringFunction("str",
+		func(text string) string { return base64.StdEncoding.EncodeToString(sum512(text)) }),
+	"basename": stringFunction("path", filepath.Base),
+	"dirname":  stringFunction("path", filepath.Dir),
+	"endswith": textTest("suffix", strings.HasSuffix),
+	"md5": stringFunction("str",
+		func(text string) string { sum := md5.Sum([]byte(text)); return hex.EncodeToString(sum[:]) }),
+	"replace": textFunction(cty.String, []string{"str", "substr", "replace"}, replace),
+	"sha1": stringFunction("str",
+		func(text string) string { sum := sha1.Sum([]byte(text)); return hex.EncodeToString(sum[:]) }),
+	"sha256":      stringFunction("str", func(text string) string { return hex.EncodeToString(sum256(text)) }),
+	"sha512":      stringFunction("str", func(text string) string { return hex.EncodeToString(sum512(text)) }),
+	"startswith":  startsWith,
+	"strcontains": textTest("substr", strings.Contains),
+	"timecmp":     textFunction(cty.Number, []string{"timestamp_a", "timestamp_b"}, compareTimes),
+	"urldecode":   textFunction(cty.String, []string{"str"}, urlDecode),
+	"urlencode":   stringFunction("str", url.QueryEscape),
 }
 
 func stringFunction(parameter string, compute func(string) string) function.Function {
@@ -52,9 +57,11 @@ func textTest(parameter string, holds func(text, part string) bool) function.Fun
 	})
 }
 
-// startsWith has a result also for a text of which only the beginning is known: a name that the API server will complete.
+// startsWith has a result also for a text of which only the beginning is known: a name that the API
+// server will complete.
 var startsWith = function.New(&function.Spec{
-	Params:       []function.Parameter{{Name: "str", Type: cty.String, AllowUnknown: true}, {Name: "prefix", Type: cty.String}},
+	Params: []function.Parameter{{Name: "str", Type: cty.String, AllowUnknown: true},
+		{Name: "prefix", Type: cty.String}},
 	Type:         function.StaticReturnType(cty.Bool),
 	RefineResult: notNull,
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
@@ -89,12 +96,12 @@ func base64Decode(args []string) (cty.Value, error) {
 		return cty.NilVal, errors.New("the text is not base64")
 	}
 	if !utf8.Valid(decoded) {
-		return cty.NilVal, errors.New("what the base64 stands for is not UTF-8 text")
+		return cty.NilVal, errors.New("decoded text is not valid UTF-8")
 	}
 	return cty.StringVal(string(decoded)), nil
 }
 
-// replace takes a text between slashes as a regular expression.
+// replace treats a text between slashes as a regular expression.
 func replace(args []string) (cty.Value, error) {
 	text, old, by := args[0], args[1], args[2]
 	source, is := asPattern(old)
@@ -108,7 +115,7 @@ func replace(args []string) (cty.Value, error) {
 	return cty.StringVal(pattern.ReplaceAllString(text, by)), nil
 }
 
-// asPattern returns the regular expression between slashes, and whether there is one.
+// asPattern returns the regular expression between slashes, if any.
 func asPattern(text string) (string, bool) {
 	if len(text) < 2 || !strings.HasPrefix(text, "/") || !strings.HasSuffix(text, "/") {
 		return "", false

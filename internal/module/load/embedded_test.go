@@ -1,11 +1,8 @@
 package load_test
 
 import (
-	"io/fs"
 	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
@@ -72,37 +69,6 @@ func TestEveryEmbeddedStackKeepsTheContractBesideTheModules(t *testing.T) {
 	for _, one := range built {
 		if len(one.Spec().ProviderSpecs) > 0 || one.Spec().Capacity == nil {
 			t.Errorf("stack %s claims a kind that a module may serve, or does not say how large an instance is", one.Name())
-		}
-	}
-}
-
-func TestOnlyWhatServesIsLoaded(t *testing.T) {
-	namesOf := func(fsys fs.FS, names, kinds []string) (found []string) {
-		t.Helper()
-		loaded, err := load.Serving(fsys, names, kinds)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, one := range loaded {
-			found = append(found, one.Name())
-		}
-		return found
-	}
-	if diff := cmp.Diff([]string{"aws", "kubemark"}, namesOf(modules.FS, []string{"aws", "none"}, []string{"MachineSet", "KubemarkMachineProviderConfig"})); diff != "" {
-		t.Errorf("the modules differ (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"openstack"}, namesOf(stacks.FS, []string{"openstack"}, []string{"KubemarkMachineProviderConfig"})); diff != "" {
-		t.Errorf("the stacks differ (-want +got):\n%s", diff)
-	}
-	all, err := load.Modules(modules.FS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, one := range all {
-		for _, served := range one.Spec().ProviderSpecs {
-			if found := namesOf(modules.FS, nil, []string{served.Kind}); !slices.Contains(found, one.Name()) {
-				t.Errorf("of the kind %s are loaded %v, want %s among them", served.Kind, found, one.Name())
-			}
 		}
 	}
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// Folders loads modules from folders of the disk. A folder with a module.yaml is a module; another is a folder of modules, and must
-// hold at least one. What a link inside a folder leads to outside of it is not read. The error joins those of all folders.
+// Folders loads modules from folders on disk. A folder with a module.yaml is a module; any other is
+// a folder of modules and must contain at least one. It does not follow links out of a folder. The
+// error joins those of all folders.
 func Folders(folders ...string) ([]*module.Module, error) {
 	var loaded []*module.Module
 	var failed []error
@@ -48,7 +49,8 @@ func loadFolder(folder string) (loaded []*module.Module, err error) {
 	}
 	loaded, err = Modules(root.FS())
 	if err == nil && len(loaded) == 0 {
-		return nil, fmt.Errorf("it holds neither %s nor a folder of a module; name a module, or a folder of modules", module.MetadataFile)
+		return nil, fmt.Errorf("it contains neither %s nor the folder of a module; set a module, or a folder of modules",
+			module.MetadataFile)
 	}
 	return loaded, err
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
-	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
+	"github.com/machine-iac/machine-iac-operator/test/moduletest"
 )
 
 // lay writes a module into a folder.
@@ -55,7 +55,7 @@ func TestLoadFoldersNamesEveryFolderThatIsNone(t *testing.T) {
 		t.Fatal("want an error")
 	}
 	for _, want := range []string{
-		empty + ": it holds neither module.yaml nor a folder of a module",
+		empty + ": it contains neither module.yaml nor the folder of a module",
 		`metadata.name is "example" in the folder renamed`,
 		"main.tf is not a regular file",
 		filepath.Join(parent, "absent") + ": open",

@@ -8,7 +8,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
-	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
+	"github.com/machine-iac/machine-iac-operator/test/moduletest"
 )
 
 // forgery is what somebody could write into stored content, and what is said of it.
@@ -34,7 +34,7 @@ var forgeries = map[string]forgery{
 	"JSON":                             {moduletest.Change{"main.tf.json", "", "{}"}, "main.tf.json: is HCL that only some engines read"},
 	"HCL of one engine":                {moduletest.Change{"lookup/main.tofu", "", "locals {}"}, "lookup/main.tofu: is HCL that only some engines read"},
 	"variables":                        {moduletest.Change{"x.auto.tfvars", "", "machine = {}"}, "x.auto.tfvars: sets variables"},
-	"what is not parsed here":          {moduletest.Change{"more.tf", "", "locals {\n  a = " + strings.Repeat("[", 101) + strings.Repeat("]", 101) + "\n}\n"}, "more.tf:2: nests more than 100 brackets"},
+	"what is not parsed here":          {moduletest.Change{"more.tf", "", "locals {\n  a = " + strings.Repeat("[", 101) + strings.Repeat("]", 101) + "\n}\n"}, "more.tf:2: has more than 100 nested brackets"},
 	"a variable of the engine":         {moduletest.Change{"module.yaml", "EXAMPLE_QUIET", "TF_CLI_CONFIG_FILE"}, "spec.environment[0].name is TF_CLI_CONFIG_FILE"},
 	"a credential of the linker":       {moduletest.Change{"module.yaml", "EXAMPLE_TOKEN", "LD_PRELOAD"}, "spec.credentials.keys[0].env is LD_PRELOAD"},
 }
@@ -65,7 +65,7 @@ func using(expression string) moduletest.Change {
 	return moduletest.Change{"more.tf", "", "locals {\n  a = " + expression + "\n}\n"}
 }
 
-const computed = "reads a path that is computed, which may lead to any file of the manager; name a file of the module literally"
+const computed = "reads a computed path, which may be that of any file of the manager; use the literal path of a file of the module"
 
 func TestFunctionsReadFilesOfTheModuleOnly(t *testing.T) {
 	const template = "templates/user-data.tftpl"
@@ -78,7 +78,7 @@ func TestFunctionsReadFilesOfTheModuleOnly(t *testing.T) {
 		"a template":                     {[]moduletest.Change{using(`templatefile("./templates/user-data.tftpl", { a = 1 })`)}, ""},
 		"the files of a folder":          {[]moduletest.Change{using(`fileset("${path.module}/templates", "*.tftpl")`)}, ""},
 		"the files of the module":        {[]moduletest.Change{using(`concat(fileset(path.module, "*.tf"), fileset("${path.module}", "*.tf"))`)}, ""},
-		"the folder as a file":           {[]moduletest.Change{using(`file(path.module)`)}, `reads ".", which is no file`},
+		"the folder as a file":           {[]moduletest.Change{using(`file(path.module)`)}, `reads ".", which is not a file`},
 		"whether there is one":           {[]moduletest.Change{using(`fileexists("later")`)}, ""},
 		"an absolute path":               {[]moduletest.Change{using(`file("/etc/passwd")`)}, `more.tf:2: the function file reads "/etc/passwd", which is outside of the module`},
 		"a step out":                     {[]moduletest.Change{using(`filebase64("templates/../../x")`)}, `reads "templates/../../x", which is outside of the module`},
@@ -93,16 +93,16 @@ func TestFunctionsReadFilesOfTheModuleOnly(t *testing.T) {
 		"what try hides":                 {[]moduletest.Change{using(`try(file("/etc/passwd"), "")`)}, "the function file reads"},
 		"a pattern that leads out":       {[]moduletest.Change{using(`fileset(path.module, "../*")`)}, `reads "../*", which is outside`},
 		"a pattern out of a text":        {[]moduletest.Change{using(`fileset(".", "../*")`)}, `reads "../*", which is outside`},
-		"a folder under another name":    {[]moduletest.Change{using(`[for path in [{ module = "/etc" }] : file("${path.module}/passwd")]`)}, "gives the name path"},
-		"a file that no run has":         {[]moduletest.Change{using(`file("README.md")`)}, `reads "README.md", which is no file of the module that a run has`},
-		"a file of the run":              {[]moduletest.Change{using(`file("terraform.tfvars.json")`)}, "which is no file of the module"},
+		"a folder under another name":    {[]moduletest.Change{using(`[for path in [{ module = "/etc" }] : file("${path.module}/passwd")]`)}, "uses the name path"},
+		"a file that no run has":         {[]moduletest.Change{using(`file("README.md")`)}, `reads "README.md", which is not a file of the module that a run has`},
+		"a file of the run":              {[]moduletest.Change{using(`file("terraform.tfvars.json")`)}, "which is not a file of the module"},
 		"a text that is a template":      {[]moduletest.Change{using(`templatestring(var.provider_spec.size, {})`)}, "evaluates a text that could read any file"},
 		"a template that reads":          {[]moduletest.Change{using(`templatefile("` + template + `", {})`), {template, "", "hello\n${file(\"/etc/passwd\")}"}}, template + `:2: the function file reads "/etc/passwd"`},
 		"a template with a folder given": {[]moduletest.Change{using(`templatefile("` + template + `", { path = { module = "/etc" } })`), {template, "", `${file("${path.module}/main.tf")}`}}, template + ":1: the function file " + computed},
 		"a template within one":          {[]moduletest.Change{using(`templatefile("` + template + `", {})`), {template, "", `${templatefile("b", {})}${templatefile("b", {})}`}, {"b", "", "${file(a)}"}}, "b:1: the function file " + computed},
 		"a template within itself":       {[]moduletest.Change{using(`templatefile("` + template + `", {})`), {template, "", `${templatefile("` + template + `", {})}`}}, ""},
-		"a template that is none":        {[]moduletest.Change{using(`templatefile("` + template + `", {})`), {template, "", "${"}}, "which is no template"},
-		"a template that nests too deep": {[]moduletest.Change{using(`templatefile("` + template + `", {})`), {template, "", strings.Repeat("${\"", 200)}}, template + ":1: nests more than 100 brackets"},
+		"a template that is none":        {[]moduletest.Change{using(`templatefile("` + template + `", {})`), {template, "", "${"}}, "which is not a template"},
+		"a template that nests too deep": {[]moduletest.Change{using(`templatefile("` + template + `", {})`), {template, "", strings.Repeat("${\"", 200)}}, template + ":1: has more than 100 nested brackets"},
 		"a resource":                     {[]moduletest.Change{{"main.tf", "  size =", "  note = file(\"/x\")\n  size ="}}, "main.tf:3: the function file"},
 		"a provider":                     {[]moduletest.Change{{"more.tf", "", "provider \"example\" {\n  key = file(\"/x\")\n}\n"}}, "more.tf:2: the function file"},
 		"an output":                      {[]moduletest.Change{{"outputs.tf", `value       = ""`, `value = file("/x")`}}, "outputs.tf:3: the function file"},
@@ -150,17 +150,17 @@ func TestRestoreRefusesAStackThatRunsMoreThanProviders(t *testing.T) {
 		"an absolute path":              {value(`{"fn::readFile": /etc/passwd}`), `Pulumi.yaml:35: fn::readFile reads "/etc/passwd", which may be any file`},
 		"a path out of the folder":      {value(`{"fn::fileAsset": ../x}`), `fn::fileAsset reads "../x", which may be any file`},
 		"a path of the providerSpec":    {value(`{"Fn::FileBase64": "${provider_spec.size}"}`), "which may be any file"},
-		"the folder of the run":         {value(`{"fn::fileArchive": .}`), `fn::fileArchive reads ".", which is no file of the stack`},
-		"a file of the run":             {value(`{"fn::readFile": Pulumi.machine.yaml}`), "which is no file of the stack that a run has"},
+		"the folder of the run":         {value(`{"fn::fileArchive": .}`), `fn::fileArchive reads ".", which is not a file of the stack`},
+		"a file of the run":             {value(`{"fn::readFile": Pulumi.machine.yaml}`), "which is not a file of the stack that a run has"},
 		"fields of another object":      {value(`{"<<": {"fn::readFile": templates/user-data.txt}}`), "<< merges objects"},
 		"another stack":                 {moduletest.Change{"Pulumi.yaml", "random:RandomId", "pulumi:pulumi:StackReference"}, "reads another stack"},
 		"a plugin from elsewhere":       {note("    options:\n      pluginDownloadURL: https://example.com\n"), "would download a plugin"},
-		"an option in another case":     {note("    Options:\n      provider: x\n"), "resources.note.Options is not known"},
+		"an option in another case":     {note("    Options:\n      provider: x\n"), "resources.note.Options is unknown"},
 		"plugins by their paths":        {moduletest.Change{"Pulumi.yaml", "runtime: yaml", "runtime: yaml\nplugins: {providers: [{name: random, path: /tmp}]}"}, "plugins names plugins by paths"},
 		"a program that writes one":     {moduletest.Change{"Pulumi.yaml", "runtime: yaml", "runtime: {name: yaml, options: {compiler: sh}}"}, "runtime has options"},
-		"a backend":                     {moduletest.Change{"Pulumi.yaml", "runtime: yaml", "runtime: yaml\nbackend: {url: s3://x}"}, "backend says where the checkpoint is kept"},
-		"another program":               {moduletest.Change{"Main.yaml", "", "resources: {}\n"}, "Main.yaml: would be run in place of"},
-		"settings":                      {moduletest.Change{"Pulumi.machine.yaml", "", "config: {}\n"}, "Pulumi.machine.yaml: holds settings"},
+		"a backend":                     {moduletest.Change{"Pulumi.yaml", "runtime: yaml", "runtime: yaml\nbackend: {url: s3://x}"}, "backend sets where the checkpoint is stored"},
+		"another program":               {moduletest.Change{"Main.yaml", "", "resources: {}\n"}, "Main.yaml: would run instead of"},
+		"settings":                      {moduletest.Change{"Pulumi.machine.yaml", "", "config: {}\n"}, "Pulumi.machine.yaml: contains stack settings"},
 		"a lookup that runs a command":  {moduletest.Change{"lookup/Pulumi.yaml", "example:index:Instance", "command:local:Command"}, "lookup/Pulumi.yaml:9: resources.this runs programs"},
 		"a program that cannot be read": {moduletest.Change{"Pulumi.yaml", "runtime: yaml", "runtime: yaml\nruntime: go"}, "Pulumi.yaml:4: is not valid YAML"},
 	} {
@@ -185,7 +185,7 @@ func TestAProgramThatIsCodeIsNotRestoredUnlessItIsProven(t *testing.T) {
 	if _, err := load.RestoreProven(moduletest.FS(code)); err != nil {
 		t.Errorf("what is proven: %v", err)
 	}
-	if _, err := load.Restore(moduletest.FS(code)); err == nil || !strings.Contains(err.Error(), `Pulumi.yaml:3: runtime is "go", so that the program is code`) {
+	if _, err := load.Restore(moduletest.FS(code)); err == nil || !strings.Contains(err.Error(), `Pulumi.yaml:3: runtime is "go", so the program is code`) {
 		t.Errorf("what is not: %v", err)
 	}
 }

@@ -1,4 +1,5 @@
-// Package load reads provider modules and stacks from folders: it checks them against their contract, and puts together what a run needs.
+// Package load reads provider modules and stacks from folders. It checks their contract and builds
+// what a run needs.
 package load
 
 import (
@@ -6,22 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/confine"
 	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
-	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
-	"github.com/machine-iac/machine-iac-operator/internal/module/stack"
 )
 
-// Module reads the module in the root of fsys and checks it against the contract. For a module that breaks it the error is a
-// [*contract.Error] that lists every breach; any other error is one of reading fsys.
+// Module reads and checks the module in the root of fsys. If the module breaks the contract, the
+// error is a [*contract.Error] with every breach. Any other error is about reading fsys.
 func Module(fsys fs.FS) (*module.Module, error) {
-	files, err := snapshot.Read(fsys)
+	files, err := module.ReadFiles(fsys)
 	if err != nil {
 		return nil, err
 	}
@@ -37,17 +35,37 @@ func Module(fsys fs.FS) (*module.Module, error) {
 	return module.New(loaded), nil
 }
 
-// check checks what the engine runs that module.yaml or the files name. meta may be nil.
-func check(files snapshot.Files, meta *contract.Metadata, found *contract.Report) module.Definition {
-	if stack.Is(meta, files) {
-		return stack.Check(files, meta, found)
-	}
-	loaded := contract.CheckHCL(files, meta, found)
-	confine.CheckHCL(files, found)
-	return loaded
+// loader reads the modules of an engine.
+type loader struct {
+	engine v1alpha1.Engine
+	// program is a file that every module of the engine has, and no module of another engine.
+	program string
+	// check reads a module and checks it against the contract. meta may be nil.
+	check func(files module.Files, meta *contract.Metadata, found *contract.Report) module.Definition
 }
 
-// addMetadata adds what module.yaml says, once the variable provider_spec is known that it refers to. meta may be nil.
+// loaders has the loader of every engine but the default, whose loader is [contract.CheckHCL].
+var loaders = []loader{
+	{v1alpha1.EnginePulumi, contract.ProjectFile, checkStack},
+}
+
+// check reads a module with the loader of the engine in module.yaml. Without a module.yaml, the files tell. meta may be
+// nil.
+func check(files module.Files, meta *contract.Metadata, found *contract.Report) module.Definition {
+	for _, one := range loaders {
+		_, matches := files[one.program]
+		if meta != nil {
+			matches = meta.Spec.Engine == one.engine
+		}
+		if matches {
+			return one.check(files, meta, found)
+		}
+	}
+	return contract.CheckHCL(files, meta, found)
+}
+
+// addMetadata adds the parts of module.yaml that refer to the variable provider_spec. meta may be
+// nil.
 func addMetadata(to *module.Definition, meta *contract.Metadata) {
 	if meta == nil {
 		return
@@ -57,43 +75,29 @@ func addMetadata(to *module.Definition, meta *contract.Metadata) {
 	to.Defaults = contract.ReadDefaults(meta, providerSpec)
 	to.Rights = contract.ReadRights(meta, to.Variables)
 	to.Name, to.Spec = meta.Metadata.Name, meta.Spec
-	to.Absent, to.AdoptAbsent, to.Final, to.InstanceTypes = meta.Absent, meta.AdoptAbsent, meta.Final, meta.InstanceTypes
+	to.Absent, to.AdoptAbsent, to.Final, to.InstanceTypes, to.Identities = meta.Absent, meta.AdoptAbsent, meta.Final,
+		meta.InstanceTypes, meta.Identities
+	to.NothingMade, to.Hints = meta.NothingMade, meta.Hints
+	meta.CheckInstances(to.Instances...)
 }
 
-// embedded has, by their embedded file systems, functions that return their modules.
+// embedded caches functions that return the modules of embedded file systems.
 var embedded sync.Map
 
-// Modules loads the module in every folder of fsys. The error joins those of all folders, each with the folder's name. What is embedded
-// in this program does not change, and is read once.
+// Modules loads the module in every folder of fsys. The error joins those of all folders, each with
+// the folder's name. Embedded file systems do not change, so they are read only once.
 func Modules(fsys fs.FS) ([]*module.Module, error) {
 	fixed, ok := fsys.(embed.FS)
 	if !ok {
-		return readModules(fsys, nil)
+		return readModules(fsys)
 	}
-	once, _ := embedded.LoadOrStore(fixed, sync.OnceValues(func() ([]*module.Module, error) { return readModules(fixed, nil) }))
+	once, _ := embedded.LoadOrStore(fixed, sync.OnceValues(func() ([]*module.Module, error) { return readModules(fixed) }))
 	loaded, err := once.(func() ([]*module.Module, error))()
 	return slices.Clone(loaded), err
 }
 
-// kindLine matches a line of module.yaml with the kind of an object, or of a providerSpec.
-var kindLine = regexp.MustCompile(`(?m)^[ -]*kind: *([A-Za-z0-9]+) *$`)
-
-// Serving is Modules without those modules that have none of these names and serve no providerSpec of these kinds: they are not parsed, which for a
-// short process would be most of its work.
-func Serving(fsys fs.FS, names, kinds []string) ([]*module.Module, error) {
-	return readModules(fsys, func(name string, folder fs.FS) bool {
-		if slices.Contains(names, name) {
-			return true
-		}
-		metadata, err := fs.ReadFile(folder, module.MetadataFile)
-		return err != nil || slices.ContainsFunc(kindLine.FindAllSubmatch(metadata, -1), func(found [][]byte) bool {
-			return slices.Contains(kinds, string(found[1]))
-		})
-	})
-}
-
-// readModules loads the modules in those folders that are wanted, nil for all.
-func readModules(fsys fs.FS, wanted func(name string, folder fs.FS) bool) ([]*module.Module, error) {
+// readModules loads the module in every folder.
+func readModules(fsys fs.FS) ([]*module.Module, error) {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
 		return nil, fmt.Errorf("listing modules: %w", err)
@@ -108,9 +112,6 @@ func readModules(fsys fs.FS, wanted func(name string, folder fs.FS) bool) ([]*mo
 		if err != nil {
 			return nil, fmt.Errorf("opening module folder %s: %w", entry.Name(), err)
 		}
-		if wanted != nil && !wanted(entry.Name(), folder) {
-			continue
-		}
 		one, err := named(entry.Name(), folder)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("loading module folder %s: %w", entry.Name(), err))
@@ -124,7 +125,7 @@ func readModules(fsys fs.FS, wanted func(name string, folder fs.FS) bool) ([]*mo
 	return loaded, nil
 }
 
-// named loads a module that must have a name.
+// named loads a module and checks its name.
 func named(name string, folder fs.FS) (*module.Module, error) {
 	one, err := Module(folder)
 	if err != nil {
@@ -132,7 +133,8 @@ func named(name string, folder fs.FS) (*module.Module, error) {
 	}
 	if one.Name() != name {
 		return nil, &contract.Error{Module: one.Name(), Engine: one.Engine(), Breaches: []contract.Breach{{
-			File: module.MetadataFile, What: "metadata.name", Problem: fmt.Sprintf("is %q in the folder %s", one.Name(), name), Fix: "use the folder's name",
+			File: module.MetadataFile, What: "metadata.name", Problem: fmt.Sprintf("is %q in the folder %s", one.Name(),
+				name), Fix: "use the folder's name",
 		}}}
 	}
 	return one, nil

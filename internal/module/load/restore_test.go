@@ -10,7 +10,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
-	"github.com/machine-iac/machine-iac-operator/internal/module/moduletest"
+	"github.com/machine-iac/machine-iac-operator/test/moduletest"
 )
 
 // kept returns what is kept of a module: what a run sees, changed.
@@ -73,6 +73,15 @@ func TestRestoreDoesNotCheckTheContract(t *testing.T) {
 				t.Errorf("restored %s, want example with its kind", restored.Name())
 			}
 		})
+	}
+}
+
+// A module from before the rule on providers is destroyed by all of its HCL.
+func TestRestoreLeavesProvidersWhole(t *testing.T) {
+	const provider = "provider \"example\" {\n  region = data.example_region.this.id\n}\n"
+	restored, err := load.Restore(moduletest.FS(kept(t, moduletest.Change{"providers.tf", "", provider})))
+	if err != nil || len(restored.Bare().HCL) > 0 {
+		t.Errorf("%v, and a destroy has\n%s", err, restored.Bare().HCL)
 	}
 }
 

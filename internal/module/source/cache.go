@@ -11,11 +11,11 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// signatureSuffix is what the name of an artifact's signature ends with.
+// signatureSuffix ends the file name of an artifact's signature.
 const signatureSuffix = ".signature"
 
-// cache keeps contents as files that are named by their digest. Nothing in it is trusted: what does not have the digest of its name is
-// not there. It only saves downloads, so that its failures are logged and no more.
+// cache stores content as files named by their digest. It is not trusted: a file without the digest
+// of its name counts as missing. It only saves downloads, so failures are only logged.
 type cache struct {
 	dir    string
 	logger logr.Logger
@@ -37,7 +37,8 @@ func (c cache) get(digest string) ([]byte, bool) {
 		err = checkDigest(content, digest)
 	}
 	if err != nil {
-		c.logger.Info("An entry in the cache of provider modules is broken and is fetched again", "digest", digest, "error", err.Error())
+		c.logger.Info("Broken entry in the cache of provider modules; fetching it again", "digest", digest,
+			"error", err.Error())
 		return nil, false
 	}
 	return content, true
@@ -48,11 +49,11 @@ func (c cache) put(digest string, content []byte) {
 		return
 	}
 	if err := c.write(c.path(digest), content); err != nil {
-		c.logger.Info("A provider module could not be kept, so that a restart has to fetch it again", "digest", digest, "error", err.Error())
+		c.logger.Info("Cannot cache a provider module; a restart must fetch it again", "digest", digest, "error", err.Error())
 	}
 }
 
-// signature returns the signature that was found for an artifact. Whether it is good is for the keys to say.
+// signature returns the cached signature of an artifact, which is not verified yet.
 func (c cache) signature(digest string) (signed, bool) {
 	var kept signed
 	if c.dir == "" {
@@ -69,11 +70,13 @@ func (c cache) putSignature(digest string, one signed) {
 		err = c.write(c.path(digest)+signatureSuffix, content)
 	}
 	if err != nil {
-		c.logger.Info("The signature of a provider module could not be kept, so that a restart has to fetch it again", "digest", digest, "error", err.Error())
+		c.logger.Info("Cannot cache the signature of a provider module; a restart must fetch it again", "digest", digest,
+			"error", err.Error())
 	}
 }
 
-// write makes the file appear with all of its content. Two that write one file at a time may spoil it, which shows when it is read.
+// write creates the file atomically. Concurrent writes of the same file may corrupt it, which
+// reading detects.
 func (c cache) write(path string, content []byte) error {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return err

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
 // places returns a reference each to a web server and to a registry, and how to end both.
@@ -62,11 +63,12 @@ func TestARestartNeedsNoRegistry(t *testing.T) {
 }
 
 func TestABrokenCacheIsReplaced(t *testing.T) {
+	long.Test(t)
 	spoilt := map[string]func(path string) error{
 		"an entry that has changed": func(path string) error { return os.WriteFile(path, []byte("changed"), 0o600) },
 		"an entry that was cut off": func(path string) error { return os.Truncate(path, 100) },
 		"an entry that is empty":    func(path string) error { return os.Truncate(path, 0) },
-		"an entry that grew":        func(path string) error { return os.Truncate(path, snapshot.MaxArchiveBytes+1) },
+		"an entry that grew":        func(path string) error { return os.Truncate(path, module.MaxArchiveBytes+1) },
 	}
 	for name, spoil := range spoilt {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +94,7 @@ func TestABrokenCacheIsReplaced(t *testing.T) {
 					t.Errorf("got %v; want it fetched again", err)
 				}
 			}
-			if strings.Count(logged.String(), "is broken and is fetched again") != 2 {
+			if strings.Count(logged.String(), "Broken entry in the cache") != 2 {
 				t.Errorf("it is logged as\n%s", logged)
 			}
 			end()
@@ -123,7 +125,7 @@ func TestACacheThatCannotBeWrittenStopsNothing(t *testing.T) {
 				}
 			}
 			logged := record(&options)
-			if _, err := Fetch(t.Context(), reference, options); err != nil || !strings.Contains(logged.String(), "could not be kept") {
+			if _, err := Fetch(t.Context(), reference, options); err != nil || !strings.Contains(logged.String(), "Cannot cache a provider module") {
 				t.Errorf("got %v; want it to work, and this in the log:\n%s", err, logged)
 			}
 		})

@@ -21,33 +21,34 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
-	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
 const (
-	// defaultTimeout is less than a Pod may take to start before it is restarted.
+	// defaultTimeout is less than the time after which a starting Pod is restarted.
 	defaultTimeout = 40 * time.Second
-	// maxParallel is how many modules are fetched at a time.
+	// maxParallel is how many modules are fetched concurrently.
 	maxParallel = 8
 )
 
-// Options say how modules are fetched and pushed. The zero value works.
+// Options configure how modules are fetched and pushed. The zero value is usable.
 type Options struct {
-	// CacheDir keeps what was downloaded, by its digest, so that it is downloaded once. Nothing is ever removed from it; it may be
-	// removed as a whole. Empty means that nothing is kept.
+	// CacheDir stores downloads by digest, so that each is downloaded once. Nothing is ever removed
+	// from it, but the whole folder can be. Empty disables caching.
 	CacheDir string
-	// Keychain has the credentials of registries. Default: Docker's configuration, in the folder DOCKER_CONFIG or ~/.docker.
+	// Keychain has the credentials of registries. Defaults to Docker's configuration in DOCKER_CONFIG
+	// or ~/.docker.
 	Keychain authn.Keychain
-	// Transport makes the requests. Default: one with the proxy and the CAs that the process's environment names.
+	// Transport makes the requests. Defaults to one that uses the proxies and CAs from the
+	// environment.
 	Transport http.RoundTripper
-	// Timeout bounds a call, however many modules it fetches and however often it tries. Default: 40 s.
+	// Timeout limits a call, including all modules and retries. Defaults to 40 s.
 	Timeout time.Duration
-	// Backoff is how often a download is tried, and the time between. Default: five times within about 15 s.
+	// Backoff configures retries of downloads. Defaults to five attempts within about 15 s.
 	Backoff wait.Backoff
-	// SignedBy are keys of which one must have signed an artifact of a registry; where there are none, no signature is asked for. What comes from
-	// elsewhere has its digest alone.
+	// SignedBy are keys, one of which must have signed an artifact of a registry. If empty, signatures
+	// are not required. Other sources are verified by digest only.
 	SignedBy []crypto.PublicKey
-	// Logger logs tries that failed, and a cache that cannot be used. Default: nothing is logged.
+	// Logger logs failed attempts and cache failures. Defaults to discarding them.
 	Logger logr.Logger
 }
 
@@ -68,7 +69,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Fetch loads the module that a reference names. What comes from there is refused unless it has the reference's digest.
+// Fetch loads the module of a reference. Content with another digest is rejected.
 func Fetch(ctx context.Context, reference string, options Options) (*module.Module, error) {
 	files, err := Files(ctx, reference, options)
 	if err != nil {
@@ -76,13 +77,13 @@ func Fetch(ctx context.Context, reference string, options Options) (*module.Modu
 	}
 	loaded, err := load.Module(files)
 	if err != nil {
-		location, _ := ParseReference(reference) // Files has read it
-		return nil, fmt.Errorf("loading the module of %s: %w", location, err)
+		location, _ := ParseReference(reference) // Files has parsed it
+		return nil, fmt.Errorf("loading the module from %s: %w", location, err)
 	}
 	return loaded, nil
 }
 
-// FetchAll loads the modules that the references name, in their order. The error joins those of all references.
+// FetchAll loads the modules of the references, in order. The error joins those of all references.
 func FetchAll(ctx context.Context, references []string, options Options) ([]*module.Module, error) {
 	options.Timeout = options.withDefaults().Timeout
 	ctx, cancel := context.WithTimeout(ctx, options.Timeout)
@@ -103,11 +104,11 @@ func FetchAll(ctx context.Context, references []string, options Options) ([]*mod
 	return loaded, nil
 }
 
-// Files returns the files of the module that a reference names, in memory. They are not held to the contract yet.
+// Files returns the files of a reference's module in memory, before any check of the contract.
 func Files(ctx context.Context, reference string, options Options) (fs.FS, error) {
 	parsed, err := ParseReference(reference)
 	if err != nil {
-		return nil, fmt.Errorf("reading the module's reference: %w", err)
+		return nil, fmt.Errorf("parsing the module's reference: %w", err)
 	}
 	options = options.withDefaults()
 	ctx, cancel := context.WithTimeout(ctx, options.Timeout)
@@ -117,7 +118,7 @@ func Files(ctx context.Context, reference string, options Options) (fs.FS, error
 	if err != nil {
 		return nil, fmt.Errorf("fetching the module from %s: %w", parsed, err)
 	}
-	files, err := snapshot.ReadArchive(bytes.NewReader(archive))
+	files, err := module.ReadArchive(bytes.NewReader(archive))
 	if err != nil {
 		return nil, fmt.Errorf("fetching the module from %s: %w", parsed, err)
 	}
@@ -130,7 +131,7 @@ type fetcher struct {
 	cache cache
 }
 
-// archive returns the tar.gz that a reference names.
+// archive returns the tar.gz of a reference.
 func (f *fetcher) archive(ctx context.Context, reference Reference) ([]byte, error) {
 	switch reference.location.Scheme {
 	case schemeFile:
@@ -148,8 +149,10 @@ func (f *fetcher) archive(ctx context.Context, reference Reference) ([]byte, err
 	}
 }
 
-// content returns what has the digest: from the cache, or else by get, which is tried again when that may help.
-func (f *fetcher) content(ctx context.Context, digest string, get func(context.Context) ([]byte, error)) ([]byte, error) {
+// content returns the content with the digest, from the cache or else from get. It retries get if
+// that may help.
+func (f *fetcher) content(ctx context.Context, digest string,
+	get func(context.Context) ([]byte, error)) ([]byte, error) {
 	if content, cached := f.cache.get(digest); cached {
 		return content, nil
 	}
@@ -170,7 +173,7 @@ func (f *fetcher) content(ctx context.Context, digest string, get func(context.C
 
 func checkDigest(content []byte, want string) error {
 	if got := digestOf(content); got != want {
-		return fmt.Errorf("the content has the digest %s, and not that of the reference; find out who changed it before you change the reference", got)
+		return fmt.Errorf("the content has the digest %s, which is not that of the reference; find out who changed it before you change the reference", got)
 	}
 	return nil
 }
@@ -180,14 +183,16 @@ func digestOf(content []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// readFile reads an archive from the disk.
+// readFile reads an archive from disk.
 func readFile(path string) (content []byte, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() { // to open a pipe would wait
-		return nil, fmt.Errorf("%s is not a regular file; name the file that 'kubectl machine module pack' wrote, or give a folder to --module-dir", path)
+	if !info.Mode().IsRegular() { // opening a pipe would block
+		return nil,
+			fmt.Errorf("%s is not a regular file; use a file from 'kubectl machine module pack', or a folder with --module-dir",
+				path)
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -197,13 +202,13 @@ func readFile(path string) (content []byte, err error) {
 	return readBounded(file)
 }
 
-// readBounded reads what may be an archive.
+// readBounded reads a possible archive.
 func readBounded(r io.Reader) ([]byte, error) {
-	content, err := io.ReadAll(io.LimitReader(r, snapshot.MaxArchiveBytes+1))
-	if err == nil && len(content) > snapshot.MaxArchiveBytes {
+	content, err := io.ReadAll(io.LimitReader(r, module.MaxArchiveBytes+1))
+	if err == nil && len(content) > module.MaxArchiveBytes {
 		err = errTooLarge
 	}
 	return content, err
 }
 
-var errTooLarge = fmt.Errorf("there are more than %d bytes; is it the archive of one module?", snapshot.MaxArchiveBytes)
+var errTooLarge = fmt.Errorf("it has more than %d bytes; is it the archive of one module?", module.MaxArchiveBytes)

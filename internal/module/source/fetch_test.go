@@ -15,8 +15,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
-	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
 func TestAModuleInAFile(t *testing.T) {
@@ -48,17 +48,17 @@ func TestFilesThatAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := []byte("another content")
-	large := make([]byte, snapshot.MaxArchiveBytes+1)
+	large := make([]byte, module.MaxArchiveBytes+1)
 	cases := map[string]struct {
 		path, digest, want string
 	}{
-		"a file that has changed": {write("changed", other), allowed, "the content has the digest " + sum(other) + ", and not that of the reference; find out who changed it"},
+		"a file that has changed": {write("changed", other), allowed, "the content has the digest " + sum(other) + ", which is not that of the reference; find out who changed it"},
 		"a file that is no module": {write("text", other), "@" + sum(other),
-			"it is not a whole tar.gz"},
+			"not a complete tar.gz"},
 		"a file that is not there": {filepath.Join(dir, "nowhere"), allowed, "no such file"},
-		"a folder":                 {dir, allowed, "is not a regular file; name the file that 'kubectl machine module pack' wrote, or give a folder to --module-dir"},
+		"a folder":                 {dir, allowed, "is not a regular file; use a file from 'kubectl machine module pack', or a folder with --module-dir"},
 		"a pipe":                   {pipe, allowed, "is not a regular file"},
-		"a large file":             {write("large", large), "@" + sum(large), "there are more than 8388608 bytes"},
+		"a large file":             {write("large", large), "@" + sum(large), "it has more than 8388608 bytes"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestABreachOfTheContractIsReportedWithFileAndLine(t *testing.T) {
 	folder := folderTarball(t, "kubemark/inner") // two folders around it all, of which one is taken off
 	reference := location + "/acme@" + upload(t, s, ArtifactType, blob{mediaType: LayerMediaType, content: folder})
 	_, err = Fetch(t.Context(), reference, quick())
-	if !errors.As(err, &broken) || !strings.Contains(err.Error(), "loading the module of "+reference) {
+	if !errors.As(err, &broken) || !strings.Contains(err.Error(), "loading the module from "+reference) {
 		t.Errorf("got %v; want the breaches, with the module's place", err)
 	}
 }
@@ -130,19 +130,19 @@ func TestAWebServerThatFails(t *testing.T) {
 		want        string
 		wantTries   int
 	}{
-		"it is not there":                 {status(404), "the server responds with 404 Not Found; is the URL right", 1},
-		"it is private":                   {status(403), "so put a private module into an OCI registry", 1},
+		"it is not there":                 {status(404), "the server responds with 404 Not Found; is the URL correct", 1},
+		"it is private":                   {status(403), "so use an OCI registry for a private module", 1},
 		"there is something else":         {func(w http.ResponseWriter, _ *http.Request) bool { _, _ = w.Write([]byte("x")); return true }, "the content has the digest " + sum([]byte("x")), 1},
-		"it is busy for too long":         {status(502), "the server responds with 502 Bad Gateway; it was tried 4 times", 4},
-		"it asks to come again, for long": {status(429), "429 Too Many Requests; it was tried 4 times", 4},
-		"it never ends":                   {func(w http.ResponseWriter, _ *http.Request) bool { return endless(w) }, "there are more than 8388608 bytes", 1},
-		"it ends too early":               {func(w http.ResponseWriter, _ *http.Request) bool { return half(w, archive) }, "unexpected EOF; it was tried 4 times", 4},
-		"it hangs up":                     {func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }, "EOF; it was tried 4 times", 4},
-		"it redirects to a place without TLS": {func(w http.ResponseWriter, r *http.Request) bool {
+		"it is busy for too long":         {status(502), "the server responds with 502 Bad Gateway; tried 4 times", 4},
+		"it asks to come again, for long": {status(429), "429 Too Many Requests; tried 4 times", 4},
+		"it never ends":                   {func(w http.ResponseWriter, _ *http.Request) bool { return endless(w) }, "it has more than 8388608 bytes", 1},
+		"it ends too early":               {func(w http.ResponseWriter, _ *http.Request) bool { return half(w, archive) }, "unexpected EOF; tried 4 times", 4},
+		"it hangs up":                     {func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }, "EOF; tried 4 times", 4},
+		"it redirects to a URL without TLS": {func(w http.ResponseWriter, r *http.Request) bool {
 			http.Redirect(w, r, plain.URL, http.StatusFound)
 			return true
 		},
-			"the server redirects to a place without TLS", 1},
+			"the server redirects to a URL without TLS", 1},
 		"it redirects for ever": {func(w http.ResponseWriter, r *http.Request) bool {
 			http.Redirect(w, r, r.URL.Path, http.StatusFound)
 			return true
@@ -201,7 +201,7 @@ func TestAWebServerThatHangsCostsNoMoreThanTheTimeout(t *testing.T) {
 	options.Timeout = 50 * time.Millisecond
 	reference := s.URL + "/acme.tar.gz@" + sum(archive)
 	loaded, err := FetchAll(t.Context(), []string{reference, reference, "oci://registry.example.com/acme"}, options)
-	if err == nil || loaded != nil || strings.Count(err.Error(), "it had 50ms") != 2 || !strings.Contains(err.Error(), "has no digest") {
+	if err == nil || loaded != nil || strings.Count(err.Error(), "timed out after 50ms") != 2 || !strings.Contains(err.Error(), "has no digest") {
 		t.Errorf("got %v, %v; want an error for each of the three", loaded, err)
 	}
 }

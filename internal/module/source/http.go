@@ -10,17 +10,17 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
 const (
 	dialTimeout = 10 * time.Second
-	// responseTimeout is how long a server may take to begin its response.
+	// responseTimeout is how long a server may take to start its response.
 	responseTimeout = 15 * time.Second
 	maxRedirects    = 10
 )
 
-// defaultTransport trusts the CAs of the machine, or those of SSL_CERT_FILE and SSL_CERT_DIR.
+// defaultTransport trusts the system's CAs, or those in SSL_CERT_FILE and SSL_CERT_DIR.
 var defaultTransport http.RoundTripper = &http.Transport{
 	Proxy:                 http.ProxyFromEnvironment,
 	DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
@@ -30,7 +30,7 @@ var defaultTransport http.RoundTripper = &http.Transport{
 	ForceAttemptHTTP2:     true,
 }
 
-// statusError reports that a web server did not respond with the file.
+// statusError means that a web server did not return the file.
 type statusError struct{ code int }
 
 // Error implements error.
@@ -38,14 +38,14 @@ func (e *statusError) Error() string {
 	text := fmt.Sprintf("the server responds with %d %s", e.code, http.StatusText(e.code))
 	switch e.code {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return text + "; archives are fetched without credentials, so put a private module into an OCI registry"
+		return text + "; archives are fetched without credentials, so use an OCI registry for a private module"
 	case http.StatusNotFound, http.StatusGone:
-		return text + "; is the URL right, and the file still there?"
+		return text + "; is the URL correct, and does the file still exist?"
 	}
 	return text
 }
 
-// download gets an archive from a web server. No credentials are sent.
+// download fetches an archive from a web server without credentials.
 func (f *fetcher) download(ctx context.Context, location *url.URL) (content []byte, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, location.String(), http.NoBody)
 	if err != nil {
@@ -54,7 +54,7 @@ func (f *fetcher) download(ctx context.Context, location *url.URL) (content []by
 	client := &http.Client{Transport: f.Transport, CheckRedirect: func(request *http.Request, via []*http.Request) error {
 		switch {
 		case request.URL.Scheme != schemeHTTPS:
-			return errors.New("the server redirects to a place without TLS; name the place itself, or another server")
+			return errors.New("the server redirects to a URL without TLS; use the target's URL, or another server")
 		case len(via) >= maxRedirects:
 			return fmt.Errorf("the server redirects more than %d times", maxRedirects)
 		}
@@ -71,19 +71,19 @@ func (f *fetcher) download(ctx context.Context, location *url.URL) (content []by
 	return io.ReadAll(response.Body)
 }
 
-// boundedTransport bounds the size of responses.
+// boundedTransport limits the size of responses.
 type boundedTransport struct{ inner http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (t *boundedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.inner.RoundTrip(request)
 	if err == nil {
-		response.Body = &boundedBody{ReadCloser: response.Body, left: snapshot.MaxArchiveBytes}
+		response.Body = &boundedBody{ReadCloser: response.Body, left: module.MaxArchiveBytes}
 	}
 	return response, err
 }
 
-// boundedBody fails when there is more than it may read.
+// boundedBody returns an error if the limit is exceeded.
 type boundedBody struct {
 	io.ReadCloser
 	left int64
@@ -94,7 +94,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	// One byte more than may be read distinguishes the end from too much.
+	// Read one byte more to distinguish EOF from too much data.
 	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left+1)])
 	if b.left -= int64(n); b.left < 0 {
 		return 0, errTooLarge

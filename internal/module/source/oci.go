@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
 const (
@@ -25,13 +25,16 @@ const (
 	LayerMediaType = "application/vnd.machine-iac.module.v1.tar+gzip"
 )
 
-// generic are the media types that other tools give to an archive. Some call it a tar although it is compressed.
+// generic are media types that other tools use for an archive. Some call it a tar although it is
+// compressed.
 var generic = []string{
-	"application/vnd.oci.image.layer.v1.tar+gzip", "application/vnd.docker.image.rootfs.diff.tar.gzip", "application/vnd.oci.image.layer.v1.tar",
-	"application/gzip", "application/x-gzip", "application/tar+gzip", "application/x-tar+gzip", "application/x-gtar", "application/octet-stream",
+	"application/vnd.oci.image.layer.v1.tar+gzip", "application/vnd.docker.image.rootfs.diff.tar.gzip",
+	"application/vnd.oci.image.layer.v1.tar",
+	"application/gzip", "application/x-gzip", "application/tar+gzip", "application/x-tar+gzip",
+	"application/x-gtar", "application/octet-stream",
 }
 
-// artifact returns the archive in the artifact that a reference names.
+// artifact returns the archive in the artifact of a reference.
 func (f *fetcher) artifact(ctx context.Context, reference Reference) ([]byte, error) {
 	from, err := repository(reference.location)
 	if err != nil {
@@ -39,7 +42,7 @@ func (f *fetcher) artifact(ctx context.Context, reference Reference) ([]byte, er
 	}
 	if len(f.SignedBy) > 0 {
 		if err := f.checkSigned(ctx, from, reference.digest); err != nil {
-			return nil, fmt.Errorf("checking who signed the artifact: %w", err)
+			return nil, fmt.Errorf("verifying the artifact's signature: %w", err)
 		}
 	}
 	manifest, err := f.content(ctx, reference.digest, func(ctx context.Context) ([]byte, error) {
@@ -81,8 +84,9 @@ func layerOf(content []byte) (v1.Descriptor, error) {
 		return v1.Descriptor{}, fmt.Errorf("reading the artifact's manifest: %w", err)
 	}
 	if manifest.MediaType.IsIndex() || len(manifest.Layers) == 0 {
-		return v1.Descriptor{}, fmt.Errorf("the digest is that of an artifact of the type %q, which has no layer; give the digest of the manifest of the module's own artifact",
-			manifest.MediaType)
+		return v1.Descriptor{},
+			fmt.Errorf("the digest is that of an artifact of the type %q, which has no layer; use the digest of the manifest of the module's own artifact",
+				manifest.MediaType)
 	}
 	mediaTypes := make([]string, 0, len(manifest.Layers))
 	for _, layer := range manifest.Layers {
@@ -93,20 +97,21 @@ func layerOf(content []byte) (v1.Descriptor, error) {
 		at = 0
 	}
 	if at < 0 || slices.Contains(mediaTypes[at+1:], LayerMediaType) {
-		return v1.Descriptor{}, fmt.Errorf("the artifact has layers of the media types %s; it must have one of %s, or a single one that is a tar+gzip",
-			strings.Join(mediaTypes, ", "), LayerMediaType)
+		return v1.Descriptor{},
+			fmt.Errorf("the artifact has layers of the media types %s; it must have one of %s, or a single tar+gzip layer",
+				strings.Join(mediaTypes, ", "), LayerMediaType)
 	}
 	layer := manifest.Layers[at]
-	if layer.Size > snapshot.MaxArchiveBytes {
+	if layer.Size > module.MaxArchiveBytes {
 		return v1.Descriptor{}, fmt.Errorf("the artifact's layer has %d bytes: %w", layer.Size, errTooLarge)
 	}
 	if !digestPattern.MatchString(layer.Digest.String()) {
-		return v1.Descriptor{}, fmt.Errorf("the artifact's layer has the digest %s; push it anew with one of sha256", layer.Digest)
+		return v1.Descriptor{}, fmt.Errorf("the artifact's layer has the digest %s; push it again with sha256", layer.Digest)
 	}
 	return layer, nil
 }
 
-// registryOptions leave it to retry to try again.
+// registryOptions disable retries, which retry does.
 func (o Options) registryOptions(ctx context.Context) []remote.Option {
 	return []remote.Option{
 		remote.WithContext(ctx),
@@ -119,7 +124,7 @@ func (o Options) registryOptions(ctx context.Context) []remote.Option {
 	}
 }
 
-// registryError adds the fix to an error of a registry.
+// registryError adds advice to an error of a registry.
 func registryError(registry string, err error) error {
 	var failed *transport.Error
 	if !errors.As(err, &failed) {
@@ -127,9 +132,9 @@ func registryError(registry string, err error) error {
 	}
 	switch failed.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return fmt.Errorf("%w; put credentials for %s into Docker's configuration, as 'docker login' does, and name its folder in DOCKER_CONFIG", err, registry)
+		return fmt.Errorf("%w; add credentials for %s to Docker's configuration, as 'docker login' does, and set DOCKER_CONFIG to its folder", err, registry)
 	case http.StatusNotFound:
-		return fmt.Errorf("%w; is the repository right, and has the artifact been pushed to it?", err)
+		return fmt.Errorf("%w; is the repository correct, and was the artifact pushed to it?", err)
 	}
 	return err
 }
@@ -138,7 +143,7 @@ func registryError(registry string, err error) error {
 func repository(location *url.URL) (name.Repository, error) {
 	parsed, err := name.ParseReference(location.Host + location.Path)
 	if err != nil {
-		return name.Repository{}, fmt.Errorf("reading the repository: %w", err)
+		return name.Repository{}, fmt.Errorf("parsing the repository: %w", err)
 	}
 	return parsed.Context(), nil
 }

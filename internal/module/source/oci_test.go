@@ -12,7 +12,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
 func TestAModuleThatWasPushedIsFetched(t *testing.T) {
@@ -108,13 +108,13 @@ func TestArtifactsThatAreRefused(t *testing.T) {
 		layers []blob
 		want   string
 	}{
-		"no layer":                           {nil, "which has no layer; give the digest of the manifest of the module's own artifact"},
+		"no layer":                           {nil, "which has no layer; use the digest of the manifest of the module's own artifact"},
 		"two layers that may be meant":       {[]blob{good, {mediaType: LayerMediaType, content: []byte("other")}}, "it must have one of " + LayerMediaType},
 		"two layers of which none is marked": {[]blob{{mediaType: generic[0], content: archive}, {mediaType: generic[0], content: []byte("x")}}, "has layers of the media types " + generic[0]},
 		"a layer that is no archive by name": {[]blob{{mediaType: "text/plain", content: archive}}, "has layers of the media types text/plain"},
-		"a layer that is no archive":         {[]blob{{mediaType: LayerMediaType, content: []byte("no archive")}}, "it is not a whole tar.gz"},
-		"a layer that says that it is large": {[]blob{{mediaType: LayerMediaType, content: archive, size: snapshot.MaxArchiveBytes + 1}}, "has 8388609 bytes: there are more than 8388608 bytes"},
-		"a layer that is large":              {[]blob{{mediaType: LayerMediaType, content: make([]byte, snapshot.MaxArchiveBytes+1), size: 3}}, "there are more than 8388608 bytes"},
+		"a layer that is no archive":         {[]blob{{mediaType: LayerMediaType, content: []byte("no archive")}}, "not a complete tar.gz"},
+		"a layer that says that it is large": {[]blob{{mediaType: LayerMediaType, content: archive, size: module.MaxArchiveBytes + 1}}, "has 8388609 bytes: it has more than 8388608 bytes"},
+		"a layer that is large":              {[]blob{{mediaType: LayerMediaType, content: make([]byte, module.MaxArchiveBytes+1), size: 3}}, "it has more than 8388608 bytes"},
 		"a layer that is not there":          {[]blob{{mediaType: LayerMediaType, content: []byte("x"), absent: true}}, "getting the artifact's layer sha256:"},
 	}
 	for name, tc := range cases {
@@ -171,7 +171,7 @@ func TestARegistryThatReturnsSomethingElse(t *testing.T) {
 func TestWhatIsNotInTheRegistry(t *testing.T) {
 	_, location := newRegistry(t)
 	_, err := Fetch(t.Context(), location+"/acme"+allowed, quick())
-	if err == nil || !strings.Contains(err.Error(), "has the artifact been pushed to it?") {
+	if err == nil || !strings.Contains(err.Error(), "was the artifact pushed to it?") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -197,7 +197,7 @@ func TestARegistryThatIsBusy(t *testing.T) {
 	s.respondWith(busy(2))
 	options := quick()
 	logged := record(&options)
-	if _, err := Fetch(t.Context(), pushed.String(), options); err != nil || strings.Count(logged.String(), "503") != 2 {
+	if _, err := Fetch(t.Context(), pushed.String(), options); err != nil || strings.Count(logged.String(), "status code 503") != 2 {
 		t.Errorf("got %v; want a third try, and two in the log:\n%s", err, logged)
 	}
 	s.respondWith(busy(1))
@@ -205,7 +205,7 @@ func TestARegistryThatIsBusy(t *testing.T) {
 		t.Errorf("got %v; want a push to be tried again", err)
 	}
 	s.respondWith(busy(1000))
-	if _, err := Fetch(t.Context(), pushed.String(), quick()); err == nil || !strings.HasSuffix(err.Error(), "it was tried 4 times") {
+	if _, err := Fetch(t.Context(), pushed.String(), quick()); err == nil || !strings.HasSuffix(err.Error(), "tried 4 times") {
 		t.Errorf("got %v; want it to give up", err)
 	}
 }
@@ -259,7 +259,7 @@ func TestCredentialsComeFromDockersConfiguration(t *testing.T) {
 			logged := record(&options)
 			before := s.count()
 			_, err := Fetch(t.Context(), pushed.String(), options)
-			want := fmt.Sprintf("put credentials for %s into Docker's configuration", host)
+			want := fmt.Sprintf("add credentials for %s to Docker's configuration", host)
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v; want %q", err, want)
 			}
@@ -277,11 +277,11 @@ func TestPushRefuses(t *testing.T) {
 	cases := map[string]struct {
 		target, want string
 	}{
-		"a place without a tag":     {"oci://registry.example.com/acme", "has no tag; write it as oci://registry/repository:tag"},
-		"a digest":                  {"oci://registry.example.com/acme:v1" + allowed, "is computed from what is pushed; leave it out"},
-		"a file":                    {"file:///srv/acme.tar.gz", "is no place in a registry"},
-		"an image as others say it": {"registry.example.com/acme:v1", "it is no reference to a module"},
-		"a user and a password":     {"oci://me:hunter2@registry.example.com/acme:v1", "has a user in it"},
+		"a place without a tag":     {"oci://registry.example.com/acme", "has no tag; use oci://registry/repository:tag"},
+		"a digest":                  {"oci://registry.example.com/acme:v1" + allowed, "is computed from what is pushed; remove it"},
+		"a file":                    {"file:///srv/acme.tar.gz", "is not a location in a registry"},
+		"an image as others say it": {"registry.example.com/acme:v1", "not a reference to a module"},
+		"a user and a password":     {"oci://me:hunter2@registry.example.com/acme:v1", "contains a user"},
 	}
 	packed := pack(t)
 	for name, tc := range cases {

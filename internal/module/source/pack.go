@@ -7,25 +7,24 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
-	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
-// Packed is a module that keeps the contract, in an archive.
+// Packed is a valid module in an archive.
 type Packed struct {
-	// Module is what the archive holds.
+	// Module in the archive.
 	Module *module.Module
-	// Archive is a tar.gz. The same files always give the same bytes.
+	// Archive is a tar.gz. It is reproducible.
 	Archive []byte
 }
 
 // Pack packs the module in the root of fsys.
 func Pack(fsys fs.FS) (Packed, error) {
 	var archive bytes.Buffer
-	if err := snapshot.WriteArchive(&archive, fsys); err != nil {
+	if err := module.WriteArchive(&archive, fsys); err != nil {
 		return Packed{}, err
 	}
-	// What is loaded is what was packed, whatever happens to the folder meanwhile.
-	files, err := snapshot.ReadArchive(bytes.NewReader(archive.Bytes()))
+	// Load what was packed, whatever happens to the folder meanwhile.
+	files, err := module.ReadArchive(bytes.NewReader(archive.Bytes()))
 	if err != nil {
 		return Packed{}, err
 	}
@@ -36,7 +35,7 @@ func Pack(fsys fs.FS) (Packed, error) {
 	return Packed{Module: loaded, Archive: archive.Bytes()}, nil
 }
 
-// FileReference returns the reference to the archive as a file, whose path is absolute.
+// FileReference returns the reference to the archive as a file with an absolute path.
 func (p Packed) FileReference(path string) Reference {
 	return Reference{location: &url.URL{Scheme: schemeFile, Path: path}, digest: digestOf(p.Archive)}
 }

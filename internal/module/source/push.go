@@ -19,16 +19,16 @@ const (
 	titleAnnotation = "org.opencontainers.image.title"
 )
 
-// Push pushes the archive to a registry, at oci://registry/repository:tag, and returns the reference with its digest. The same module
-// gives the same artifact.
+// Push pushes the archive to a registry, at oci://registry/repository:tag, and returns the
+// reference with its digest. The artifact is reproducible.
 func (p Packed) Push(ctx context.Context, target string, options Options) (Reference, error) {
 	location, tag, err := parseTarget(target)
 	if err != nil {
-		return Reference{}, fmt.Errorf("reading where to push the module: %w", err)
+		return Reference{}, fmt.Errorf("parsing the target of the push: %w", err)
 	}
 	manifest, blobs, err := p.artifact()
 	if err != nil {
-		return Reference{}, fmt.Errorf("making the module's artifact: %w", err)
+		return Reference{}, fmt.Errorf("creating the module's artifact: %w", err)
 	}
 	options = options.withDefaults()
 	ctx, cancel := context.WithTimeout(ctx, options.Timeout)
@@ -47,26 +47,28 @@ func (p Packed) Push(ctx context.Context, target string, options Options) (Refer
 	return Reference{location: location, digest: digestOf(manifest)}, nil
 }
 
-// parseTarget reads a location in a registry with a tag.
+// parseTarget parses a location in a registry with a tag.
 func parseTarget(text string) (*url.URL, name.Tag, error) {
 	if _, digest := cut(text); digest != "" {
-		return nil, name.Tag{}, fmt.Errorf("the digest %q is computed from what is pushed; leave it out", digest)
+		return nil, name.Tag{}, fmt.Errorf("the digest %q is computed from what is pushed; remove it", digest)
 	}
 	location, err := parseLocation(text)
 	if err != nil {
 		return nil, name.Tag{}, err
 	}
 	if location.Scheme != schemeOCI {
-		return nil, name.Tag{}, fmt.Errorf("%s is no place in a registry; write it as oci://registry/repository:tag", show(location))
+		return nil, name.Tag{}, fmt.Errorf("%s is not a location in a registry; use oci://registry/repository:tag",
+			show(location))
 	}
 	if !strings.Contains(location.Path, ":") {
-		return nil, name.Tag{}, fmt.Errorf("%s has no tag; write it as oci://registry/repository:tag, for example with the module's version", show(location))
+		return nil, name.Tag{},
+			fmt.Errorf("%s has no tag; use oci://registry/repository:tag, for example with the module's version", show(location))
 	}
 	tag, err := name.NewTag(location.Host + location.Path)
 	return location, tag, err
 }
 
-// artifact returns the manifest, and what it names.
+// artifact returns the manifest and its layers.
 func (p Packed) artifact() (rawManifest, []v1.Layer, error) {
 	config, archive := static.NewLayer([]byte("{}"), emptyMediaType), static.NewLayer(p.Archive, LayerMediaType)
 	blobs := []v1.Layer{config, archive}
@@ -103,7 +105,7 @@ func describe(blob v1.Layer) (v1.Descriptor, error) {
 	return v1.Descriptor{MediaType: mediaType, Size: size, Digest: digest}, err
 }
 
-// rawManifest is a manifest as remote.Put takes one.
+// rawManifest is a manifest in the form that remote.Put accepts.
 type rawManifest []byte
 
 // RawManifest implements remote.Taggable.

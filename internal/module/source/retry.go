@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// retry calls try until it succeeds, fails for good, or has failed too often.
+// retry calls try until it succeeds, fails permanently, or has failed too often.
 func (o Options) retry(ctx context.Context, try func(context.Context) error) error {
 	var last error
 	tries := 0
@@ -32,20 +32,21 @@ func (o Options) retry(ctx context.Context, try func(context.Context) error) err
 	if err == nil {
 		return nil
 	}
-	if last == nil { // there was no time for a try
+	if last == nil { // there was no time for an attempt
 		last = err
 	}
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("%w; it had %s", last, o.Timeout)
+		return fmt.Errorf("%w; timed out after %s", last, o.Timeout)
 	case tries > 1:
-		return fmt.Errorf("%w; it was tried %d times", last, tries)
+		return fmt.Errorf("%w; tried %d times", last, tries)
 	default:
 		return last
 	}
 }
 
-// withoutURL takes the URL off that net/http shows in its errors, as it may hold a secret, and one that a redirect made up.
+// withoutURL removes the URL from an error of net/http: it may contain a secret, or come from a
+// redirect.
 func withoutURL(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
@@ -54,7 +55,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// mayPass reports whether the same request may succeed a moment later.
+// mayPass reports whether the same request may succeed if retried.
 func mayPass(err error) bool {
 	var refused *transport.Error
 	if errors.As(err, &refused) {
@@ -73,5 +74,6 @@ func mayPass(err error) bool {
 }
 
 func isPassing(code int) bool {
-	return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout
+	return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests ||
+		code == http.StatusRequestTimeout
 }

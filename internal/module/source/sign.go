@@ -18,7 +18,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// ReadPrivateKey reads a key of ECDSA or Ed25519 from a file in PEM (PKCS #8 or SEC 1) without a passphrase.
+// ReadPrivateKey reads an ECDSA or Ed25519 key from a PEM file (PKCS #8 or SEC 1) without a
+// passphrase.
 func ReadPrivateKey(file string) (crypto.Signer, error) {
 	block, err := readPEM(file)
 	if err != nil {
@@ -35,12 +36,14 @@ func ReadPrivateKey(file string) (crypto.Signer, error) {
 		return key, nil
 	}
 	if err == nil {
-		err = fmt.Errorf("it is a %T", key)
+		err = fmt.Errorf("unsupported type %T", key)
 	}
-	return nil, fmt.Errorf("reading the private key %s: %w; use one of ECDSA or Ed25519 without a passphrase, or sign with 'cosign sign --key'", file, err)
+	return nil,
+		fmt.Errorf("reading the private key %s: %w; use an ECDSA or Ed25519 key without a passphrase, or sign with 'cosign sign --key'", file, err)
 }
 
-// Sign signs a pushed artifact in the layout of cosign, beside it in the registry. Signatures that it has already are replaced.
+// Sign signs a pushed artifact in cosign's layout, next to it in the registry. It replaces existing
+// signatures.
 func (r Reference) Sign(ctx context.Context, key crypto.Signer, options Options) error {
 	from, err := repository(r.location)
 	if err != nil {
@@ -63,7 +66,8 @@ func (r Reference) Sign(ctx context.Context, key crypto.Signer, options Options)
 				return registryError(from.RegistryStr(), err)
 			}
 		}
-		return registryError(from.RegistryStr(), remote.Put(signatureTag(from, r.digest), manifest, options.registryOptions(ctx)...))
+		return registryError(from.RegistryStr(),
+			remote.Put(signatureTag(from, r.digest), manifest, options.registryOptions(ctx)...))
 	})
 	if err != nil {
 		return fmt.Errorf("pushing the signature of %s: %w", r, err)
@@ -71,7 +75,7 @@ func (r Reference) Sign(ctx context.Context, key crypto.Signer, options Options)
 	return nil
 }
 
-// signature signs that the artifact is what it is.
+// signature signs the artifact's digest.
 func (r Reference) signature(key crypto.Signer, repository string) (signed, error) {
 	var of payload
 	of.Critical.Identity.Reference, of.Critical.Image.Digest, of.Critical.Type = repository, r.digest, payloadType
@@ -88,7 +92,7 @@ func (r Reference) signature(key crypto.Signer, repository string) (signed, erro
 	return signed{Payload: content, Signature: signature}, err
 }
 
-// artifact returns the manifest of the signature's artifact, and what it names.
+// artifact returns the manifest of the signature's artifact and its layers.
 func (s signed) artifact() (rawManifest, []v1.Layer, error) {
 	config, content := static.NewLayer([]byte("{}"), types.OCIConfigJSON), static.NewLayer(s.Payload, payloadMediaType)
 	blobs := []v1.Layer{config, content}
@@ -101,6 +105,7 @@ func (s signed) artifact() (rawManifest, []v1.Layer, error) {
 		described = append(described, one)
 	}
 	described[1].Annotations = map[string]string{signatureAnnotation: base64.StdEncoding.EncodeToString(s.Signature)}
-	manifest, err := json.Marshal(v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1, Config: described[0], Layers: described[1:]})
+	manifest, err := json.Marshal(v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1, Config: described[0],
+		Layers: described[1:]})
 	return manifest, blobs, err
 }

@@ -24,7 +24,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-// What cosign calls the parts of a signature: an artifact beside the signed one, with a layer for each signature. Its content is the payload.
+// cosign's names for the parts of a signature: an artifact next to the signed one, with a layer for
+// each signature. The layer's content is the payload.
 const (
 	payloadMediaType    = "application/vnd.dev.cosign.simplesigning.v1+json"
 	payloadType         = "cosign container image signature"
@@ -35,7 +36,7 @@ const (
 	maxPEMBytes     = 64 << 10
 )
 
-// payload is what a signature is of.
+// payload is what a signature signs.
 type payload struct {
 	Critical struct {
 		Identity struct {
@@ -49,13 +50,14 @@ type payload struct {
 	Optional map[string]any `json:"optional"`
 }
 
-// signed is a payload with its signature, as it is kept on the disk too.
+// signed is a payload with its signature, also the format of the cache.
 type signed struct {
 	Payload   []byte `json:"payload"`
 	Signature []byte `json:"signature"`
 }
 
-// ReadPublicKey reads a key of ECDSA or Ed25519 from a file in PEM, as 'cosign generate-key-pair' writes cosign.pub.
+// ReadPublicKey reads an ECDSA or Ed25519 key from a PEM file, such as cosign.pub from 'cosign
+// generate-key-pair'.
 func ReadPublicKey(file string) (crypto.PublicKey, error) {
 	block, err := readPEM(file)
 	if err != nil {
@@ -63,13 +65,13 @@ func ReadPublicKey(file string) (crypto.PublicKey, error) {
 	}
 	key, err := x509.ParsePKIXPublicKey(block.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("reading the public key %s: %w; name a file such as cosign.pub", file, err)
+		return nil, fmt.Errorf("reading the public key %s: %w; use a file such as cosign.pub", file, err)
 	}
 	switch key.(type) {
 	case *ecdsa.PublicKey, ed25519.PublicKey:
 		return key, nil
 	}
-	return nil, fmt.Errorf("the public key %s is a %T; use one of ECDSA or Ed25519", file, key)
+	return nil, fmt.Errorf("the public key %s is a %T; use an ECDSA or Ed25519 key", file, key)
 }
 
 func readPEM(file string) (*pem.Block, error) {
@@ -79,7 +81,7 @@ func readPEM(file string) (*pem.Block, error) {
 	}
 	block, _ := pem.Decode(content)
 	if block == nil {
-		return nil, fmt.Errorf("the key %s is not in PEM; name a file that begins with -----BEGIN", file)
+		return nil, fmt.Errorf("the key %s is not in PEM format; use a file that starts with -----BEGIN", file)
 	}
 	return block, nil
 }
@@ -92,18 +94,18 @@ func readSmall(name string, limit int64) (content []byte, err error) {
 	defer func() { err = errors.Join(err, file.Close()) }()
 	content, err = io.ReadAll(io.LimitReader(file, limit+1))
 	if err == nil && int64(len(content)) > limit {
-		err = fmt.Errorf("there are more than %d bytes", limit)
+		err = fmt.Errorf("it has more than %d bytes", limit)
 	}
 	return content, err
 }
 
-// signatureTag is where cosign keeps the signatures of an artifact.
+// signatureTag returns where cosign stores the signatures of an artifact.
 func signatureTag(from name.Repository, digest string) name.Tag {
 	return from.Tag(strings.Replace(digest, ":", "-", 1) + ".sig")
 }
 
-// checkSigned checks that one of the keys has signed the artifact with a digest. A signature that was found before is good as long as its key is
-// asked for.
+// checkSigned checks that one of the keys has signed the artifact with a digest. A cached signature
+// is valid as long as its key is among them.
 func (f *fetcher) checkSigned(ctx context.Context, from name.Repository, digest string) error {
 	if kept, ok := f.cache.signature(digest); ok && f.verifies(kept, digest) == nil {
 		return nil
@@ -126,16 +128,17 @@ func (f *fetcher) checkSigned(ctx context.Context, from name.Repository, digest 
 		failed = append(failed, err)
 	}
 	return fmt.Errorf("no key of --module-source-key has signed %s@%s: %w; sign it with 'kubectl machine module push --sign' or 'cosign sign --key', "+
-		"or name the key that it is signed with", from, digest, errors.Join(failed...))
+		"or add the key that it is signed with", from, digest, errors.Join(failed...))
 }
 
-// signatures returns what the registry has of them; none is an error.
+// signatures returns the artifact's signatures in the registry. Having none is an error.
 func (f *fetcher) signatures(ctx context.Context, from name.Repository, digest string) ([]signed, error) {
 	tag := signatureTag(from, digest)
 	got, err := remote.Get(tag, f.registryOptions(ctx)...)
 	if missing, ok := errors.AsType[*transport.Error](err); ok && missing.StatusCode == http.StatusNotFound {
-		return nil, fmt.Errorf("there is no signature at %s; sign the artifact with 'kubectl machine module push --sign' or 'cosign sign --key', "+
-			"or leave out --module-source-key", tag)
+		return nil,
+			fmt.Errorf("there is no signature at %s; sign the artifact with 'kubectl machine module push --sign' or 'cosign sign --key', "+
+				"or remove --module-source-key", tag)
 	}
 	if err != nil {
 		return nil, registryError(from.RegistryStr(), err)
@@ -151,7 +154,7 @@ func (f *fetcher) signatures(ctx context.Context, from name.Repository, digest s
 		}
 		signature, err := base64.StdEncoding.DecodeString(layer.Annotations[signatureAnnotation])
 		if err != nil {
-			return nil, fmt.Errorf("a signature at %s is not in base64; sign the artifact anew", tag)
+			return nil, fmt.Errorf("a signature at %s is not base64; sign the artifact again", tag)
 		}
 		content, err := f.payload(ctx, from.Digest(layer.Digest.String()))
 		if err != nil {
@@ -160,7 +163,8 @@ func (f *fetcher) signatures(ctx context.Context, from name.Repository, digest s
 		found = append(found, signed{Payload: content, Signature: signature})
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("the artifact at %s holds no signature of the type %s; sign the artifact anew", tag, payloadMediaType)
+		return nil, fmt.Errorf("the artifact at %s has no signature of the type %s; sign the artifact again", tag,
+			payloadMediaType)
 	}
 	return found, nil
 }
@@ -178,21 +182,22 @@ func (f *fetcher) payload(ctx context.Context, at name.Digest) (content []byte, 
 	return io.ReadAll(io.LimitReader(stream, maxPayloadBytes))
 }
 
-// verifies returns why a signature does not show that one of the keys has signed the artifact with a digest.
+// verifies returns an error unless a signature shows that one of the keys has signed the artifact
+// with a digest.
 func (f *fetcher) verifies(one signed, digest string) error {
 	genuine := false
 	for _, key := range f.SignedBy {
 		genuine = genuine || verify(key, one)
 	}
 	if !genuine {
-		return errors.New("a signature is of another key")
+		return errors.New("a signature was made with another key")
 	}
 	var of payload
 	if err := json.Unmarshal(one.Payload, &of); err != nil {
-		return fmt.Errorf("what a signature is of cannot be read: %w", err)
+		return fmt.Errorf("cannot parse the payload of a signature: %w", err)
 	}
 	if of.Critical.Type != payloadType || of.Critical.Image.Digest != digest {
-		return fmt.Errorf("a signature is of %s", of.Critical.Image.Digest)
+		return fmt.Errorf("a signature is for %s", of.Critical.Image.Digest)
 	}
 	return nil
 }

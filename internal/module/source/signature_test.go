@@ -168,15 +168,15 @@ func TestAnArtifactThatIsNotSignedIsRefused(t *testing.T) {
 		"nobody has signed it": {func(*testing.T, *server, string) {}, "there is no signature at"},
 		"another key has": {func(t *testing.T, s *server, digest string) {
 			uploadSignature(t, s, digest, payloadOf(payloadType, digest), newKey(t, "ECDSA"))
-		}, "a signature is of another key"},
+		}, "a signature was made with another key"},
 		"it is of another artifact": {func(t *testing.T, s *server, digest string) {
 			uploadSignature(t, s, digest, payloadOf(payloadType, other), key)
-		}, "a signature is of " + other},
+		}, "a signature is for " + other},
 		"it is of something else": {func(t *testing.T, s *server, digest string) {
 			uploadSignature(t, s, digest, payloadOf("note", digest), key)
 		}, "no key of --module-source-key has signed"},
-		"it is of no JSON":              {func(t *testing.T, s *server, digest string) { uploadSignature(t, s, digest, []byte("signed"), key) }, "cannot be read"},
-		"its artifact has no signature": {func(t *testing.T, s *server, digest string) { putManifest(t, s, digest) }, "holds no signature of the type"},
+		"it is of no JSON":              {func(t *testing.T, s *server, digest string) { uploadSignature(t, s, digest, []byte("signed"), key) }, "cannot parse the payload"},
+		"its artifact has no signature": {func(t *testing.T, s *server, digest string) { putManifest(t, s, digest) }, "has no signature of the type"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			registry, location := newRegistry(t)
@@ -237,9 +237,9 @@ func TestKeysThatCannotBeUsed(t *testing.T) {
 	for name, tc := range map[string]struct{ file, public, private string }{
 		"no file":     {filepath.Join(t.TempDir(), "none"), "no such file", "no such file"},
 		"no PEM":      {noPEM, "is not in PEM", "is not in PEM"},
-		"not a key":   {writePEM(t, "PUBLIC KEY", []byte("x")), "name a file such as cosign.pub", "without a passphrase"},
-		"RSA":         {rsaKey.public, "use one of ECDSA or Ed25519", "use one of ECDSA or Ed25519"},
-		"private RSA": {rsaKey.private, "name a file such as cosign.pub", "it is a *rsa.PrivateKey; use one of ECDSA or Ed25519"},
+		"not a key":   {writePEM(t, "PUBLIC KEY", []byte("x")), "use a file such as cosign.pub", "without a passphrase"},
+		"RSA":         {rsaKey.public, "use an ECDSA or Ed25519 key", "use an ECDSA or Ed25519 key"},
+		"private RSA": {rsaKey.private, "use a file such as cosign.pub", "unsupported type *rsa.PrivateKey; use an ECDSA or Ed25519 key"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := ReadPublicKey(tc.file); err == nil || !strings.Contains(err.Error(), tc.public) {

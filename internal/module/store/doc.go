@@ -1,3 +1,4 @@
-// Package store keeps the content of provider modules in Secrets, once for each content, so that what a Machine was made with is
-// still there when the operator comes with another. docs/contracts/state.md shows the layout.
+// Package store keeps the content of provider modules in Secrets, once for each content, so that
+// the module that a Machine was created with is still available when the operator ships another
+// one. docs/contracts/state.md describes the layout.
 package store

@@ -5,44 +5,46 @@ import (
 	"fmt"
 )
 
-// ErrNotFound says that the store does not have a module.
+// ErrNotFound means that the store does not have a module.
 var ErrNotFound = errors.New("the module is not in the store")
 
-// DamagedError says that what is stored of a module is not what was stored, or that this version of the operator cannot read it.
+// DamagedError means that a stored module is corrupt, or that this version of the operator cannot
+// read it.
 type DamagedError struct {
-	// Secret is where it is stored, as namespace/name.
+	// Secret is the module's Secret, as namespace/name.
 	Secret string
-	// Err says what is wrong.
+	// Err is what is wrong.
 	Err error
 }
 
 // Error implements error.
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("the module in Secret %s cannot be used: %s; put the Secret back from a backup", e.Secret, e.Err)
+	return fmt.Sprintf("the module in Secret %s is unusable: %s; restore the Secret from a backup", e.Secret, e.Err)
 }
 
-// Unwrap returns what is wrong.
+// Unwrap returns Err.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// UnprovenError says that what is stored of a module is not proven to be what a manager with a key has kept.
+// UnprovenError means that a stored module is not proven to have been stored by a manager with a
+// key.
 type UnprovenError struct {
-	// Secret is where it is stored, as namespace/name.
+	// Secret is the module's Secret, as namespace/name.
 	Secret string
 }
 
 // Error implements error.
 func (e *UnprovenError) Error() string {
-	return fmt.Sprintf("the module in Secret %s is not signed with a key of --module-key-file, so somebody else may have written it, and it is not used; "+
-		"if you know where it is from, sign it with 'kubectl machine module sign'", e.Secret)
+	return fmt.Sprintf("the module in Secret %s is not trusted and is not used: it is not signed with a key of --module-key-file, and this program has not loaded it; "+
+		"if you know where it comes from, sign it with 'kubectl machine module sign' and pass the key with --module-key-file, or load the module with --module-dir or --module-source", e.Secret)
 }
 
-// IsUnproven reports whether err says that a module is stored and not proven.
+// IsUnproven reports whether err means that a module is stored but not proven.
 func IsUnproven(err error) bool {
 	_, unproven := errors.AsType[*UnprovenError](err)
 	return unproven
 }
 
-// IsMissing reports whether err says that a module cannot be had, however often it is asked for.
+// IsMissing reports whether err means that a module is unavailable and retrying does not help.
 func IsMissing(err error) bool {
 	_, damaged := errors.AsType[*DamagedError](err)
 	return damaged || errors.Is(err, ErrNotFound)

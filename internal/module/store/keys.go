@@ -14,21 +14,23 @@ import (
 )
 
 const (
-	// AnnotationSignature is the annotation for the proof that a manager with a key has kept the content: hmac-sha256: and the code in hex.
+	// AnnotationSignature is the annotation with the proof that a manager with a key has stored the
+	// content: hmac-sha256: and the MAC in hex.
 	AnnotationSignature = "machine-iac.io/module-signature"
 
 	signaturePrefix = "hmac-sha256:"
-	// signedContext keeps a code apart from any other that somebody makes with the same key.
+	// signedContext separates these MACs from others made with the same key.
 	signedContext = "machine-iac.io/module-content/v1\x00"
 
 	minKeyBytes, maxKeyBytes = 32, 64 << 10
 )
 
-// Keys prove which content was kept by whoever has them, and which was put there by somebody else. The first signs, all verify.
+// Keys prove which content was stored by a holder of the keys rather than by somebody else. The
+// first key signs, all verify.
 type Keys struct{ secrets [][]byte }
 
-// ReadKeys reads a key from a file, or keys from the files of a folder, by their names in order. A key is at least 32 bytes, which must be
-// random, and is taken as it is in the file.
+// ReadKeys reads a key from a file, or keys from the files of a folder, sorted by name. A key is at
+// least 32 random bytes, used as they are in the file.
 func ReadKeys(name string) (*Keys, error) {
 	read, err := keyfile.Read(name, maxKeyBytes)
 	if err != nil {
@@ -37,18 +39,19 @@ func ReadKeys(name string) (*Keys, error) {
 	keys := &Keys{}
 	for _, key := range read {
 		if size := len(key.Content); size < minKeyBytes || size > maxKeyBytes {
-			return nil, fmt.Errorf("reading the key of modules %s: it has %d bytes and must have %d to %d; write a new one with 'openssl rand -out FILE 32'",
-				key.File, size, minKeyBytes, maxKeyBytes)
+			return nil,
+				fmt.Errorf("reading the key of modules %s: it has %d bytes, must be %d to %d; create a new one with 'openssl rand -out FILE 32'",
+					key.File, size, minKeyBytes, maxKeyBytes)
 		}
 		keys.secrets = append(keys.secrets, key.Content)
 	}
 	return keys, nil
 }
 
-// code authenticates the content that has a digest.
+// code returns the MAC for the content with a digest.
 func code(secret []byte, digest string) []byte {
 	mac := hmac.New(sha256.New, secret)
-	_, _ = io.WriteString(mac, signedContext+digest) // a hash never fails to write
+	_, _ = io.WriteString(mac, signedContext+digest) // writing to a hash never fails
 	return mac.Sum(nil)
 }
 
@@ -57,7 +60,8 @@ func (k *Keys) sign(digest string) string {
 	return signaturePrefix + hex.EncodeToString(code(k.secrets[0], digest))
 }
 
-// verify reports whether a proof is of the content with a digest, and whether the key has made it that signs now.
+// verify reports whether a proof is valid for the content with a digest, and whether it was made
+// with the current signing key.
 func (k *Keys) verify(digest, signature string) (valid, current bool) {
 	text, isCode := strings.CutPrefix(signature, signaturePrefix)
 	given, err := hex.DecodeString(text)
@@ -72,7 +76,7 @@ func (k *Keys) verify(digest, signature string) (valid, current bool) {
 	return false, false
 }
 
-// proven reports whether the content that a Secret says to hold the head of was kept by whoever has a key.
+// proven reports whether the content of a head Secret was stored by a holder of a key.
 func (k *Keys) proven(digest string, head *corev1.Secret) bool {
 	if k == nil {
 		return false

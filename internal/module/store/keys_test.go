@@ -90,6 +90,19 @@ var _ = Describe("A module that is stored where others write", func() {
 		}),
 	)
 
+	It("is not used by a program without a key that wants somebody to vouch, unless it has the module", func(ctx SpecContext) {
+		s, kept := newShelf(ctx, oneSecret), variant([]byte("1"))
+		s.with(keysOf("a"))
+		Expect(s.Keep(ctx, s.namespace, kept)).To(Succeed())
+		_, err := store.New(plane.Client, store.Options{Vouched: true}).Load(ctx, s.namespace, kept.Digest())
+		Expect(store.IsUnproven(err)).To(BeTrue(), "%v", err)
+		Expect(err).To(MatchError(And(ContainSubstring("the module in Secret"), ContainSubstring("--module-dir or --module-source"))))
+		known := store.New(plane.Client, store.Options{Vouched: true, Known: only(kept.Digest())})
+		Expect(known.Load(ctx, s.namespace, kept.Digest())).NotTo(BeNil())
+		signed := store.New(plane.Client, store.Options{Vouched: true, Keys: keysOf("a")})
+		Expect(signed.Load(ctx, s.namespace, kept.Digest())).NotTo(BeNil())
+	})
+
 	It("with its signature is not used with another content", func(ctx SpecContext) {
 		s, kept, other := newShelf(ctx, oneSecret), variant([]byte("1")), newShelf(ctx, oneSecret)
 		s.with(keysOf("a"))
@@ -160,8 +173,8 @@ func TestReadKeys(t *testing.T) {
 	for name, tc := range map[string]struct{ path, want string }{
 		"a file":             {write("key", 32), ""},
 		"a folder":           {filepath.Join(folder, "mounted"), ""},
-		"a short key":        {write("short", 31), "short: it has 31 bytes and must have 32 to 65536; write a new one with 'openssl rand -out FILE 32'"},
-		"a long file":        {write("long", 1<<17), "must have 32 to 65536"},
+		"a short key":        {write("short", 31), "short: it has 31 bytes, must be 32 to 65536; create a new one with 'openssl rand -out FILE 32'"},
+		"a long file":        {write("long", 1<<17), "must be 32 to 65536"},
 		"no file":            {filepath.Join(folder, "none"), "no such file"},
 		"an empty folder":    {filepath.Join(folder, "empty"), "has 0 keys; keep 1 to 16 there"},
 		"a folder of others": {filepath.Join(folder, "nested"), "folder is no file; keep nothing but keys in the folder"},

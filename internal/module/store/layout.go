@@ -14,18 +14,18 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
-	"github.com/machine-iac/machine-iac-operator/internal/module/snapshot"
 )
 
-// What marks the Secrets of a module.
+// Labels, annotations and type of a module's Secrets.
 const (
 	// SecretType is the type of the Secrets.
 	SecretType corev1.SecretType = "machine-iac.io/module"
 	// LabelRole is the label that distinguishes a module's Secrets: RoleHead or RolePart.
 	LabelRole = "machine-iac.io/module-content"
-	// RoleHead marks the Secret that names a module. It is written last: where it is, the parts are.
+	// RoleHead marks the Secret that names a module. It is written last: if it exists, so do the
+	// parts.
 	RoleHead = "head"
-	// RolePart marks a further part of a content that is too big for one Secret.
+	// RolePart marks a further part of content that exceeds one Secret.
 	RolePart = "part"
 	// LabelName is the label for the module's name.
 	LabelName = "machine-iac.io/module-name"
@@ -41,7 +41,7 @@ const (
 	maxParts     = 64
 )
 
-// DigestOf returns the digest of a reference, name@sha256:digest; "" when it is none.
+// DigestOf returns the digest of a reference, name@sha256:digest, or "".
 func DigestOf(reference string) string {
 	_, digest, _ := strings.Cut(reference, digestMarker)
 	if raw, err := hex.DecodeString(digest); err != nil || len(raw) != sha256.Size {
@@ -50,25 +50,26 @@ func DigestOf(reference string) string {
 	return digest
 }
 
-// headName names the Secret of a module.
+// headName returns the name of a module's Secret.
 func headName(digest string) string { return namePrefix + digest }
 
-// partName names the Secret of a part. The archive's checksum is in it: another compressor makes other parts of the same content.
+// partName returns the name of the Secret of a part. It contains the archive's checksum, since
+// another compressor gives different parts for the same content.
 func partName(digest, archive string, index int) string {
 	return fmt.Sprintf("%s%s-%s-%d", namePrefix, digest, archive[:12], index)
 }
 
-// secretsFor returns the Secrets that hold a module, in the order in which they are to be written: the head last.
+// secretsFor returns the Secrets of a module in the order to write them: the head last.
 func secretsFor(namespace string, m *module.Module, options Options) ([]*corev1.Secret, error) {
 	var packed bytes.Buffer
-	if err := snapshot.WriteArchive(&packed, m.Files()); err != nil {
+	if err := module.WriteArchive(&packed, m.Files()); err != nil {
 		return nil, err
 	}
 	raw := packed.Bytes()
 	sum := checksum(raw)
 	chunks := split(raw, options.ChunkBytes)
 	if len(chunks) > maxParts {
-		return nil, fmt.Errorf("it takes %d Secrets and may take %d", len(chunks), maxParts)
+		return nil, fmt.Errorf("it needs %d Secrets; the maximum is %d", len(chunks), maxParts)
 	}
 	newSecret := func(name, role string, content []byte) *corev1.Secret {
 		return &corev1.Secret{
@@ -93,7 +94,7 @@ func secretsFor(namespace string, m *module.Module, options Options) ([]*corev1.
 	return append(secrets, head), nil
 }
 
-// partsOf returns the names of a module's parts, from the annotations of its head.
+// partsOf returns the names of a module's parts from the annotations of its head.
 func partsOf(digest string, head *corev1.Secret) (names []string, archive string, err error) {
 	archive = head.Annotations[annotationArchive]
 	count, err := strconv.Atoi(head.Annotations[annotationParts])
@@ -106,12 +107,13 @@ func partsOf(digest string, head *corev1.Secret) (names []string, archive string
 	return names, archive, nil
 }
 
-// unpack returns the module in an archive with the checksum. What no administrator is known to have chosen is held to more rules.
+// unpack returns the module in an archive with the checksum. Content that no administrator is known
+// to have chosen must meet more rules.
 func unpack(raw []byte, archive, digest string, chosen bool) (*module.Module, error) {
 	if checksum(raw) != archive {
-		return nil, fmt.Errorf("the checksum of its %s is wrong", dataArchive)
+		return nil, fmt.Errorf("checksum mismatch of its %s", dataArchive)
 	}
-	files, err := snapshot.ReadArchive(bytes.NewReader(raw))
+	files, err := module.ReadArchive(bytes.NewReader(raw))
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +131,7 @@ func unpack(raw []byte, archive, digest string, chosen bool) (*module.Module, er
 	return restored, nil
 }
 
-// split cuts raw into chunks of at most size bytes; there is always one.
+// split splits raw into one or more chunks of at most size bytes.
 func split(raw []byte, size int) [][]byte {
 	var chunks [][]byte
 	for len(raw) > size {

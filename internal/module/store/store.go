@@ -22,33 +22,45 @@ import (
 const (
 	// defaultChunkBytes stays below the API server's limit for a Secret.
 	defaultChunkBytes = 960 << 10
-	// defaultGrace is longer than any run may take to write down which module it uses.
+	// maxKept limits the modules in memory, each at most 4 MiB of files. A cluster has Machines of a
+	// few; others are read on demand.
+	maxKept = 64
+	// defaultGrace is longer than any run takes to record which module it uses.
 	defaultGrace = time.Hour
 )
 
-// Options of a Store; the zero value is a good one.
+// Options of a Store. The zero value is usable.
 type Options struct {
-	// Clock measures how long a module has been unused; the system's when nil.
+	// Clock measures how long a module has been unused. Defaults to the system clock.
 	Clock clock.PassiveClock
-	// ChunkBytes is the most bytes of an archive in one Secret; 960 KiB when zero.
+	// ChunkBytes is the maximum size of an archive in one Secret. Defaults to 960 KiB.
 	ChunkBytes int
-	// Grace is how long a module must have been unused before it is removed; an hour when zero.
+	// Grace is how long a module must have been unused before it is removed. Defaults to an hour.
 	Grace time.Duration
-	// Keys sign what is kept, and what they have not signed is not loaded. When nil, nothing is signed, and everything is loaded.
+	// Keys sign stored content, and content that they have not signed is not loaded. With nil, nothing
+	// is signed and everything is loaded.
 	Keys *Keys
-	// Known reports whether a content is that of a module which the program was given, so that what is stored of it may be signed; none when nil.
+	// Vouched means that without Keys, only Known content is loaded.
+	Vouched bool
+	// Known reports whether content is that of a module which this program has loaded, so that the
+	// stored copy may be signed. Nil means none.
 	Known func(digest string) bool
 }
 
-// Store keeps modules in Secrets. It caches what it has written and read. It is safe for concurrent use.
+// Store keeps modules in Secrets. It caches what it has written and read. It is safe for concurrent
+// use.
 type Store struct {
 	client  client.Client
 	options Options
 
+	// writing is held while a module is stored: concurrent creates of one Secret would each charge a
+	// namespace's quota.
+	writing sync.Mutex
+
 	mu sync.Mutex
-	// kept are the modules that are known to be stored, with their content.
+	// kept are the modules known to be stored, with their content.
 	kept map[location]*module.Module
-	// unused says since when nothing has needed a module that is stored.
+	// unused is since when each stored module has not been needed.
 	unused map[location]time.Time
 }
 
@@ -59,7 +71,7 @@ func (p location) object() types.NamespacedName {
 	return types.NamespacedName{Namespace: p.namespace, Name: headName(p.digest)}
 }
 
-// New returns a Store. The client must read the API server itself.
+// New returns a Store. The client must read the API server directly.
 func New(live client.Client, options Options) *Store {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
@@ -76,11 +88,20 @@ func New(live client.Client, options Options) *Store {
 	return &Store{client: live, options: options, kept: map[location]*module.Module{}, unused: map[location]time.Time{}}
 }
 
-// Keep stores a module in a namespace unless it is there, and signs it. What is there and is damaged is written anew.
+// Keep stores and signs a module in a namespace unless it is stored already. It replaces a damaged
+// copy.
 func (s *Store) Keep(ctx context.Context, namespace string, m *module.Module) error {
 	at := location{namespace: namespace, digest: m.Digest()}
 	if s.recall(at) != nil {
 		return nil
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if s.recall(at) != nil {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("waiting to store the module: %w", err)
 	}
 	_, proven, err := s.read(ctx, at, true)
 	switch {
@@ -96,15 +117,15 @@ func (s *Store) Keep(ctx context.Context, namespace string, m *module.Module) er
 	return nil
 }
 
-// Load returns a stored module. It returns ErrNotFound when there is none, a *DamagedError when what there is cannot be used, and an
-// *UnprovenError when it is not signed.
+// Load returns a stored module. It returns ErrNotFound if there is none, a *DamagedError if it is
+// unusable, and an *UnprovenError if it is not signed.
 func (s *Store) Load(ctx context.Context, namespace, digest string) (*module.Module, error) {
 	at := location{namespace: namespace, digest: digest}
 	if known := s.recall(at); known != nil {
 		return known, nil
 	}
 	loaded, proven, err := s.read(ctx, at, s.options.Known(digest))
-	if s.options.Keys != nil && !proven && !errors.Is(err, ErrNotFound) && (err == nil || IsMissing(err)) && !s.options.Known(digest) {
+	if s.needsProof(digest) && !proven && !errors.Is(err, ErrNotFound) && (err == nil || IsMissing(err)) {
 		err = &UnprovenError{Secret: at.object().String()}
 	}
 	if err != nil {
@@ -114,7 +135,12 @@ func (s *Store) Load(ctx context.Context, namespace, digest string) (*module.Mod
 	return loaded, nil
 }
 
-// recall returns what is known to be stored. It is needed then.
+// needsProof reports whether content must be signed to be used.
+func (s *Store) needsProof(digest string) bool {
+	return (s.options.Keys != nil || s.options.Vouched) && !s.options.Known(digest)
+}
+
+// recall returns a module that is known to be stored, and marks it as needed.
 func (s *Store) recall(at location) *module.Module {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,9 +156,15 @@ func (s *Store) remember(at location, m *module.Module) {
 	defer s.mu.Unlock()
 	s.kept[at] = m
 	delete(s.unused, at)
+	for other := range s.kept {
+		if len(s.kept) > maxKept && other != at {
+			delete(s.kept, other)
+		}
+	}
 }
 
-// read returns what is stored, and whether it is signed. With known, what has the digest is known to be of an administrator's choice.
+// read returns a stored module, and whether it is signed. known means that content with the digest
+// is known to be chosen by an administrator.
 func (s *Store) read(ctx context.Context, at location, known bool) (stored *module.Module, proven bool, err error) {
 	head := &corev1.Secret{}
 	if err := s.client.Get(ctx, at.object(), head); err != nil {
@@ -151,12 +183,15 @@ func (s *Store) read(ctx context.Context, at location, known bool) (stored *modu
 		part := &corev1.Secret{}
 		err := s.client.Get(ctx, types.NamespacedName{Namespace: at.namespace, Name: name}, part)
 		if apierrors.IsNotFound(err) {
-			return nil, proven, &DamagedError{Secret: at.object().String(), Err: fmt.Errorf("its part %s is gone", name)}
+			return nil, proven, &DamagedError{Secret: at.object().String(), Err: fmt.Errorf("its part %s is missing", name)}
 		}
 		if err != nil {
 			return nil, proven, fmt.Errorf("reading Secret %s/%s: %w", at.namespace, name, err)
 		}
-		raw = append(raw, part.Data[dataArchive]...)
+		if raw = append(raw, part.Data[dataArchive]...); len(raw) > module.MaxArchiveBytes {
+			err := fmt.Errorf("its Secrets have more than %d bytes", module.MaxArchiveBytes)
+			return nil, proven, &DamagedError{Secret: at.object().String(), Err: err}
+		}
 	}
 	stored, err = unpack(raw, archive, at.digest, proven || known)
 	if err != nil {
@@ -165,7 +200,8 @@ func (s *Store) read(ctx context.Context, at location, known bool) (stored *modu
 	return stored, proven, nil
 }
 
-// sign writes the proof for what is stored. It is for the digest alone, so that the content need not be read.
+// sign writes the proof for a stored module. The proof covers the digest only, so the content need
+// not be read.
 func (s *Store) sign(ctx context.Context, at location) error {
 	head := &corev1.Secret{}
 	err := s.client.Get(ctx, at.object(), head)
@@ -179,8 +215,8 @@ func (s *Store) sign(ctx context.Context, at location) error {
 	return nil
 }
 
-// write writes the Secrets of a module. A part that exists already is of an earlier try, and its name identifies its content. With
-// anew, after damage, all are written anew.
+// write writes the Secrets of a module. An existing part is from an earlier attempt, and its name
+// identifies its content. With anew, after damage, it replaces all of them.
 func (s *Store) write(ctx context.Context, at location, m *module.Module, anew bool) error {
 	secrets, err := secretsFor(at.namespace, m, s.options)
 	if err != nil {
@@ -199,7 +235,7 @@ func (s *Store) write(ctx context.Context, at location, m *module.Module, anew b
 			return fmt.Errorf("writing Secret %s/%s: %w", secret.Namespace, secret.Name, err)
 		}
 	}
-	_, proven, err := s.read(ctx, at, true) // another may have been faster; what can be read is what counts
+	_, proven, err := s.read(ctx, at, true) // another writer may have been faster; readable content is fine
 	if err == nil && !proven && s.options.Keys != nil {
 		return s.sign(ctx, at)
 	}

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -97,10 +98,40 @@ var _ = Describe("A stored module", func() {
 				secret.Data, secret.Annotations = from.Data, from.Annotations
 			})
 		}),
+		Entry("by more parts than a module has", func(ctx SpecContext, s *shelf) {
+			part := s.secrets(ctx, store.RolePart)[0]
+			for i := 3; i < 12; i++ {
+				more := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: part.Namespace, Name: fmt.Sprintf("%s%d", part.Name[:len(part.Name)-1], i)}}
+				more.Data = map[string][]byte{"module.tar.gz": make([]byte, 1<<20)}
+				Expect(plane.Client.Create(ctx, more)).To(Succeed())
+			}
+			s.replace(ctx, s.secrets(ctx, store.RoleHead)[0], func(secret *corev1.Secret) { secret.Annotations["machine-iac.io/parts"] = "12" })
+		}),
+		Entry("by a number of parts that is none", func(ctx SpecContext, s *shelf) {
+			s.replace(ctx, s.secrets(ctx, store.RoleHead)[0], func(secret *corev1.Secret) { secret.Annotations["machine-iac.io/parts"] = "900000000" })
+		}),
 		Entry("by a head that lists no parts", func(ctx SpecContext, s *shelf) {
 			s.replace(ctx, s.secrets(ctx, store.RoleHead)[0], func(secret *corev1.Secret) { secret.Annotations = nil })
 		}),
 	)
+
+	It("is read anew where more are needed than are kept in memory", func(ctx SpecContext) {
+		s := newShelf(ctx, oneSecret)
+		var digests []string
+		for i := range 70 {
+			m := variant([]byte(fmt.Sprint(i)))
+			Expect(s.Keep(ctx, s.namespace, m)).To(Succeed())
+			digests = append(digests, m.Digest())
+		}
+		s.calls.Store(0)
+		for _, digest := range digests {
+			Expect(s.Load(ctx, s.namespace, digest)).NotTo(BeNil())
+		}
+		Expect(s.calls.Load()).To(BeNumerically(">=", 6))
+		s.calls.Store(0)
+		Expect(s.Load(ctx, s.namespace, digests[69])).NotTo(BeNil())
+		Expect(s.calls.Load()).To(BeZero(), "the last one is kept")
+	})
 
 	It("is not lost when the API server cannot be asked", func(ctx SpecContext) {
 		s := newShelf(ctx, oneSecret)

@@ -1,5 +1,6 @@
-// Package apply makes objects what the operator says, by server-side apply alone. What others have set is replaced, what they have added to
-// the definition of an object is removed, and what is theirs by right is left to them.
+// Package apply makes objects match the operator's manifests, with server-side apply only. It
+// replaces fields that others have set, removes fields that others have added to an object's
+// definition, and leaves fields to others that belong to them.
 package apply
 
 import (
@@ -17,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// FieldManager is the name under which the operator owns fields.
+// FieldManager is the operator's field manager.
 const FieldManager = "machine-api-operator"
 
 // Applier applies objects.
@@ -28,9 +29,10 @@ type Applier struct {
 // New returns an applier.
 func New(c client.Client) *Applier { return &Applier{client: c} }
 
-// Apply makes an object what it should be, and returns it as it is then. Before is the object as it was seen last; nil if it was not there. If that
-// is out of date, and matters, the error is a conflict.
-func (a *Applier) Apply(ctx context.Context, object, before *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// Apply applies an object and returns the result. before is the last known object, or nil if it did
+// not exist. If that is stale in a way that matters, the error is a conflict.
+func (a *Applier) Apply(ctx context.Context, object, before *unstructured.Unstructured) (*unstructured.Unstructured,
+	error) {
 	desired := object.DeepCopy()
 	if before == nil {
 		return a.apply(ctx, desired)
@@ -50,49 +52,57 @@ func (a *Applier) Apply(ctx context.Context, object, before *unstructured.Unstru
 	return live, err
 }
 
-// immutable reports whether an object was refused since it differs in a field that cannot be changed: the selector of a Deployment, the role of a
-// binding.
+// immutable reports whether an object was rejected because it differs in an immutable field: the
+// selector of a Deployment, the role of a binding.
 func immutable(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	return ok && apierrors.IsInvalid(err) && status.ErrStatus.Details != nil &&
 		slices.ContainsFunc(status.ErrStatus.Details.Causes, func(cause metav1.StatusCause) bool {
-			return strings.Contains(cause.Message, "field is immutable") || strings.Contains(cause.Message, "cannot change roleRef")
+			return strings.Contains(cause.Message, "field is immutable") ||
+				strings.Contains(cause.Message, "cannot change roleRef")
 		})
 }
 
-// replace deletes the object that was seen, and makes it anew.
-func (a *Applier) replace(ctx context.Context, object, before *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// replace deletes the known object and creates it again.
+func (a *Applier) replace(ctx context.Context, object, before *unstructured.Unstructured) (*unstructured.Unstructured,
+	error) {
 	seen := before.GetUID()
-	err := a.client.Delete(ctx, before.DeepCopy(), client.Preconditions{UID: &seen}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	err := a.client.Delete(ctx, before.DeepCopy(), client.Preconditions{UID: &seen},
+		client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("deleting %s, which has another value in a field that cannot be changed: %w", Name(object), err)
+		return nil, fmt.Errorf("deleting %s, which has another value in a field that cannot be changed: %w",
+			Name(object), err)
 	}
 	return a.apply(ctx, object.DeepCopy())
 }
 
 func (a *Applier) apply(ctx context.Context, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	live := desired.DeepCopy()
-	err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(live), client.FieldOwner(FieldManager), client.ForceOwnership)
+	err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(live), client.FieldOwner(FieldManager),
+		client.ForceOwnership)
 	if err != nil {
 		return nil, fmt.Errorf("applying %s: %w", Name(desired), err)
 	}
 	return live, nil
 }
 
-// own makes fields that others have added the operator's, so that the next apply, which does not list them, removes them.
+// own transfers fields that others have added to the operator, so that the next apply, which does
+// not list them, removes them.
 func (a *Applier) own(ctx context.Context, before *unstructured.Unstructured, entries []any) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": before.GetResourceVersion(), "managedFields": entries}})
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": before.GetResourceVersion(),
+		"managedFields": entries}})
 	if err != nil {
 		return fmt.Errorf("taking over fields of %s: %w", Name(before), err)
 	}
 	// The field manager of this request owns nothing by it: it changes no field but managedFields.
-	if err := a.client.Patch(ctx, before.DeepCopy(), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(FieldManager)); err != nil {
+	if err := a.client.Patch(ctx, before.DeepCopy(), client.RawPatch(types.MergePatchType, patch),
+		client.FieldOwner(FieldManager)); err != nil {
 		return fmt.Errorf("taking over fields that others have added to %s: %w", Name(before), err)
 	}
 	return nil
 }
 
-// Name returns how an object is called in messages.
+// Name returns the object's name for messages.
 func Name(object client.Object) string {
 	kind := object.GetObjectKind().GroupVersionKind().Kind
 	if namespace := object.GetNamespace(); namespace != "" {

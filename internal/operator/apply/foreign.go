@@ -9,20 +9,22 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// definition are the fields that make an object what it is. Metadata and status are others' to write too.
+// definition are the fields that define an object. Others may write metadata and status too.
 var definition = []string{"spec", "rules", "webhooks", "data", "subjects", "roleRef", "aggregationRule"}
 
-// takeOver returns the managed fields of an object with those that others own within its definition made the operator's alone, and whether
-// there are any besides what the operator has applied.
+// takeOver returns the managed fields of an object with all fields of its definition owned by the
+// operator alone, and whether others owned any that the operator has not applied.
 func takeOver(live *unstructured.Unstructured) (entries []any, foreign bool) {
 	managed := live.GetManagedFields()
 	own := slices.IndexFunc(managed, func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager == FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
+		return entry.Manager == FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply &&
+			entry.Subresource == ""
 	})
-	if own < 0 { // somebody else has made the object
+	if own < 0 { // somebody else created the object
 		now := metav1.Now()
 		managed = append(managed, metav1.ManagedFieldsEntry{
-			Manager: FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: live.GetAPIVersion(), FieldsType: "FieldsV1", Time: &now,
+			Manager: FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: live.GetAPIVersion(),
+			FieldsType: "FieldsV1", Time: &now,
 		})
 		own = len(managed) - 1
 	}
@@ -36,7 +38,7 @@ func takeOver(live *unstructured.Unstructured) (entries []any, foreign bool) {
 		over := taken(live, fields)
 		foreign = foreign || !over.Difference(ours).Empty()
 		all = all.Union(over)
-		encode(&managed[i], fields.Difference(over)) // of two owners, one could not remove a field
+		encode(&managed[i], fields.Difference(over)) // with two owners, neither could remove a field
 	}
 	if !foreign {
 		return nil, false
@@ -61,7 +63,7 @@ func encode(entry *metav1.ManagedFieldsEntry, fields *fieldpath.Set) {
 	}
 }
 
-// taken returns those of somebody's fields that the operator does not leave to them.
+// taken returns the fields that the operator takes from another manager.
 func taken(live *unstructured.Unstructured, fields *fieldpath.Set) *fieldpath.Set {
 	found := &fieldpath.Set{}
 	fields.Iterate(func(path fieldpath.Path) {
@@ -84,8 +86,8 @@ func defines(path fieldpath.Path) bool {
 	return false
 }
 
-// theirs reports whether a field within the definition is somebody else's to write: the CA of webhooks, which is injected; the rules of an
-// aggregated ClusterRole; what the control plane assigns to a Service.
+// theirs reports whether a field of the definition belongs to others: the CA of webhooks, which is
+// injected; the rules of an aggregated ClusterRole; what the control plane assigns to a Service.
 func theirs(live *unstructured.Unstructured, path fieldpath.Path) bool {
 	last := path[len(path)-1]
 	if last.FieldName == nil {
@@ -103,8 +105,8 @@ func theirs(live *unstructured.Unstructured, path fieldpath.Path) bool {
 	return false
 }
 
-// scaled reports whether the replicas of an object were set through its subresource scale, as by an autoscaler. None at all is no scale: the
-// controllers are stopped by stopping the operator first.
+// scaled reports whether the replicas of an object were set through its scale subresource, as by an
+// autoscaler. Zero does not count: to stop the controllers, stop the operator first.
 func scaled(live *unstructured.Unstructured) bool {
 	path := fieldpath.MakePathOrDie("spec", "replicas")
 	for _, entry := range live.GetManagedFields() {
@@ -115,13 +117,13 @@ func scaled(live *unstructured.Unstructured) bool {
 	return false
 }
 
-// decode returns the fields of an entry; none if they cannot be read.
+// decode returns the fields of an entry, or none if they are unreadable.
 func decode(entry metav1.ManagedFieldsEntry) *fieldpath.Set {
 	set := &fieldpath.Set{}
 	if entry.FieldsV1 == nil {
 		return set
 	}
-	if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil { // of a later format
+	if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil { // a newer format
 		return &fieldpath.Set{}
 	}
 	return set

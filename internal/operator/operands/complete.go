@@ -8,12 +8,13 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 )
 
-// complete fills in what an object's manifest leaves to the inputs.
+// complete adds what an object's manifest leaves to the inputs.
 func (in Inputs) complete(object *unstructured.Unstructured) error {
 	annotate(object, OwnedAnnotation, "")
 	label(object, ManagedByLabel, ManagedBy)
@@ -32,7 +33,7 @@ func (in Inputs) complete(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// move replaces the manifests' namespace by the operator's, wherever a field has it as its value.
+// move replaces the manifests' namespace by the operator's in every field with that value.
 func (in Inputs) move(fields map[string]any) {
 	for name, value := range fields {
 		switch value := value.(type) {
@@ -93,27 +94,31 @@ func (in Inputs) deployment(object *unstructured.Unstructured) error {
 		made.Spec.Replicas = &one
 	}
 	if in.ServiceCA {
-		mount(pod, main, corev1.Volume{Name: "webhook-cert", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: webhookSecret}}}, webhookCerts)
+		mount(pod, main, corev1.Volume{Name: "webhook-cert",
+			VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: webhookSecret}}}, webhookCerts)
 	}
 	mountKeys(pod, main, "module-keys", in.ModuleKeys, moduleKeyMount)
 	mountKeys(pod, main, "state-keys", in.StateKeys, stateKeyMount)
+	in.Placement.set(pod)
 	annotations := map[string]string{VersionAnnotation: in.Version}
 	if in.TrustedCA != "" {
-		mount(pod, main, corev1.Volume{Name: "trusted-ca", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-			LocalObjectReference: corev1.LocalObjectReference{Name: TrustedCA},
-			Items:                []corev1.KeyToPath{{Key: TrustedCAKey, Path: caFile}},
-		}}}, caMount)
+		mount(pod, main, corev1.Volume{Name: "trusted-ca",
+			VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+				LocalObjectReference: corev1.LocalObjectReference{Name: TrustedCA},
+				Items:                []corev1.KeyToPath{{Key: TrustedCAKey, Path: caFile}},
+			}}}, caMount)
 		main.Env = append(main.Env, corev1.EnvVar{Name: "SSL_CERT_FILE", Value: caMount + "/" + caFile})
 		// A change rolls the Pods out.
 		annotations[caHash] = in.TrustedCA
-		pod.Annotations = map[string]string{caHash: in.TrustedCA}
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, caHash, in.TrustedCA)
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(made)
 	if err != nil {
 		return err
 	}
 	object.Object = fields
-	for _, unset := range [][]string{{"status"}, {"metadata", "creationTimestamp"}, {"spec", "template", "metadata", "creationTimestamp"}} {
+	for _, unset := range [][]string{{"status"}, {"metadata", "creationTimestamp"},
+		{"spec", "template", "metadata", "creationTimestamp"}} {
 		unstructured.RemoveNestedField(object.Object, unset...)
 	}
 	for name, value := range annotations {
@@ -122,7 +127,8 @@ func (in Inputs) deployment(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// daemonSet completes the termination handler. It asks the metadata service of its host, which no proxy stands before.
+// daemonSet completes the termination handler. It calls the metadata service of its host, which
+// needs no proxy.
 func (in Inputs) daemonSet(object *unstructured.Unstructured) error {
 	containers, _, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
 	if err != nil {
@@ -168,7 +174,8 @@ func (in Inputs) arguments() []string {
 // environment returns the variables that programs read a proxy from.
 func (p Proxy) environment() []corev1.EnvVar {
 	var set []corev1.EnvVar
-	for _, one := range []corev1.EnvVar{{Name: "HTTP_PROXY", Value: p.HTTP}, {Name: "HTTPS_PROXY", Value: p.HTTPS}, {Name: "NO_PROXY", Value: p.No}} {
+	for _, one := range []corev1.EnvVar{{Name: "HTTP_PROXY", Value: p.HTTP}, {Name: "HTTPS_PROXY", Value: p.HTTPS},
+		{Name: "NO_PROXY", Value: p.No}} {
 		if one.Value != "" {
 			set = append(set, one)
 		}
@@ -176,7 +183,8 @@ func (p Proxy) environment() []corev1.EnvVar {
 	return set
 }
 
-// mountKeys has the Secrets Store CSI driver mount the keys of a SecretProviderClass, if one is named.
+// mountKeys makes the Secrets Store CSI driver mount the keys of a SecretProviderClass, if there is
+// one.
 func mountKeys(pod *corev1.PodTemplateSpec, to *corev1.Container, name, class, folder string) {
 	if class == "" {
 		return

@@ -20,7 +20,7 @@ const (
 	consoleLabel  = "console.openshift.io/dashboard" // as OpenShift's console does
 )
 
-// dashboard returns the ConfigMap with the dashboard, as the kustomization of the manifests makes it.
+// dashboard returns the ConfigMap with the dashboard, as the manifests' kustomization creates it.
 func (in Inputs) dashboard(manifests fs.FS) (*unstructured.Unstructured, error) {
 	content, err := fs.ReadFile(manifests, dashboardFile)
 	if err != nil {

@@ -31,7 +31,8 @@ func ParseDestination(text string) (Destination, error) {
 	address, ports, _ := strings.Cut(strings.TrimSpace(text), " ")
 	network, err := netip.ParsePrefix(address)
 	if err != nil {
-		return Destination{}, fmt.Errorf("%q is no network; write an address with its length, such as 203.0.113.0/24 or 203.0.113.7/32", address)
+		return Destination{},
+			fmt.Errorf("%q is no network; write an address with its length, such as 203.0.113.0/24 or 203.0.113.7/32", address)
 	}
 	if network != network.Masked() {
 		return Destination{}, fmt.Errorf("%q has bits behind its length; write %s", address, network.Masked())
@@ -43,14 +44,15 @@ func ParseDestination(text string) (Destination, error) {
 		}
 		number, err := strconv.ParseUint(strings.TrimSpace(port), 10, 16)
 		if err != nil || number == 0 {
-			return Destination{}, fmt.Errorf("%q is no port; write numbers from 1 to 65535 with commas between them", port)
+			return Destination{}, fmt.Errorf("invalid port %q: must be between 1 and 65535", port)
 		}
 		to.Ports = append(to.Ports, int32(number))
 	}
 	return to, nil
 }
 
-// egress limits what the controllers reach to name servers and the destinations; without any of these the manifest stays as it is.
+// egress limits the controllers' egress to name servers and the destinations. Without destinations,
+// the manifest stays unchanged.
 func (in Inputs) egress(object *unstructured.Unstructured) error {
 	if len(in.Egress) == 0 {
 		return nil

@@ -1,5 +1,5 @@
-// Package operands makes the objects that machine-api-operator applies from manifests and the cluster's configuration. It is pure: the same
-// manifests and inputs give the same objects.
+// Package operands builds the objects that machine-api-operator applies from manifests and the
+// cluster's configuration. It is pure: the same manifests and inputs give the same objects.
 package operands
 
 import (
@@ -24,12 +24,13 @@ const (
 	Deployment = "machine-api-controllers"
 	// WebhookConfiguration is the name of both webhook configurations.
 	WebhookConfiguration = "machine-api"
-	// TrustedCA is the ConfigMap in the operator's namespace with further certificate authorities. On OpenShift they are injected.
+	// TrustedCA is the ConfigMap in the operator's namespace with further certificate authorities. On
+	// OpenShift they are injected.
 	TrustedCA = "mao-trusted-ca"
 	// TrustedCAKey is its key.
 	TrustedCAKey = "ca-bundle.crt"
 
-	// OwnedAnnotation marks what the operator applies, as machine-api-operator does.
+	// OwnedAnnotation marks objects that the operator has applied, like machine-api-operator's.
 	OwnedAnnotation = "machine.openshift.io/owned"
 	// ManagedByLabel marks it too, since objects cannot be selected by annotations.
 	ManagedByLabel = "app.kubernetes.io/managed-by"
@@ -59,11 +60,14 @@ type Inputs struct {
 	Version string
 	// Image is that of the controllers.
 	Image string
-	// SingleReplica is true where the control plane is one node, so that there is no room for a second replica.
+	// SingleReplica is true if the control plane has one node, so there is no room for a second
+	// replica.
 	SingleReplica bool
+	// Placement is where the controllers' Pods run.
+	Placement Placement
 	// Proxy is how the controllers reach what is outside the cluster; empty values are not set.
 	Proxy Proxy
-	// TrustedCA is the hash of the certificate authorities in the ConfigMap [TrustedCA]; empty where there are none.
+	// TrustedCA is the hash of the CAs in the ConfigMap [TrustedCA], or empty.
 	TrustedCA string
 	// TLS is what the servers of the controllers accept.
 	TLS TLS
@@ -71,9 +75,11 @@ type Inputs struct {
 	ServiceCA bool
 	// TerminationHandler has the termination handler run on Nodes of Spot instances.
 	TerminationHandler bool
-	// Monitoring has alerts and the dashboard made, where the cluster has the API of the Prometheus Operator.
+	// Monitoring has alerts and the dashboard made, where the cluster has the API of the Prometheus
+	// Operator.
 	Monitoring bool
-	// Console has the dashboard made in OpenShift's namespace for those of its console, instead of the operator's with the label for Grafana.
+	// Console has the dashboard made in OpenShift's namespace for those of its console, instead of the
+	// operator's with the label for Grafana.
 	Console bool
 	// WithoutWebhooks leaves the webhooks out.
 	WithoutWebhooks bool
@@ -81,7 +87,8 @@ type Inputs struct {
 	WithoutHealthChecks bool
 	// Egress is what the controllers reach besides name servers; everything where it is empty.
 	Egress []Destination
-	// ModuleKeys is the SecretProviderClass with the keys that sign stored modules, in the same namespace; empty for none.
+	// ModuleKeys is the SecretProviderClass with the keys that sign stored modules, in the same
+	// namespace; empty for none.
 	ModuleKeys string
 	// StateKeys is the SecretProviderClass with the keys that encrypt states, likewise.
 	StateKeys string
@@ -100,7 +107,8 @@ type TLS struct {
 	CipherSuites []string
 }
 
-// Render returns the objects of the manifests for the inputs, in the order in which they are to be applied.
+// Render returns the objects of the manifests for the inputs, in the order in which they are to be
+// applied.
 func Render(manifests fs.FS, in Inputs) ([]*unstructured.Unstructured, error) {
 	if in.Namespace == "" || in.Image == "" {
 		return nil, errors.New("rendering the operands: the namespace or the image of the controllers is missing")
@@ -142,8 +150,10 @@ func (in Inputs) wants(folder string, object *unstructured.Unstructured) bool {
 	return !in.WithoutWebhooks || !isWebhook(object)
 }
 
-// read returns the objects of the manifests that are picked. Kustomizations are left out, since the manifests need no transformation.
-func (in Inputs) read(manifests fs.FS, picked func(string, *unstructured.Unstructured) bool) ([]*unstructured.Unstructured, error) {
+// read returns the selected objects of the manifests. It skips kustomizations, since the manifests
+// need no transformation.
+func (in Inputs) read(manifests fs.FS,
+	picked func(string, *unstructured.Unstructured) bool) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	err := fs.WalkDir(manifests, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || path.Ext(name) != ".yaml" || entry.Name() == "kustomization.yaml" {
@@ -177,7 +187,7 @@ func isWebhook(object *unstructured.Unstructured) bool {
 	return object.GroupVersionKind().Group == "admissionregistration.k8s.io"
 }
 
-// rank orders objects: what others need first, what calls the Pods of the Deployment last.
+// rank orders objects: dependencies first, and what calls the Deployment's Pods last.
 func rank(object *unstructured.Unstructured) int {
 	switch object.GetKind() {
 	case "ServiceAccount":
@@ -195,22 +205,24 @@ func rank(object *unstructured.Unstructured) int {
 	return 3
 }
 
-// Unwanted returns the objects of the manifests that the inputs leave out, and that may have been applied before. Where there is no monitoring the cluster
-// does not know its kinds.
+// Unwanted returns the objects of the manifests that the inputs exclude and that may have been
+// applied before. Without monitoring, the cluster does not know its kinds.
 func Unwanted(manifests fs.FS, in Inputs) ([]*unstructured.Unstructured, error) {
 	return in.read(manifests, func(folder string, object *unstructured.Unstructured) bool {
 		return folder != monitoring && !in.wants(folder, object)
 	})
 }
 
-// Manifests returns the objects of manifests for a namespace, as they are, in the order in which they are applied.
+// Manifests returns the objects of manifests for a namespace, as they are, in the order in which
+// they are applied.
 func Manifests(manifests fs.FS, namespace string) ([]*unstructured.Unstructured, error) {
-	objects, err := Inputs{Namespace: namespace}.read(manifests, func(string, *unstructured.Unstructured) bool { return true })
+	objects, err := Inputs{Namespace: namespace}.read(manifests,
+		func(string, *unstructured.Unstructured) bool { return true })
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return cmp.Compare(rank(a), rank(b)) })
 	return objects, err
 }
 
-// All returns every object that the operator may have applied to a namespace, in the order in which they are applied.
+// All returns every object that the operator may have applied in a namespace, in apply order.
 func All(manifests fs.FS, namespace string) ([]*unstructured.Unstructured, error) {
 	objects, err := Manifests(manifests, namespace)
 	if err != nil {

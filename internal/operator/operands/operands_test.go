@@ -120,8 +120,8 @@ func TestTheControllersReachWhatIsNamed(t *testing.T) {
 
 func TestDestinationsThatCannotBeRead(t *testing.T) {
 	for text, want := range map[string]string{
-		"203.0.113.7": "203.0.113.7/32", "203.0.113.7/24": "write 203.0.113.0/24", "infra.example.com/24": "is no network", "203.0.113.0/24 https": `"https" is no port`,
-		"203.0.113.0/24 0": "from 1 to 65535", "203.0.113.0/24 70000": "from 1 to 65535",
+		"203.0.113.7": "203.0.113.7/32", "203.0.113.7/24": "write 203.0.113.0/24", "infra.example.com/24": "is no network", "203.0.113.0/24 https": `invalid port "https"`,
+		"203.0.113.0/24 0": "between 1 and 65535", "203.0.113.0/24 70000": "between 1 and 65535",
 	} {
 		if _, err := operands.ParseDestination(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", text, err, want)
@@ -143,6 +143,8 @@ func TestTheDeploymentFollowsTheInputs(t *testing.T) {
 		in.SingleReplica, in.ServiceCA, in.WithoutHealthChecks = true, true, true
 		in.Proxy = operands.Proxy{HTTPS: "http://proxy:3128", No: ".svc"}
 		in.TrustedCA = "abc"
+		in.Placement = operands.Placement{NodeSelector: map[string]string{"infra": ""}, Tolerations: []corev1.Toleration{{Key: "infra"}},
+			Annotations: map[string]string{"example.org/a": "b"}}
 		in.TLS = operands.TLS{MinVersion: "VersionTLS12", CipherSuites: []string{"A", "B"}}
 		in.Arguments = []string{"--max-concurrent-runs=3"}
 	}))
@@ -163,6 +165,9 @@ func TestTheDeploymentFollowsTheInputs(t *testing.T) {
 	}
 	if _, set := variables["HTTP_PROXY"]; set || variables["HTTPS_PROXY"] != "http://proxy:3128" || variables["NO_PROXY"] != ".svc" || variables["SSL_CERT_FILE"] == "" {
 		t.Errorf("variables %v", variables)
+	}
+	if pod := full.Spec.Template; len(pod.Spec.NodeSelector) != 1 || len(pod.Spec.Tolerations) != 1 || pod.Annotations["example.org/a"] != "b" {
+		t.Errorf("the Pods are placed by %v, %v, %v", pod.Spec.NodeSelector, pod.Spec.Tolerations, pod.Annotations)
 	}
 	for _, volume := range []string{"webhook-cert", "trusted-ca"} {
 		if !slices.ContainsFunc(main.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volume && m.ReadOnly }) {

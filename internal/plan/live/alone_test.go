@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// insideVariable has TestMain run a command in the network namespace that this process was started in, and names the address to listen at.
+// insideVariable tells TestMain to run a command in this process's network namespace, and names the listen address.
 const insideVariable = "LIVE_TEST_LISTEN_AT"
 
 // Files of a process in a namespace.
@@ -26,13 +26,13 @@ const (
 	countersFile
 )
 
-// runInside runs a command line that a listener was made for in this network namespace, where loopback is the only interface. The
-// listener goes to who started this process, and leads out of the namespace.
+// runInside runs a command in this network namespace, where loopback is the only interface. It passes a listener to the
+// parent process, which forwards connections out of the namespace.
 func runInside(address string, arguments []string) error {
 	if err := raiseLoopback(); err != nil {
 		return fmt.Errorf("raising loopback: %w", err)
 	}
-	listener, err := net.Listen("tcp", address) //nolint:noctx // it is there at once or not at all
+	listener, err := net.Listen("tcp", address) //nolint:noctx // does not block
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func runInside(address string, arguments []string) error {
 	return ended
 }
 
-// raiseLoopback sets the first interface up, which loopback is.
+// raiseLoopback sets the first interface, loopback, up.
 func raiseLoopback() error {
 	const size, index = syscall.SizeofNlMsghdr + syscall.SizeofIfInfomsg, 1
 	message := binary.NativeEndian.AppendUint32(nil, size)
@@ -87,26 +87,27 @@ func raiseLoopback() error {
 	if err != nil || length < syscall.SizeofNlMsghdr+4 {
 		return errors.Join(err, errors.New("the kernel does not respond"))
 	}
-	if code := int32(binary.NativeEndian.Uint32(response[syscall.SizeofNlMsghdr:])); code != 0 { //nolint:gosec // the kernel writes an int32
+	if code := int32(binary.NativeEndian.Uint32(response[syscall.SizeofNlMsghdr:])); code != 0 { //nolint:gosec // int32
 		return syscall.Errno(-code)
 	}
 	return nil
 }
 
-// visit is what a command did in a network namespace of its own.
+// visit is the result of a command in its own network namespace.
 type visit struct {
 	out, errOut string
 	err         error
-	// led is how many connections led out, and counters are what the kernel counted.
+	// led counts forwarded connections; counters are the kernel's.
 	led      int
 	counters map[string]int
 }
 
-// elsewhere says what reached for anything but the one address.
+// elsewhere lists attempts to reach anything but the allowed address.
 func (v *visit) elsewhere() []string {
 	var found []string
 	if opened := v.counters["Tcp ActiveOpens"]; opened != v.led {
-		found = append(found, fmt.Sprintf("%d connections were begun, of which %d were to the API server", opened, v.led))
+		found = append(found, fmt.Sprintf("%d connections were begun, of which %d were to the API server", opened,
+			v.led))
 	}
 	for _, name := range []string{"Ip OutNoRoutes", "Ip6OutNoRoutes", "Udp OutDatagrams", "Udp6OutDatagrams"} {
 		if count := v.counters[name]; count != 0 {
@@ -116,8 +117,8 @@ func (v *visit) elsewhere() []string {
 	return found
 }
 
-// visitAlone runs a command line with an empty environment in a network namespace whose loopback leads to one address outside, and to
-// nothing else. It fails where namespaces are forbidden: a test that was skipped would prove nothing.
+// visitAlone runs a command with an empty environment in a network namespace whose loopback leads to one outside
+// address only. It fails where namespaces are forbidden, since a skipped test proves nothing.
 func visitAlone(t *testing.T, address string, arguments ...string) *visit {
 	t.Helper()
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -134,7 +135,8 @@ func visitAlone(t *testing.T, address string, arguments ...string) *visit {
 	defer cancel()
 	command := exec.CommandContext(ctx, "/proc/self/exe", arguments...)
 	var out, errOut strings.Builder
-	command.Env, command.ExtraFiles, command.Dir = []string{insideVariable + "=" + address}, []*os.File{theirs, counters}, t.TempDir()
+	command.Env, command.ExtraFiles, command.Dir = []string{insideVariable + "=" + address}, []*os.File{theirs,
+		counters}, t.TempDir()
 	command.Stdout, command.Stderr = &out, &errOut
 	command.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET,
@@ -142,7 +144,8 @@ func visitAlone(t *testing.T, address string, arguments ...string) *visit {
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
 	}
 	if err := command.Start(); err != nil {
-		t.Fatalf("%v; this test needs user and network namespaces: allow them (user.max_user_namespaces, seccomp, AppArmor), or run it where they are", err)
+		t.Fatalf("%v; this test needs user and network namespaces: allow them (user.max_user_namespaces, seccomp, "+
+			"AppArmor), or run it where they are", err)
 	}
 	_, _ = theirs.Close(), counters.Close() // the process has its own
 	led := leadTo(t, pair[0], address)
@@ -152,15 +155,16 @@ func visitAlone(t *testing.T, address string, arguments ...string) *visit {
 		t.Fatalf("nothing was counted (%v): %v\n%s", err, result.err, result.errOut)
 	}
 	result.counters = countersIn(string(content))
-	// What was begun last may wait to be taken.
-	for deadline := time.Now().Add(2 * time.Second); int(led.Load()) < result.counters["Tcp ActiveOpens"] && time.Now().Before(deadline); {
+	// The last connections may not have been accepted yet.
+	for deadline := time.Now().Add(2 * time.Second); int(led.Load()) < result.counters["Tcp ActiveOpens"] &&
+		time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	result.led = int(led.Load())
 	return result
 }
 
-// leadTo takes the listener that comes through a socket, leads its connections to an address, and counts them.
+// leadTo receives the listener through a socket, forwards its connections to an address, and counts them.
 func leadTo(t *testing.T, hatch int, address string) *atomic.Int64 {
 	t.Helper()
 	defer syscall.Close(hatch) //nolint:errcheck // it has served
@@ -212,7 +216,7 @@ func lead(ctx context.Context, inside net.Conn, address string) {
 	_, _ = io.Copy(inside, outside)
 }
 
-// countersIn reads the kernel's counters: lines of titles followed by lines of values, and lines of both.
+// countersIn parses the kernel's counters: pairs of lines with titles and values.
 func countersIn(planned string) map[string]int {
 	counters, titles := map[string]int{}, map[string][]string{}
 	set := func(name, value string) {

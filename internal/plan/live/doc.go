@@ -1,4 +1,4 @@
-// Package live plans what an edit would do to the Machines that a cluster has. It reads Machines and their states, asks the actuator what
-// it would do, has the changes planned, and returns the outcome as a [preview.Preview]. It writes nothing to the cluster, and takes no
-// lock: what it says is as old as what it read.
+// Package live previews what an edit would do to the existing Machines of a cluster. It reads Machines and their
+// states, asks the actuator for its decisions, plans the changes, and returns a [preview.Preview]. It writes nothing to
+// the cluster and takes no lock, so the preview is only as current as what it read.
 package live

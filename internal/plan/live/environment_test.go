@@ -11,9 +11,10 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
-// around is an environment that is always the same.
+// around is a fixed environment.
 type around struct {
 	environment map[string]string
 	sensitive   []string
@@ -24,7 +25,7 @@ func (a around) Environment(context.Context, []v1alpha1.EnvironmentVariable) (ma
 	return maps.Clone(a.environment), a.sensitive, a.err
 }
 
-// overhears is a planner that keeps what it is asked about instances that there are.
+// overhears is a planner that records the existing instances in its inputs.
 type overhears struct {
 	preview.Planner
 	mu    sync.Mutex
@@ -43,20 +44,26 @@ func (o *overhears) Plan(ctx context.Context, m offline.Module, inputs []offline
 }
 
 func TestProvidersSeeTheEnvironmentOfARun(t *testing.T) {
+	long.Test(t)
 	b, spec := newKubemark(t)
 	set := b.set(1, spec)
 	b.bring(b.machine(set, "a"))
-	planned := around{environment: map[string]string{"NO_PROXY": ".svc", "KUBE_TOKEN": "the cluster's"}, sensitive: []string{"pr0xy-secret"}}
+	planned := around{environment: map[string]string{"NO_PROXY": ".svc", "KUBE_TOKEN": "the cluster's"},
+		sensitive: []string{"pr0xy-secret"}}
 
-	for name, refresh := range map[string]bool{"where they are configured": true, "not where only the API server is asked": false} {
+	for name, refresh := range map[string]bool{"where they are configured": true,
+		"not where only the API server is asked": false} {
 		t.Run(name, func(t *testing.T) {
 			planner := &overhears{Planner: b.planner}
-			machineOf(t, b.plan(set, func(o *Options) { o.Refresh, o.Environment, o.Planner = refresh, planned, planner }), preview.Unchanged)
+			machineOf(t,
+				b.plan(set, func(o *Options) { o.Refresh, o.Environment, o.Planner = refresh, planned, planner }),
+				preview.Unchanged)
 			if len(planner.heard) == 0 {
 				t.Fatal("nothing was planned")
 			}
-			for _, one := range planner.heard { // of the edit, and of drift
-				if (one.Environment["NO_PROXY"] == ".svc") != refresh || slices.Contains(one.Sensitive, "pr0xy-secret") != refresh {
+			for _, one := range planner.heard { // for the edit, and for drift
+				if (one.Environment["NO_PROXY"] == ".svc") != refresh ||
+					slices.Contains(one.Sensitive, "pr0xy-secret") != refresh {
 					t.Errorf("with a refresh: %t; providers see the environment: %t, their secrets are known: %t",
 						refresh, one.Environment["NO_PROXY"] == ".svc", slices.Contains(one.Sensitive, "pr0xy-secret"))
 				}
@@ -67,7 +74,11 @@ func TestProvidersSeeTheEnvironmentOfARun(t *testing.T) {
 		})
 	}
 	t.Run("and are not guessed where they cannot be read", func(t *testing.T) {
-		found := machineOf(t, b.plan(set, func(o *Options) { o.Refresh, o.Environment = true, around{err: errors.New("the API server is away")} }), preview.Undecided)
-		wantText(t, found.Why, "finding out how the infrastructure is reached: the API server is away")
+		found := machineOf(t,
+			b.plan(set,
+				func(o *Options) {
+					o.Refresh, o.Environment = true, around{err: errors.New("the API server is away")}
+				}), preview.Undecided)
+		wantText(t, found.Why, "reading how to reach the infrastructure: the API server is away")
 	})
 }

@@ -13,18 +13,16 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
-// subject is a requested object, and what the cluster has of it.
+// subject is a requested object and its counterpart in the cluster.
 type subject struct {
 	live     preview.Live
 	machines []*machine
 }
 
-// result returns the subject as it is printed.
 func (s *subject) result() *preview.Live {
 	s.live.Machines = make([]*preview.LiveMachine, len(s.machines))
 	for n, one := range s.machines {
@@ -33,16 +31,16 @@ func (s *subject) result() *preview.Live {
 	return &s.live
 }
 
-// find reads what the cluster has of a requested object.
-func find(ctx context.Context, reader client.Reader, request *manifest.Request) (*subject, error) {
+// find reads the counterpart of a requested object from the cluster.
+func find(ctx context.Context, reader client.Reader, request *preview.Request) (*subject, error) {
 	kind, namespace, name := request.Title()
 	replicas, given := request.Replicas()
 	s := &subject{live: preview.Live{Create: int(replicas)}}
 	key := client.ObjectKey{Namespace: namespace, Name: name}
-	if kind == manifest.KindMachine {
+	if kind == preview.KindMachine {
 		existing := &machinev1beta1.Machine{}
 		if request.Machine().Name == "" {
-			return s, nil // its name is yet to be made, so that it is new in any case
+			return s, nil // generateName always creates a new object
 		}
 		if found, err := get(ctx, reader, key, existing); err != nil || !found {
 			return s, err
@@ -56,7 +54,7 @@ func find(ctx context.Context, reader client.Reader, request *manifest.Request) 
 		return s, err
 	}
 	s.live = preview.Live{Exists: true, Replicas: ptr.Deref(set.Spec.Replicas, 1)}
-	if !given { // an apply leaves it as it is
+	if !given { // apply keeps replicas that the manifest does not set
 		replicas = s.live.Replicas
 		request.SetReplicas(replicas)
 	}
@@ -76,7 +74,7 @@ func find(ctx context.Context, reader client.Reader, request *manifest.Request) 
 	return s, nil
 }
 
-// get reads an object; false when it is not there.
+// get reads an object and reports whether it exists.
 func get(ctx context.Context, reader client.Reader, key client.ObjectKey, object client.Object) (bool, error) {
 	err := reader.Get(ctx, key, object)
 	if apierrors.IsNotFound(err) {
@@ -88,26 +86,31 @@ func get(ctx context.Context, reader client.Reader, key client.ObjectKey, object
 	return true, nil
 }
 
-// machinesOf returns the Machines that a MachineSet has, by their names.
-func machinesOf(ctx context.Context, reader client.Reader, set *machinev1beta1.MachineSet) ([]machinev1beta1.Machine, error) {
+// machinesOf returns the Machines of a MachineSet, sorted by name.
+func machinesOf(ctx context.Context, reader client.Reader,
+	set *machinev1beta1.MachineSet) ([]machinev1beta1.Machine, error) {
 	selector, err := render.SetSelector(&set.Spec)
 	if err != nil {
 		return nil, fmt.Errorf("reading the selector of MachineSet %s/%s: %w", set.Namespace, set.Name, err)
 	}
 	list := &machinev1beta1.MachineList{}
-	if err := reader.List(ctx, list, client.InNamespace(set.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+	if err := reader.List(ctx, list, client.InNamespace(set.Namespace),
+		client.MatchingLabelsSelector{Selector: selector}); err != nil {
 		return nil, fmt.Errorf("listing the Machines of MachineSet %s/%s: %w", set.Namespace, set.Name, err)
 	}
-	owned := slices.DeleteFunc(list.Items, func(one machinev1beta1.Machine) bool { return !metav1.IsControlledBy(&one, set) })
+	owned := slices.DeleteFunc(list.Items, func(one machinev1beta1.Machine) bool {
+		return !metav1.IsControlledBy(&one, set)
+	})
 	slices.SortFunc(owned, func(a, b machinev1beta1.Machine) int { return cmp.Compare(a.Name, b.Name) })
 	return owned, nil
 }
 
-// edit returns an existing Machine with what another asks for: its providerSpec, labels and annotations.
+// edit returns the existing Machine with the wanted providerSpec, labels and annotations.
 func edit(existing, wanted *machinev1beta1.Machine) *machinev1beta1.Machine {
 	edited := existing.DeepCopy()
 	edited.Spec.ProviderSpec = *wanted.Spec.ProviderSpec.DeepCopy()
-	edited.Labels, edited.Annotations = merged(edited.Labels, wanted.Labels), merged(edited.Annotations, wanted.Annotations)
+	edited.Labels, edited.Annotations = merged(edited.Labels, wanted.Labels), merged(edited.Annotations,
+		wanted.Annotations)
 	return edited
 }
 

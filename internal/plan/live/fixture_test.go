@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,7 +32,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
+	"github.com/machine-iac/machine-iac-operator/internal/module/store"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -41,10 +42,11 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 	"github.com/machine-iac/machine-iac-operator/test/openstack"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 	"github.com/machine-iac/machine-iac-operator/test/vcenter"
 )
 
-// plane is shared by the tests of this package: starting an API server is expensive.
+// plane is shared by the tests of this package, because starting an API server is expensive.
 var plane *controlplane.ControlPlane
 
 func TestMain(m *testing.M) {
@@ -73,10 +75,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// cache keeps initialised modules for the tests of this package.
+// cache holds the initialised modules of the tests.
 var cache string
 
-// bench is a cluster with MachineSets whose Machines have real instances, made by the actuator itself.
+// bench is a cluster with MachineSets whose Machines have real instances, created by the actuator.
 type bench struct {
 	t         *testing.T
 	namespace string
@@ -84,8 +86,12 @@ type bench struct {
 	catalog   *module.Catalog
 	actuator  *iac.Actuator
 	planner   *offline.Planner
-	// environment is what engines get to see.
+	// pool has the actuator's runs.
+	pool *runs.Pool
+	// environment is the engines' environment.
 	environment map[string]string
+	// keys sign what the actuator stores, and are the user's, too.
+	keys *store.Keys
 }
 
 func absolute(t *testing.T, path string) string {
@@ -97,7 +103,7 @@ func absolute(t *testing.T, path string) string {
 	return found
 }
 
-// confined is what confines engines, as the manager and the plugin have them confined.
+// confined returns a sandbox like the manager's and the plugin's.
 func confined(t *testing.T, environment map[string]string) *sandbox.Sandbox {
 	t.Helper()
 	s, err := sandbox.New(sandbox.Options{Mode: sandbox.Preferred, Read: sandbox.Named(environment)})
@@ -113,11 +119,19 @@ func newBench(t *testing.T, environment map[string]string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
+	key := filepath.Join(t.TempDir(), "module.key")
+	if err := os.WriteFile(key, []byte(strings.Repeat("k", 32)), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	b := &bench{t: t, namespace: namespace, client: plane.Client, environment: environment}
+	if b.keys, err = store.ReadKeys(key); err != nil {
+		t.Fatal(err)
+	}
 	b.load(nil)
 	b.start()
 	b.planner, err = offline.New(offline.Options{
-		Binary: b.engine(), CacheDir: cache, ProviderMirror: "../../../bin/mirror", Parallel: 2, Sandbox: confined(t, environment),
+		Binary: b.engine(), CacheDir: cache, ProviderMirror: "../../../bin/mirror", Parallel: 2,
+		Sandbox: confined(t, environment),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +144,7 @@ func newBench(t *testing.T, environment map[string]string) *bench {
 	return b
 }
 
-// load takes modules; those of this repository where there is none.
+// load loads modules; by default those of this repository.
 func (b *bench) load(loaded []*module.Module) {
 	b.t.Helper()
 	var err error
@@ -157,21 +171,24 @@ func (b *bench) engine() tofu.Binary {
 	return binary
 }
 
-// start runs an actuator.
 func (b *bench) start() {
 	b.t.Helper()
 	engine, err := tofu.New(tofu.Options{
-		Binary: b.engine(), WorkDir: b.t.TempDir(), ProviderMirror: absolute(b.t, "../../../bin/mirror"), Slots: 2, WaitDelay: 10 * time.Second,
+		Binary: b.engine(), WorkDir: shortdir.New(b.t), ProviderMirror: absolute(b.t, "../../../bin/mirror"), Slots: 2,
+		WaitDelay:   10 * time.Second,
 		Environment: b.environment, Sandbox: confined(b.t, b.environment),
 	})
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	b.pool = runs.New(runs.Options{MaxConcurrent: 2, RetryBase: 10 * time.Millisecond, RetryMax: 50 * time.Millisecond})
 	b.actuator, err = iac.New(iac.Options{
-		Client: b.client, Recorder: events.NewFakeRecorder(1000), Catalog: b.catalog, Store: state.New(b.client, state.Options{}),
-		Runners: map[v1alpha1.Engine]runner.Runner{v1alpha1.EngineTerraform: terraform.New(engine, backend.New(backend.Options{}))},
-		Pool:    runs.New(runs.Options{MaxConcurrent: 2, RetryBase: 10 * time.Millisecond, RetryMax: 50 * time.Millisecond}),
-		Owner:   "owner-1", Leader: leadership.Alone("owner-1"),
+		Client: b.client, Recorder: events.NewFakeRecorder(1000), Catalog: b.catalog,
+		Store: state.New(b.client, state.Options{}),
+		Runners: map[v1alpha1.Engine]runner.Runner{v1alpha1.EngineTerraform: terraform.New(engine,
+			backend.New(backend.Options{}))},
+		Pool: b.pool, Owner: "owner-1", Leader: leadership.Alone("owner-1"),
+		Modules: store.New(b.client, store.Options{Keys: b.keys}),
 	})
 	if err != nil {
 		b.t.Fatal(err)
@@ -206,7 +223,8 @@ func newKubemark(t *testing.T) (*bench, map[string]any) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "kubemark"}}
 	b.create(account, &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: b.namespace},
-		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "list", "create", "patch", "delete"}}},
+		Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"nodes"},
+			Verbs: []string{"get", "list", "create", "patch", "delete"}}},
 	}, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: b.namespace},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: b.namespace},
@@ -216,7 +234,8 @@ func newKubemark(t *testing.T) (*bench, map[string]any) {
 	if err := b.client.SubResource("token").Create(t.Context(), account, token); err != nil {
 		t.Fatal(err)
 	}
-	b.secret("credentials", map[string]string{"server": plane.Config.Host, "token": token.Status.Token, "ca.crt": string(plane.Config.CAData)})
+	b.secret("credentials", map[string]string{"server": plane.Config.Host, "token": token.Status.Token,
+		"ca.crt": string(plane.Config.CAData)})
 	return b, map[string]any{
 		"apiVersion": "kubemarkproviderconfig.openshift.io/v1alpha1", "kind": "KubemarkMachineProviderConfig",
 		"cpu": 4, "memory": "8Gi", "instanceType": "hollow", "region": "region-a", "zone": "zone-a",
@@ -237,21 +256,24 @@ func newVSphere(t *testing.T) (*bench, map[string]any, *vcenter.VCenter) {
 		}
 	})
 	b := newBench(t, simulated.Environment())
-	b.secret("credentials", map[string]string{vcenter.Name + ".username": vcenter.Username, vcenter.Name + ".password": vcenter.Password})
+	b.secret("credentials",
+		map[string]string{vcenter.Name + ".username": vcenter.Username, vcenter.Name + ".password": vcenter.Password})
 	b.secret("user-data", map[string]string{"userData": `{"ignition":"t0p-secret"}`})
 	return b, map[string]any{
 		"apiVersion": "machine.openshift.io/v1beta1", "kind": "VSphereMachineProviderSpec",
-		"credentialsSecret": map[string]any{"name": "credentials"}, "userDataSecret": map[string]any{"name": "user-data"},
-		"template": vcenter.Template, "numCPUs": 2, "numCoresPerSocket": 1, "memoryMiB": 2048, "diskGiB": 12,
+		"credentialsSecret": map[string]any{"name": "credentials"},
+		"userDataSecret":    map[string]any{"name": "user-data"},
+		"template":          vcenter.Template, "numCPUs": 2, "numCoresPerSocket": 1, "memoryMiB": 2048, "diskGiB": 12,
 		"network": map[string]any{"devices": []any{map[string]any{"networkName": "VM Network"}}},
 		"workspace": map[string]any{
-			"server": vcenter.Name, "datacenter": "DC0", "folder": vcenter.Folder, "datastore": "/DC0/datastore/LocalDS_0",
+			"server": vcenter.Name, "datacenter": "DC0", "folder": vcenter.Folder,
+			"datastore":    "/DC0/datastore/LocalDS_0",
 			"resourcePool": "/DC0/host/DC0_C0/Resources",
 		},
 	}, simulated
 }
 
-// newOpenStack returns a bench whose instances are servers of a cloud that is played.
+// newOpenStack returns a bench whose instances are servers of a simulated cloud.
 func newOpenStack(t *testing.T) (*bench, map[string]any) {
 	t.Helper()
 	cloud := openstack.Start()
@@ -259,13 +281,14 @@ func newOpenStack(t *testing.T) (*bench, map[string]any) {
 	b := newBench(t, nil)
 	b.secret("credentials", map[string]string{"clouds.yaml": cloud.CloudsYAML(), "cacert": cloud.CACert()})
 	return b, map[string]any{
-		"apiVersion": "machine.openshift.io/v1alpha1", "kind": "OpenstackProviderSpec", "cloudName": openstack.CloudName,
-		"cloudsSecret": map[string]any{"name": "credentials"}, "flavor": "m1.xlarge", "image": openstack.Cluster + "-rhcos",
+		"apiVersion": "machine.openshift.io/v1alpha1", "kind": "OpenstackProviderSpec",
+		"cloudName":    openstack.CloudName,
+		"cloudsSecret": map[string]any{"name": "credentials"}, "flavor": "m1.xlarge", "image": openstack.Cluster +
+			"-rhcos",
 		"networks": []any{map[string]any{"filter": map[string]any{"name": openstack.Cluster + "-openshift"}}},
 	}
 }
 
-// with returns a providerSpec with other fields.
 func with(spec, other map[string]any) map[string]any {
 	changed := map[string]any{}
 	for _, fields := range []map[string]any{spec, other} {
@@ -276,7 +299,7 @@ func with(spec, other map[string]any) map[string]any {
 	return changed
 }
 
-// set makes a MachineSet.
+// set creates a MachineSet.
 func (b *bench) set(replicas int32, spec map[string]any) *machinev1beta1.MachineSet {
 	b.t.Helper()
 	set := builder.In(b.namespace, builder.MachineSet(builder.WithReplicas(replicas)))
@@ -285,7 +308,7 @@ func (b *bench) set(replicas int32, spec map[string]any) *machinev1beta1.Machine
 	return set
 }
 
-// machine makes a Machine of a MachineSet, without an instance.
+// machine creates a Machine of a MachineSet, without an instance.
 func (b *bench) machine(set *machinev1beta1.MachineSet, name string) *machinev1beta1.Machine {
 	b.t.Helper()
 	made := builder.Machine(builder.WithOwner(set))
@@ -305,13 +328,30 @@ func (b *bench) bring(machine *machinev1beta1.Machine) {
 	}
 }
 
-// pause is how long a verb is not called again while a run is under way: each call reads and writes a lot at the API server.
+// rest waits until no run of the Machine goes on, such as a look at an instance whose change was refused.
+func (b *bench) rest(machine *machinev1beta1.Machine) {
+	b.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(pause) {
+		switch run, _ := b.pool.Status(machine.UID); {
+		case !run.Active():
+			return
+		case time.Now().After(deadline):
+			b.t.Fatalf("still running after %s: %+v", patience, run)
+		}
+	}
+}
+
+// patience bounds what takes seconds on an idle machine.
+const patience = 4 * time.Minute
+
+// pause is the delay between calls of a verb during a run. Each call reads and writes a lot at the API server.
 const pause = 100 * time.Millisecond
 
 // drive calls a verb until it is done, and returns its last error.
-func (b *bench) drive(verb func(context.Context, *machinev1beta1.Machine) error, machine *machinev1beta1.Machine) error {
+func (b *bench) drive(verb func(context.Context, *machinev1beta1.Machine) error,
+	machine *machinev1beta1.Machine) error {
 	b.t.Helper()
-	deadline := time.Now().Add(2 * time.Minute)
+	deadline := time.Now().Add(patience)
 	for {
 		if err := plane.Sync(b.t.Context(), machine, record.WitnessAnnotation); err != nil {
 			b.t.Fatal(err)
@@ -328,26 +368,25 @@ func (b *bench) drive(verb func(context.Context, *machinev1beta1.Machine) error,
 }
 
 // manifest returns an object as a file.
-func (b *bench) manifest(object client.Object) manifest.File {
+func (b *bench) manifest(object client.Object) preview.File {
 	b.t.Helper()
 	copied, ok := object.DeepCopyObject().(client.Object)
 	if !ok {
 		b.t.Fatalf("%T is no object", object)
 	}
 	copied.SetManagedFields(nil)
-	kind := manifest.KindMachineSet
+	kind := preview.KindMachineSet
 	if _, single := object.(*machinev1beta1.Machine); single {
-		kind = manifest.KindMachine
+		kind = preview.KindMachine
 	}
 	copied.GetObjectKind().SetGroupVersionKind(machinev1beta1.GroupVersion.WithKind(kind))
 	content, err := yaml.Marshal(copied)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return manifest.File{Name: "edit.yaml", Content: content}
+	return preview.File{Name: "edit.yaml", Content: content}
 }
 
-// edited returns a MachineSet with another providerSpec.
 func edited(set *machinev1beta1.MachineSet, spec map[string]any) *machinev1beta1.MachineSet {
 	changed := set.DeepCopy()
 	changed.Spec.Template.Spec.ProviderSpec.Value = builder.ProviderSpec(spec)
@@ -357,11 +396,13 @@ func edited(set *machinev1beta1.MachineSet, spec map[string]any) *machinev1beta1
 // plan plans an object against the cluster, and checks that it writes nothing.
 func (b *bench) plan(object client.Object, change func(*Options)) *preview.Preview {
 	b.t.Helper()
-	requests, _, err := manifest.Read([]manifest.File{b.manifest(object)}, manifest.Cluster{Namespace: b.namespace}, b.catalog)
+	requests, _, err := preview.Read([]preview.File{b.manifest(object)}, preview.Cluster{Namespace: b.namespace},
+		b.catalog)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	options := Options{Client: b.client, Catalog: b.catalog, Planner: b.planner, Engine: "tofu", Environment: around{environment: b.environment}}
+	options := Options{Client: b.client, Catalog: b.catalog, Planner: b.planner, Engine: "tofu",
+		Environment: around{environment: b.environment}, ModuleKeys: b.keys}
 	if change != nil {
 		change(&options)
 	}
@@ -376,11 +417,12 @@ func (b *bench) plan(object client.Object, change func(*Options)) *preview.Previ
 	return result
 }
 
-// versions returns the resourceVersions of all that a plan looks at.
+// versions returns the resourceVersions of everything that a plan reads.
 func (b *bench) versions() string {
 	b.t.Helper()
 	versions := map[string]string{}
-	for _, list := range []client.ObjectList{&corev1.SecretList{}, &machinev1beta1.MachineList{}, &machinev1beta1.MachineSetList{}} {
+	for _, list := range []client.ObjectList{&corev1.SecretList{}, &machinev1beta1.MachineList{},
+		&machinev1beta1.MachineSetList{}} {
 		if err := b.client.List(b.t.Context(), list, client.InNamespace(b.namespace)); err != nil {
 			b.t.Fatal(err)
 		}
@@ -412,7 +454,7 @@ func keyOf(machine *machinev1beta1.Machine) state.Key {
 	return state.KeyFor(machine.Namespace, machine.UID)
 }
 
-// refuses reports whether an error says that a change is refused.
+// refuses reports whether an error means that a change is refused.
 func refuses(err error) bool {
 	refused, ok := errors.AsType[*actuators.MachineError](err)
 	return ok && refused.Reason == machinev1beta1.UnsupportedChangeMachineError

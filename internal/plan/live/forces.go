@@ -6,23 +6,23 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 )
 
-// sameChanges are the Machines that need new ones for the same changes of the providerSpec, and which of these changes force that.
+// sameChanges groups Machines that must be replaced for the same changes of the providerSpec, and records which of
+// these changes force the replacement.
 type sameChanges struct {
 	machines []*machine
-	// changed are the names of the fields that are changed.
+	// changed names the changed fields.
 	changed []string
 	forcing map[string]bool
 }
 
-// plansOfForces plans each change of a field by itself, for one Machine of those with the same changes, where a new Machine is needed for
-// several. The changes that alone need one are why.
+// plansOfForces finds out which changes force a replacement. For one Machine of each group with several changes, it
+// plans each change by itself.
 func plansOfForces(o Options, all []*machine) []pendingPlan {
 	var order []string
 	of := map[string]*sameChanges{}
@@ -48,8 +48,8 @@ func plansOfForces(o Options, all []*machine) []pendingPlan {
 	return pendingPlans
 }
 
-// changedNames returns the names of the fields of the providerSpec that attributes are of.
-func changedNames(attributes []diff.Attribute) []string {
+// changedNames returns the top-level providerSpec fields of the attributes.
+func changedNames(attributes []preview.Attribute) []string {
 	var names []string
 	for _, one := range attributes {
 		if name := outermost(one.Path); name != "metadata" && !slices.Contains(names, name) {
@@ -59,7 +59,7 @@ func changedNames(attributes []diff.Attribute) []string {
 	return names
 }
 
-// outermost returns the field that a path begins with.
+// outermost returns the first field of a path.
 func outermost(path string) string {
 	if end := strings.IndexAny(path, ".["); end > 0 {
 		return path[:end]
@@ -83,7 +83,8 @@ func (s *sameChanges) pendingPlans(o Options) []pendingPlan {
 		left++
 		pendingPlans = append(pendingPlans, o.newPendingPlan(first, variables, func(outcome offline.Outcome) {
 			left--
-			if outcome.Err == nil && lifecycle.CheckUpdate(outcome.Plan.Report, outcome.Plan.Broken, first.facts.Provisioned).Refused != "" {
+			if outcome.Err == nil && lifecycle.CheckUpdate(outcome.Plan.Report, outcome.Plan.Broken,
+				first.facts.Provisioned).Refused != "" {
 				s.forcing[name] = true
 			}
 			if left == 0 {
@@ -94,7 +95,7 @@ func (s *sameChanges) pendingPlans(o Options) []pendingPlan {
 	return pendingPlans
 }
 
-// markForcing marks what was found; all changes where none needs a new Machine by itself.
+// markForcing marks the changes that force a replacement, or all changes if none forces one by itself.
 func (s *sameChanges) markForcing() {
 	names := slices.Collect(maps.Keys(s.forcing))
 	if len(names) == 0 {
@@ -111,7 +112,7 @@ func (s *sameChanges) mark(names []string) {
 	}
 }
 
-// onlyChanging returns the variables with one field of the providerSpec changed, and the others as they were.
+// onlyChanging returns the variables with only the named field of the providerSpec changed.
 func onlyChanging(of *inputs, name string, changed []string) ([]byte, error) {
 	variables := variablesIn(of.variables)
 	var was, is map[string]json.RawMessage

@@ -12,30 +12,31 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// inputs are what there is of a Machine, and what a run that updates it would be given.
+// inputs hold the facts of a Machine and the inputs that a run would update it with.
 type inputs struct {
 	facts    *lifecycle.Facts
 	decision lifecycle.Decision
-	// module is the one that the run would use; moduleNote is what to say of it, empty for nothing.
+	// module is the one that the run would use. moduleNote is the remark about it, if any.
 	module     *module.Module
 	moduleNote string
-	// variables are the module's, applied those that were applied last, without user data; nil when not known.
+	// variables are the module's; applied are those of the last run, without user data, or nil if unknown.
 	variables []byte
 	applied   map[string]json.RawMessage
-	// environment has the credentials, and is nil without; sensitive is what must not be shown.
+	// environment has the credentials, or is nil without them; sensitive lists strings to hide.
 	environment map[string]string
 	sensitive   []string
-	// files are credentials in files, by the environment variables that carry their paths.
+	// files are credential files, keyed by the environment variable that carries the path.
 	files map[string]string
-	// warnings are about fields of the providerSpec that have no effect.
+	// warnings name fields of the providerSpec that have no effect.
 	warnings []string
-	// pinned is what a run is given where the plan with module is refused: the Machine's pinned module; nil for none.
+	// pinned are the inputs with the Machine's pinned module, used if the plan with module is refused; nil without one.
 	pinned *inputs
 }
 
-// inputsOf returns the inputs of a Machine that is edited; both may be the same. An error says why the actuator would not take the edit, or what
-// could not be read; see [desired.IsInvalid].
-func (o Options) inputsOf(ctx context.Context, reader *desired.Reader, machine, edited *machinev1beta1.Machine) (*inputs, error) {
+// inputsOf returns the inputs of an edited Machine; machine and edited may be the same. The error says why the actuator
+// would reject the edit (see [desired.IsInvalid]), or what could not be read.
+func (o Options) inputsOf(ctx context.Context, reader *desired.Reader, machine,
+	edited *machinev1beta1.Machine) (*inputs, error) {
 	facts, err := reader.Facts(ctx, machine)
 	if err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ func (o Options) inputsOf(ctx context.Context, reader *desired.Reader, machine, 
 	return in, in.take(ctx, o, reader, choice.State)
 }
 
-// take takes a desired state, with the environment of a run where providers are configured.
+// take sets the inputs from a desired state, with the environment of a run if providers are configured.
 func (in *inputs) take(ctx context.Context, o Options, reader *desired.Reader, wanted *desired.State) error {
 	in.module, in.variables, in.files = wanted.Module, wanted.Inputs.Variables, wanted.Inputs.Files
 	in.environment, in.sensitive = wanted.Inputs.Environment, wanted.Inputs.Sensitive
@@ -91,8 +92,9 @@ func (in *inputs) take(ctx context.Context, o Options, reader *desired.Reader, w
 	return nil
 }
 
-// uncertain reports whether the actuator would first have to find out whether there is an instance.
+// uncertain reports whether the actuator would first have to find out whether the instance exists.
 func (in *inputs) uncertain() bool {
 	d := in.decision
-	return d.Action == lifecycle.ActionForeign || d.Action == lifecycle.ActionUnresolved || d.Action == lifecycle.ActionRequeueAfter || d.Lookup
+	return d.Action == lifecycle.ActionForeign || d.Action == lifecycle.ActionUnresolved ||
+		d.Action == lifecycle.ActionRequeueAfter || d.Lookup
 }

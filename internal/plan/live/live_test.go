@@ -19,9 +19,10 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/modules"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
-// machineOf returns the only Machine of the plan, whose result must be the wanted one.
+// machineOf returns the only Machine of the plan, and checks its result.
 func machineOf(t *testing.T, planned *preview.Preview, want preview.EditResult) *preview.LiveMachine {
 	t.Helper()
 	machines := planned.Sets[0].Live.Machines
@@ -86,10 +87,11 @@ func TestMachinesThatAnEditDoesNothingTo(t *testing.T) {
 			change: func(b *bench, machine *machinev1beta1.Machine) {
 				key := keyOf(machine)
 				b.create(&corev1.Secret{
-					ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Data: map[string][]byte{"tfstate": []byte("nonsense")},
+					ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
+					Data:       map[string][]byte{"tfstate": []byte("nonsense")},
 				})
 			},
-			want: preview.Undecided, why: "cannot be read",
+			want: preview.Undecided, why: "cannot read state",
 		},
 	}
 	for name, tc := range cases {
@@ -106,14 +108,16 @@ func TestMachinesThatAnEditDoesNothingTo(t *testing.T) {
 	}
 }
 
-// lock takes the lock of a Machine's state, as a run does.
+// lock locks a Machine's state, as a run does.
 func (b *bench) lock(machine *machinev1beta1.Machine, operation string) {
 	b.t.Helper()
-	_, err := b.store().Acquire(b.t.Context(), keyOf(machine), state.AcquireOptions{Lock: state.Lock{Owner: "owner-9", Run: "run-9", Operation: operation}})
+	_, err := b.store().Acquire(b.t.Context(), keyOf(machine),
+		state.AcquireOptions{Lock: state.Lock{Owner: "owner-9", Run: "run-9", Operation: operation}})
 	b.must(err)
 }
 
 func TestWhatIsReadOfTheCluster(t *testing.T) {
+	long.Test(t)
 	b, spec := newKubemark(t)
 	set := b.set(1, spec)
 	machine := b.machine(set, "a")
@@ -136,14 +140,15 @@ func TestWhatIsReadOfTheCluster(t *testing.T) {
 		machineOf(t, b.plan(set, refreshed), preview.Unchanged) // labels are ignored by the module
 		b.must(b.client.Delete(t.Context(), node))
 		found := machineOf(t, b.plan(set, refreshed), preview.Gone)
-		wantText(t, found.Why, "the instance kubectl_manifest.this is gone")
-		wantText(t, found.Drift, "the instance kubectl_manifest.this is gone")
+		wantText(t, found.Why, "instance kubectl_manifest.this is gone")
+		wantText(t, found.Drift, "instance kubectl_manifest.this is gone")
 	})
 	t.Run("credentials are read for a refresh only", func(t *testing.T) {
-		b.must(b.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "credentials"}}))
+		b.must(b.client.Delete(t.Context(),
+			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "credentials"}}))
 		machineOf(t, b.plan(set, nil), preview.Unchanged)
 		found := machineOf(t, b.plan(set, refreshed), preview.Undecided)
-		wantText(t, found.Why, "credentials, which spec.providerSpec.value names, does not exist")
+		wantText(t, found.Why, "credentials, named in spec.providerSpec.value, does not exist")
 	})
 }
 
@@ -152,7 +157,7 @@ func TestReplicas(t *testing.T) {
 	set := b.set(2, spec)
 	b.machine(set, "a")
 	b.machine(set, "b")
-	b.create(builder.In(b.namespace, builder.Machine(builder.WithLabels(set.Spec.Template.Labels)))) // nobody's
+	b.create(builder.In(b.namespace, builder.Machine(builder.WithLabels(set.Spec.Template.Labels)))) // an orphan
 	for name, tc := range map[string]struct {
 		replicas               *int32
 		wantReplicas           int32
@@ -168,7 +173,9 @@ func TestReplicas(t *testing.T) {
 			changed.Spec.Replicas = tc.replicas
 			planned := b.plan(changed, nil)
 			live := planned.Sets[0].Live
-			if live.Create != tc.wantCreate || live.Delete != tc.wantDelete || planned.Sets[0].Replicas != tc.wantReplicas || live.DeletePolicy != "Random" || len(live.Machines) != 2 {
+			if live.Create != tc.wantCreate || live.Delete != tc.wantDelete ||
+				planned.Sets[0].Replicas != tc.wantReplicas || live.DeletePolicy != "Random" ||
+				len(live.Machines) != 2 {
 				t.Errorf("the plan has %d replicas and %+v", planned.Sets[0].Replicas, live)
 			}
 			if want := 2 * tc.wantCreate; planned.Summary.Add != want {
@@ -177,9 +184,10 @@ func TestReplicas(t *testing.T) {
 		})
 	}
 	t.Run("of a MachineSet that is not there", func(t *testing.T) {
-		planned := b.plan(builder.In(b.namespace, builder.MachineSet(builder.WithReplicas(3), func(s *machinev1beta1.MachineSet) {
-			s.Spec.Template.Spec.ProviderSpec.Value = builder.ProviderSpec(spec)
-		})), nil)
+		planned := b.plan(builder.In(b.namespace,
+			builder.MachineSet(builder.WithReplicas(3), func(s *machinev1beta1.MachineSet) {
+				s.Spec.Template.Spec.ProviderSpec.Value = builder.ProviderSpec(spec)
+			})), nil)
 		if live := planned.Sets[0].Live; live.Exists || live.Create != 3 {
 			t.Errorf("the plan is %+v", live)
 		}
@@ -200,14 +208,19 @@ func TestAMachineByItself(t *testing.T) {
 	machineOf(t, b.plan(changed, nil), preview.InPlace)
 }
 
-// changedModule returns the kubemark module with pieces of its main.tf replaced, each old by new.
+// changedModule returns the kubemark module with replacements in its main.tf, as pairs of old and new.
 func changedModule(t *testing.T, replaced ...string) *module.Module {
+	t.Helper()
+	return changedWith(t, fstest.MapFS{}, replaced...)
+}
+
+// changedWith is changedModule with additional files.
+func changedWith(t *testing.T, files fstest.MapFS, replaced ...string) *module.Module {
 	t.Helper()
 	shipped, err := fs.Sub(modules.FS, "kubemark")
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := fstest.MapFS{}
 	err = fs.WalkDir(shipped, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -227,6 +240,7 @@ func changedModule(t *testing.T, replaced ...string) *module.Module {
 }
 
 func TestAModuleThatHasChanged(t *testing.T) {
+	long.Test(t)
 	b, spec := newKubemark(t)
 	set := b.set(1, spec)
 	b.bring(b.machine(set, "a"))
@@ -236,19 +250,20 @@ func TestAModuleThatHasChanged(t *testing.T) {
 	b.load([]*module.Module{changedModule(t, os, `"kubernetes.io/os" = "other"`)})
 	t.Run("is not the Machine's while that is held", func(t *testing.T) {
 		found := machineOf(t, b.plan(set, nil), preview.Unchanged)
-		wantText(t, strings.Join(found.Notes, " "), "the Machine keeps module kubemark@sha256:")
+		wantText(t, strings.Join(found.Notes, " "), "the Machine stays on module kubemark@sha256:")
 		if found.Module == b.catalog.Modules()[0].Reference() {
 			t.Errorf("it is planned with the current module %s", found.Module)
 		}
 	})
 	t.Run("is the Machine's where that is allowed", func(t *testing.T) {
 		found := machineOf(t, b.plan(set, inPlace), preview.InPlace)
-		wantText(t, strings.Join(found.Notes, " "), "the Machine gets module kubemark@sha256:")
+		wantText(t, strings.Join(found.Notes, " "), "updating the Machine to module kubemark@sha256:")
 	})
 	t.Run("is not the Machine's where that would replace it", func(t *testing.T) {
 		b.load([]*module.Module{changedModule(t, "name        = var.machine.name", `name = "${var.machine.name}-x"`)})
 		found := machineOf(t, b.plan(set, inPlace), preview.Unchanged)
-		wantText(t, strings.Join(found.Notes, " "), "since the current one cannot be applied in place: the change cannot be made in place")
+		wantText(t, strings.Join(found.Notes, " "), "since the current one cannot be applied in place: the change "+
+			"cannot be made in place")
 	})
 }
 

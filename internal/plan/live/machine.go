@@ -5,9 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
-	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/utils/ptr"
@@ -15,16 +16,15 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 )
 
-// machine is a Machine that exists, its edit, and what comes to be known of it.
+// machine is an existing Machine, its edit, and the result so far.
 type machine struct {
 	existing, edited *machinev1beta1.Machine
 	result           *preview.LiveMachine
-	// inputs are what is planned for the edit, present what is for the Machine as it is; nil for nothing.
+	// inputs are those of the edit, present those of the unedited Machine; nil if there is nothing to plan.
 	inputs, present *inputs
-	// refused says why the plan with the current module was refused, where the pinned one is planned with instead.
+	// refused says why the plan with the current module was refused, if the pinned one is planned instead.
 	refused string
 }
 
@@ -45,7 +45,7 @@ func (m *machine) note(text string) {
 	}
 }
 
-// read reads what the actuator would do about the edit. Where there is nothing to plan, that is the result.
+// read determines what the actuator would do about the edit. If there is nothing to plan, that is the result.
 func (m *machine) read(ctx context.Context, reader *desired.Reader, o Options) {
 	switch {
 	case m.existing.DeletionTimestamp != nil:
@@ -84,11 +84,11 @@ func (m *machine) read(ctx context.Context, reader *desired.Reader, o Options) {
 	}
 }
 
-// hasInstance reports whether there is an instance to plan changes of.
 func (m *machine) hasInstance(in *inputs) bool {
 	switch {
 	case in.uncertain():
-		m.is(preview.Undecided, "there may be an instance that its state lacks; the operator looks for it before it does anything else")
+		m.is(preview.Undecided, "there may be an instance that its state lacks; the operator looks for it before it "+
+			"does anything else")
 	case in.facts.Missing():
 		m.is(preview.Gone, in.facts.Record.Check.Summary)
 	case in.facts.HasInstance():
@@ -101,14 +101,14 @@ func (m *machine) hasInstance(in *inputs) bool {
 	return false
 }
 
-// fields notes what of the providerSpec and the labels differs from what the instance was brought to last.
+// fields records the fields of the providerSpec and the labels that differ from those last applied.
 func (m *machine) fields(in *inputs) {
 	was, is := in.applied, variablesIn(in.variables)
 	if was == nil || is == nil {
 		return
 	}
-	m.result.Fields = diff.Compare(decoded(was["provider_spec"]), decoded(is["provider_spec"]))
-	labels := diff.Compare(labelsIn(was), labelsIn(is))
+	m.result.Fields = preview.Compare(decoded(was["provider_spec"]), decoded(is["provider_spec"]))
+	labels := preview.Compare(labelsIn(was), labelsIn(is))
 	for n := range labels {
 		labels[n].Path = "metadata." + labels[n].Path
 	}
@@ -138,7 +138,7 @@ func labelsIn(variables map[string]json.RawMessage) any {
 	return map[string]any{"labels": machine["labels"]}
 }
 
-// pendingPlans returns the plans of the Machine: of its edit, and of the unedited Machine where drift is checked.
+// pendingPlans returns the plans of the edit and, if drift is checked, of the unedited Machine.
 func (m *machine) pendingPlans(o Options) []pendingPlan {
 	if m.inputs == nil {
 		return nil
@@ -150,26 +150,32 @@ func (m *machine) pendingPlans(o Options) []pendingPlan {
 	return all
 }
 
-// withPinned plans with the pinned module what the current one would not do in place.
+// withPinned plans with the pinned module if the current one cannot be applied in place.
 func (m *machine) withPinned(o Options) []pendingPlan {
 	if m.result.Result != preview.NewMachine || m.inputs.pinned == nil {
 		return nil
 	}
 	m.refused, m.inputs = m.result.Why, m.inputs.pinned
 	m.result.Module = m.inputs.module.Reference()
-	m.note(fmt.Sprintf("It keeps module %s, since the current one cannot be applied in place: %s.", m.result.Module, strings.TrimSuffix(m.refused, ".")))
+	m.note(fmt.Sprintf("It keeps module %s, since the current one cannot be applied in place: %s.", m.result.Module,
+		strings.TrimSuffix(m.refused, ".")))
 	return []pendingPlan{o.newPendingPlan(m.inputs, m.inputs.variables, m.planned)}
 }
 
-// planned takes the plan of the edit.
+// planned records the plan of the edit.
 func (m *machine) planned(outcome offline.Outcome) {
 	m.result.Resources = nil
 	if outcome.Err != nil {
 		m.is(preview.Undecided, outcome.Err.Error())
 		return
 	}
-	m.result.Resources = diff.Resources(outcome.Plan)
-	checked := lifecycle.CheckUpdate(outcome.Plan.Report, outcome.Plan.Broken, m.inputs.facts.Provisioned)
+	m.result.Resources = preview.Resources(outcome.Plan)
+	broken := outcome.Plan.Broken
+	if disruption := outcome.Plan.Report.Disruption(m.inputs.module.Effects(),
+		preview.Names(m.result.Resources)); disruption != "" {
+		broken = append(slices.Clone(broken), disruption+"; create a new Machine instead, or revert the change")
+	}
+	checked := lifecycle.CheckUpdate(outcome.Plan.Report, broken, m.inputs.facts.Provisioned)
 	switch {
 	case checked.Missing != "":
 		m.is(preview.Gone, checked.Missing)
@@ -182,13 +188,14 @@ func (m *machine) planned(outcome offline.Outcome) {
 	}
 }
 
-// drifted takes the plan of the Machine as it is.
+// drifted records the plan of the unedited Machine.
 func (m *machine) drifted(outcome offline.Outcome) {
 	switch {
 	case outcome.Err != nil:
 		m.note("Drift is not known: " + outcome.Err.Error())
 	case len(outcome.Plan.Broken) > 0:
-		m.note("The current providerSpec of the Machine cannot be applied in place, so its drift is not known: " + strings.Join(outcome.Plan.Broken, " "))
+		m.note("The current providerSpec of the Machine cannot be applied in place, so its drift is not known: " +
+			strings.Join(outcome.Plan.Broken, " "))
 	default:
 		m.result.Drift = lifecycle.CompareInstance(outcome.Plan.Report, nil).Summary
 	}

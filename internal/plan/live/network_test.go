@@ -12,14 +12,18 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
-// kubeconfig writes a kubeconfig of an administrator.
+// kubeconfig writes an administrator's kubeconfig.
 func (b *bench) kubeconfig() string {
 	b.t.Helper()
 	config := clientcmdapi.NewConfig()
-	config.Clusters["c"] = &clientcmdapi.Cluster{Server: plane.Config.Host, CertificateAuthorityData: plane.Config.CAData}
-	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{ClientCertificateData: plane.Config.CertData, ClientKeyData: plane.Config.KeyData}
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: plane.Config.Host,
+		CertificateAuthorityData: plane.Config.CAData}
+	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{ClientCertificateData: plane.Config.CertData,
+		ClientKeyData: plane.Config.KeyData}
 	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u", Namespace: b.namespace}
 	config.CurrentContext = "x"
 	file := filepath.Join(b.t.TempDir(), "kubeconfig")
@@ -28,17 +32,20 @@ func (b *bench) kubeconfig() string {
 }
 
 func TestALivePlanContactsTheAPIServerOnly(t *testing.T) {
+	long.Test(t)
 	b, spec := newKubemark(t)
 	set := b.set(1, spec)
 	b.bring(b.machine(set, "a"))
-	// Providers that are configured reach for something else.
+	// Configured providers reach for something else.
 	credentials := &corev1.Secret{}
 	b.must(b.client.Get(t.Context(), client.ObjectKey{Namespace: b.namespace, Name: "credentials"}, credentials))
 	credentials.Data["server"] = []byte("https://127.0.0.1:1")
 	b.must(b.client.Update(t.Context(), credentials))
 
 	plugin, edit := filepath.Join(t.TempDir(), "kubectl-machine"), filepath.Join(t.TempDir(), "edit.yaml")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", plugin, "../../../cmd/kubectl-machine") // as make build does
+	// as make build does
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", plugin,
+		"../../../cmd/kubectl-machine")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -9,45 +9,47 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/module/platform"
 	"github.com/machine-iac/machine-iac-operator/internal/module/store"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
-// Options are what a plan is made with. All must be set but those that say what they are otherwise.
+// Options configure a plan. All are required unless noted.
 type Options struct {
-	// Client reads the API server itself.
+	// Client reads the API server without a cache.
 	Client  client.Client
 	Catalog *module.Catalog
-	// ClusterValues are the defaults of fields that a providerSpec lacks.
+	// ClusterValues are defaults for fields that a providerSpec lacks.
 	ClusterValues module.ClusterValues
-	// Known is what modules may know of the cluster; nil for nothing.
-	Known *platform.Cluster
-	// ModuleUpdates is the operator's; held when empty.
+	// Known is what modules may know about the cluster; optional.
+	Known *module.Cluster
+	// ModuleUpdates is the operator's setting; defaults to held.
 	ModuleUpdates desired.ModuleUpdates
-	// Planner plans, and is called Engine.
+	// Planner is shown to users under the name Engine.
 	Planner preview.Planner
 	Engine  string
-	// Refresh has providers compare the instances with their states, and plan themselves: with the credentials that the cluster has, and in
-	// the environment of a run, as usual when nil.
+	// Refresh lets providers plan and compare instances with their states. They get the cluster's credentials and the
+	// environment of a run, which Environment reads; nil selects the default.
 	Refresh     bool
 	Environment desired.EnvironmentReader
-	// States is what states are read with.
-	States state.Options
+	States      state.Options
+	// ModuleKeys are the user's. Only stored modules signed by them are used: a module configures and starts programs,
+	// and anyone who can write Secrets can store one.
+	ModuleKeys *store.Keys
 }
 
-// maxReads is how much is read at once.
+// maxReads bounds concurrent reads.
 const maxReads = 10
 
 // Plan returns what the requested objects would do to the cluster.
-func Plan(ctx context.Context, requests []*manifest.Request, o Options) (*preview.Preview, error) {
+func Plan(ctx context.Context, requests []*preview.Request, o Options) (*preview.Preview, error) {
 	o.Client = readOnly{o.Client}
+	stored := store.New(o.Client, store.Options{Keys: o.ModuleKeys, Vouched: true, Known: o.Catalog.Has})
 	reader, err := desired.NewReader(desired.Options{
-		Client: o.Client, Catalog: o.Catalog, Modules: store.New(o.Client, store.Options{}), States: state.New(o.Client, o.States),
-		ClusterValues: o.ClusterValues, Cluster: o.Known, ModuleUpdates: o.ModuleUpdates, Environment: o.Environment, WithoutCredentials: !o.Refresh,
+		Client: o.Client, Catalog: o.Catalog, Modules: stored, States: state.New(o.Client, o.States),
+		ClusterValues: o.ClusterValues, Cluster: o.Known, ModuleUpdates: o.ModuleUpdates, Environment: o.Environment,
+		WithoutCredentials: !o.Refresh,
 	})
 	if err != nil {
 		return nil, err
@@ -77,7 +79,7 @@ func Plan(ctx context.Context, requests []*manifest.Request, o Options) (*previe
 	return planned, nil
 }
 
-// read reads what the actuator would do about each Machine.
+// read determines what the actuator would do about each Machine.
 func (o Options) read(ctx context.Context, reader *desired.Reader, all []*machine) {
 	var group sync.WaitGroup
 	slots := make(chan struct{}, maxReads)
@@ -91,14 +93,13 @@ func (o Options) read(ctx context.Context, reader *desired.Reader, all []*machin
 	group.Wait()
 }
 
-// pendingPlan is a plan to be made of a Machine.
 type pendingPlan struct {
 	of    *inputs
 	input offline.Input
 	take  func(offline.Outcome)
 }
 
-// newPendingPlan plans what variables would do to the existing infrastructure of a Machine.
+// newPendingPlan plans what the variables would do to a Machine's existing infrastructure.
 func (o Options) newPendingPlan(of *inputs, variables []byte, take func(offline.Outcome)) pendingPlan {
 	existing := &offline.Existing{State: of.facts.Raw, Sensitive: of.sensitive, Refresh: o.Refresh}
 	if o.Refresh {
@@ -107,7 +108,7 @@ func (o Options) newPendingPlan(of *inputs, variables []byte, take func(offline.
 	return pendingPlan{of: of, input: offline.Input{Variables: variables, Existing: existing}, take: take}
 }
 
-// runPlans plans together what is of one module.
+// runPlans plans all inputs of one module together.
 func (o Options) runPlans(ctx context.Context, pendingPlans []pendingPlan) {
 	var order []string
 	of := map[string][]pendingPlan{}
@@ -134,7 +135,7 @@ func (o Options) runPlans(ctx context.Context, pendingPlans []pendingPlan) {
 	group.Wait()
 }
 
-// planAll plans what the edits would do, and what forces new Machines.
+// planAll plans the edits and finds out what forces replacements.
 func planAll(ctx context.Context, o Options, all []*machine) {
 	var pendingPlans []pendingPlan
 	for _, one := range all {

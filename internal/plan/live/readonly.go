@@ -7,10 +7,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// errWrites refuses a write that nothing here should ask for.
 var errWrites = errors.New("a preview writes nothing to the cluster")
 
-// readOnly is a client that cannot write.
+// readOnly is a client that rejects writes.
 type readOnly struct{ client.Client }
 
 // Create implements client.Writer.
@@ -44,7 +43,7 @@ func (readOnly) Status() client.SubResourceWriter { return readOnlyPart{} }
 // SubResource implements client.SubResourceClientConstructor.
 func (readOnly) SubResource(string) client.SubResourceClient { return readOnlyPart{} }
 
-// readOnlyPart is what of an object cannot be written.
+// readOnlyPart rejects writes to a subresource.
 type readOnlyPart struct{ client.SubResourceClient }
 
 // Create implements client.SubResourceWriter.

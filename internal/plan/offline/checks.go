@@ -8,18 +8,20 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 )
 
-// addCheck adds what conditions come to, where that is open or where they do not hold.
+// addCheck records the undecided and failed conditions.
 func addCheck(plans []*Plan, check tfjson.CheckResultStatic) {
 	kind := check.Address.Kind
 	n, address, ours := callOf(check.Address.ToDisplay)
-	if !ours || !slices.Contains([]tfjson.CheckKind{tfjson.CheckKindResource, tfjson.CheckKindOutputValue, tfjson.CheckKindCheckBlock}, kind) {
+	if !ours ||
+		!slices.Contains([]tfjson.CheckKind{tfjson.CheckKindResource, tfjson.CheckKindOutputValue,
+			tfjson.CheckKindCheckBlock}, kind) {
 		return
 	}
 	if check.Status == tfjson.CheckStatusUnknown {
 		plans[n].Open = append(plans[n].Open, address)
 	}
 	if kind == tfjson.CheckKindCheckBlock {
-		return // the engine warns of those that do not hold
+		return // the engine warns of failed ones
 	}
 	for _, instance := range check.Instances {
 		for _, problem := range instance.Problems {
@@ -28,13 +30,13 @@ func addCheck(plans []*Plan, check tfjson.CheckResultStatic) {
 	}
 }
 
-// openCheck is what the engine calls a check that cannot be decided before an apply.
+// openCheck is the engine's summary for a check that it cannot decide before an apply.
 const openCheck = "Check block assertion known after apply"
 
-// addWarnings adds each to the plan that it is about, or to all.
+// addWarnings adds each warning to the plan that it is about, or to all plans.
 func addWarnings(plans []*Plan, warnings []failure.Diagnostic) {
 	for _, warning := range warnings {
-		// It warns of open checks too, and does not name them.
+		// The engine warns of undecided checks without naming them.
 		if warning.Severity == failure.SeverityError || warning.Summary == openCheck {
 			continue
 		}

@@ -14,30 +14,43 @@ import (
 )
 
 const (
-	// onceVariable reports that what there is for each result of a data source is planned once.
+	// onceVariable holds the addresses of blocks that are planned once instead of for each result of a data source.
 	onceVariable = "machine_iac_once"
-	// onceKey is the key of what is planned once, as a plan shows what is unknown.
+	// onceKey is the key of such a block, in the words of a plan.
 	onceKey = "(known after apply)"
-	// onceValue is a value of which everything is unknown, down to its type.
+	// onceValue is wholly unknown, including its type.
 	onceValue = `try(jsondecode(` + laterName + `[0].id), null)`
 )
 
-// What stands before and after an expression that may be planned once. A tuple keeps the type of each of its elements, which the branches of a
-// condition do not.
-const (
-	onceBefore = `[{ "` + onceKey + `" = ` + onceValue + ` }, (`
-	onceAfter  = `)][var.` + onceVariable + ` ? 0 : 1]`
-)
+// onceBefore and onceAfter wrap an expression that may be planned once. A tuple keeps the type of each element; the
+// branches of a condition would not.
+const onceBefore = `[{ "` + onceKey + `" = ` + onceValue + ` }, (`
 
-// uncounted reports whether an engine refused a plan because only the infrastructure knows for what there is a resource.
-func uncounted(err error) bool {
-	var refused *failure.Error
-	return errors.As(err, &refused) && slices.ContainsFunc(refused.Diagnostics, func(d failure.Diagnostic) bool {
-		return d.Summary == "Invalid for_each argument" && strings.Contains(d.Detail, "until apply")
-	})
+func onceAfter(address string) string {
+	return `)][contains(var.` + onceVariable + `, "` + address + `") ? 0 : 1]`
 }
 
-// letOnce lets each block whose for_each depends on data sources be planned once, with a key and a value that are unknown.
+// uncounted returns the addresses of blocks that the engine cannot plan because their count depends on the
+// infrastructure.
+func uncounted(err error) (addresses []string) {
+	var refused *failure.Error
+	if !errors.As(err, &refused) {
+		return nil
+	}
+	for _, d := range refused.Diagnostics {
+		if d.Summary == "Invalid for_each argument" && strings.Contains(d.Detail, "until apply") {
+			addresses = append(addresses,
+				addressOf(strings.FieldsFunc(d.Context, func(r rune) bool { return r == ' ' || r == '"' })))
+		}
+	}
+	return addresses
+}
+
+func addressOf(block []string) string {
+	return strings.TrimPrefix(strings.Join(block, "."), "resource.")
+}
+
+// letOnce lets each block whose for_each depends on data sources be planned once, with an unknown key and value.
 func (s *source) letOnce() error {
 	parsed, depends := map[string]*hclwrite.File{}, map[string][]string{}
 	for name, content := range s.files {
@@ -62,7 +75,7 @@ func (s *source) letOnce() error {
 		changed := false
 		for _, block := range file.Body().Blocks() {
 			if kind := block.Type(); kind == "resource" || kind == "data" {
-				changed = wrap(block.Body(), depends) || changed
+				changed = wrap(block.Body(), addressOf(append([]string{kind}, block.Labels()...)), depends) || changed
 			}
 		}
 		if changed {
@@ -72,19 +85,20 @@ func (s *source) letOnce() error {
 	return nil
 }
 
-// wrap wraps the for_each of a block, if that depends on a data source, and reports whether it does.
-func wrap(body *hclwrite.Body, depends map[string][]string) bool {
+// wrap wraps a block's for_each if it depends on a data source, and reports whether it does.
+func wrap(body *hclwrite.Body, address string, depends map[string][]string) bool {
 	attribute := body.GetAttribute("for_each")
 	if attribute == nil || !readsData(referencesOf(attribute), depends, map[string]bool{}) {
 		return false
 	}
 	wrapped := hclwrite.Tokens{{Type: hclsyntax.TokenIdent, Bytes: []byte(onceBefore)}}
 	wrapped = append(wrapped, attribute.Expr().BuildTokens(nil)...)
-	body.SetAttributeRaw("for_each", append(wrapped, &hclwrite.Token{Type: hclsyntax.TokenIdent, Bytes: []byte(onceAfter)}))
+	body.SetAttributeRaw("for_each",
+		append(wrapped, &hclwrite.Token{Type: hclsyntax.TokenIdent, Bytes: []byte(onceAfter(address))}))
 	return true
 }
 
-// referencesOf returns what an expression refers to: the first two names of each reference.
+// referencesOf returns the first two names of each reference in an expression.
 func referencesOf(attribute *hclwrite.Attribute) []string {
 	var found []string
 	for _, traversal := range attribute.Expr().Variables() {

@@ -11,25 +11,23 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/machine-iac/machine-iac-operator/internal/plan/stub"
 )
 
-// Existing is an instance that there is, for which a change is planned.
+// Existing is an existing instance to plan a change of.
 type Existing struct {
-	// State is what the engine knows of it: a state of version 4, of the module as the root module.
+	// State is the engine's state, version 4, with the module as the root module.
 	State []byte
-	// Refresh has the providers themselves plan, and compare the state with the infrastructure first. They are configured then.
+	// Refresh configures the real providers, which plan and compare the state with the infrastructure.
 	Refresh bool
-	// Environment is what they get to see: credentials.
+	// Environment is the providers' environment, with credentials.
 	Environment map[string]string
-	// Files are credentials that they get to see in files, whose paths are in the environment variables that these are named by.
+	// Files are credential files, keyed by the environment variable that carries the path.
 	Files map[string]string
-	// Sensitive are strings that nothing may show.
+	// Sensitive are strings to hide.
 	Sensitive []string
 }
 
-// stateFile is what is read of a state. All else stays as it is.
+// stateFile has the fields of a state that are changed. All others are kept.
 type stateFile struct {
 	Version   int             `json:"version"`
 	Resources []stateResource `json:"resources"`
@@ -48,7 +46,7 @@ type stateResource struct {
 func readState(raw []byte) (*stateFile, error) {
 	read := &stateFile{}
 	if err := json.Unmarshal(raw, read); err != nil {
-		return nil, errors.New("reading the state: it is no JSON of the expected form") // it may hold secrets, so the error has nothing of it
+		return nil, errors.New("reading the state: it is no JSON of the expected form") // the cause may quote secrets
 	}
 	if read.Version != stateVersion {
 		return nil, fmt.Errorf("reading the state: its version is %d; %d is needed", read.Version, stateVersion)
@@ -56,10 +54,10 @@ func readState(raw []byte) (*stateFile, error) {
 	return read, nil
 }
 
-// stateVersion is that of the format, since Terraform 0.12.
+// stateVersion is the version of the format since Terraform 0.12.
 const stateVersion = 4
 
-// mergedState returns one state of the root module that has every input's, each in the call that plans it.
+// mergedState merges the inputs' states into one of the root module, each under the call that plans it.
 func (s *source) mergedState(inputs []Input, engineVersion string) ([]byte, error) {
 	resources := []stateResource{}
 	for n, in := range inputs {
@@ -76,13 +74,14 @@ func (s *source) mergedState(inputs []Input, engineVersion string) ([]byte, erro
 		}
 	}
 	return json.Marshal(map[string]any{
-		"version": stateVersion, "terraform_version": engineVersion, "serial": 1, "lineage": "preview", "outputs": map[string]any{}, "resources": resources,
+		"version": stateVersion, "terraform_version": engineVersion, "serial": 1, "lineage": "preview",
+		"outputs": map[string]any{}, "resources": resources,
 	})
 }
 
 var providerAddress = regexp.MustCompile(`^provider\["([^"]+)"\]`)
 
-// moved returns a resource of a state as it is where the module is called rather than the root.
+// moved returns a resource of the root module as one of a called module.
 func (s *source) moved(one stateResource, call string) (stateResource, error) {
 	one.Module = strings.TrimSuffix(call+"."+one.Module, ".")
 	if match := providerAddress.FindStringSubmatch(one.Provider); match != nil && s.configured[path.Base(match[1])] {
@@ -111,28 +110,27 @@ func (s *source) moved(one stateResource, call string) (stateResource, error) {
 	return one, nil
 }
 
-// dataSourcesOf returns what a state has of data sources.
-func dataSourcesOf(raw []byte) ([]stub.DataSource, error) {
+func dataSourcesOf(raw []byte) ([]dataSource, error) {
 	read, err := readState(raw)
 	if err != nil {
 		return nil, err
 	}
-	var found []stub.DataSource
+	var found []dataSource
 	for _, one := range read.Resources {
 		if one.Mode != "data" {
 			continue
 		}
 		for _, instance := range one.Instances {
 			if values, ok := instance["attributes"]; ok {
-				found = append(found, stub.DataSource{Type: one.Type, Attributes: values})
+				found = append(found, dataSource{Type: one.Type, Attributes: values})
 			}
 		}
 	}
 	return found, nil
 }
 
-// batchKey is equal for inputs that one engine may plan together: without anything that exists, or with the same data sources and the
-// same access.
+// batchKey is equal for inputs that one engine may plan together: those without an instance, or those with the same
+// data sources and access.
 func batchKey(in Input) string {
 	if in.Existing == nil {
 		return ""
@@ -147,7 +145,7 @@ func batchKey(in Input) string {
 	}
 	sources, err := dataSourcesOf(in.Existing.State)
 	if err != nil {
-		fmt.Fprintf(hash, "%s", in.Existing.State) // it is refused by itself
+		fmt.Fprintf(hash, "%s", in.Existing.State) // planned alone, and refused
 	}
 	for _, one := range sources {
 		fmt.Fprintf(hash, "%s %s\n", one.Type, one.Attributes)
@@ -155,7 +153,7 @@ func batchKey(in Input) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// batchesOf sorts inputs, by their indices, into batches for as many engines as may run at once.
+// batchesOf groups inputs, by index, into batches for that many concurrent engines.
 func batchesOf(inputs []Input, engines int) [][]int {
 	var order []string
 	of := map[string][]int{}

@@ -12,7 +12,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
-// existing is a module that needs no provider: what is fixed cannot be changed.
+// existing is a module without providers, whose fixed values cannot be changed.
 const existing = `
 variable "machine" { type = object({ name = string, uid = string, cluster_id = string }) }
 variable "provider_spec" {
@@ -43,16 +43,22 @@ func stateOf(t *testing.T, uid string) []byte {
 	inputType := `["object",{"size":"number","uid":"string"}]`
 	input := fmt.Sprintf(`{"size":1,"uid":%q}`, uid)
 	raw, err := json.Marshal(map[string]any{
-		"version": 4, "terraform_version": "1.12.0", "serial": 3, "lineage": "l", "outputs": map[string]any{"size": map[string]any{"value": 1, "type": "number"}},
+		"version": 4, "terraform_version": "1.12.0", "serial": 3, "lineage": "l",
+		"outputs": map[string]any{"size": map[string]any{"value": 1, "type": "number"}},
 		"resources": []any{
-			map[string]any{"mode": "managed", "type": "terraform_data", "name": "this", "provider": `provider["terraform.io/builtin/terraform"]`, "instances": []any{map[string]any{
-				"schema_version": 0, "attributes": json.RawMessage(`{"id":"i","input":{"type":` + inputType + `,"value":` + input + `},"output":{"type":` + inputType + `,"value":` + input +
-					`},"triggers_replace":{"type":"bool","value":false}}`),
-			}}},
-			map[string]any{"mode": "managed", "type": "terraform_data", "name": "made_with", "provider": `provider["terraform.io/builtin/terraform"]`, "instances": []any{map[string]any{
-				"schema_version": 0, "dependencies": []string{"terraform_data.this"},
-				"attributes": json.RawMessage(`{"id":"m","input":{"type":"string","value":"a"},"output":{"type":"string","value":"a"},"triggers_replace":null}`),
-			}}},
+			map[string]any{"mode": "managed", "type": "terraform_data", "name": "this",
+				"provider": `provider["terraform.io/builtin/terraform"]`, "instances": []any{map[string]any{
+					"schema_version": 0,
+					"attributes": json.RawMessage(`{"id":"i","input":{"type":` + inputType + `,"value":` + input +
+						`},"output":{"type":` + inputType + `,"value":` + input +
+						`},"triggers_replace":{"type":"bool","value":false}}`),
+				}}},
+			map[string]any{"mode": "managed", "type": "terraform_data", "name": "made_with",
+				"provider": `provider["terraform.io/builtin/terraform"]`, "instances": []any{map[string]any{
+					"schema_version": 0, "dependencies": []string{"terraform_data.this"},
+					"attributes": json.RawMessage(
+						`{"id":"m","input":{"type":"string","value":"a"},"output":{"type":"string","value":"a"},"triggers_replace":null}`),
+				}}},
 		},
 	})
 	if err != nil {
@@ -65,7 +71,8 @@ func stateOf(t *testing.T, uid string) []byte {
 func changeOf(t *testing.T, uid string, size int, fixed string) Input {
 	t.Helper()
 	raw, err := json.Marshal(map[string]any{
-		"machine": map[string]any{"name": "n", "uid": uid, "cluster_id": "c"}, "provider_spec": map[string]any{"size": size, "fixed": fixed}, "user_data": "",
+		"machine":       map[string]any{"name": "n", "uid": uid, "cluster_id": "c"},
+		"provider_spec": map[string]any{"size": size, "fixed": fixed}, "user_data": "",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +80,7 @@ func changeOf(t *testing.T, uid string, size int, fixed string) Input {
 	return Input{Variables: raw, Existing: &Existing{State: stateOf(t, uid)}}
 }
 
-// said sums a plan up.
+// message summarises an outcome.
 func message(outcome Outcome) string {
 	if outcome.Err != nil {
 		return outcome.Err.Error()
@@ -92,11 +99,13 @@ func TestChangesOfWhatExistsArePlannedTogether(t *testing.T) {
 	inputs := []Input{
 		changeOf(t, "u0", 1, "a"), changeOf(t, "u1", 2, "a"), changeOf(t, "u2", 1, "b"), changeOf(t, "u3", 200, "a"),
 		{Variables: changeOf(t, "u4", 1, "a").Variables},
-		{Variables: changeOf(t, "u5", 1, "a").Variables, Existing: &Existing{State: []byte(`{"version":3,"secret":"t0p-secret"}`)}},
+		{Variables: changeOf(t, "u5", 1, "a").Variables,
+			Existing: &Existing{State: []byte(`{"version":3,"secret":"t0p-secret"}`)}},
 	}
 	want := []string{
 		"", "update terraform_data.this", "What is fixed cannot be changed.", "replace terraform_data.this",
-		"create terraform_data.made_with, create terraform_data.this", "reading the state: its version is 3; 4 is needed",
+		"create terraform_data.made_with, create terraform_data.this",
+		"reading the state: its version is 3; 4 is needed",
 	}
 	outcomes := planner.Plan(t.Context(), m, inputs)
 	var got []string
@@ -107,15 +116,18 @@ func TestChangesOfWhatExistsArePlannedTogether(t *testing.T) {
 		t.Errorf("the plans (-want +got):\n%s", diff)
 	}
 	changed := outcomes[1].Plan
-	if before, after := changed.Resources[0].Values.Before, changed.Resources[0].Values.After; fmt.Sprint(before) == fmt.Sprint(after) {
+	if before, after := changed.Resources[0].Values.Before, changed.Resources[0].Values.After; fmt.Sprint(
+		before) == fmt.Sprint(after) {
 		t.Errorf("before and after are %v", before)
 	}
-	wantChanges := []engine.Change{{Ref: engine.Ref{Name: "this"}, Address: "terraform_data.this", Type: "terraform_data", Action: engine.ActionUpdate}}
+	wantChanges := []engine.Change{{Ref: engine.Ref{Name: "this"}, Address: "terraform_data.this",
+		Type: "terraform_data", Action: engine.ActionUpdate}}
 	if diff := cmp.Diff(wantChanges, changed.Report.Changes); diff != "" || !changed.Report.InPlaceOnly() {
 		t.Errorf("what the engine says of the second (-want +got):\n%s", diff)
 	}
 	if !outcomes[0].Plan.Report.NoChange() || len(outcomes[3].Plan.Report.Destroys()) != 1 {
-		t.Errorf("what the engine says of the others is mixed up: %+v, %+v", outcomes[0].Plan.Report, outcomes[3].Plan.Report)
+		t.Errorf("what the engine says of the others is mixed up: %+v, %+v", outcomes[0].Plan.Report,
+			outcomes[3].Plan.Report)
 	}
 }
 
@@ -125,14 +137,17 @@ func TestMovedStates(t *testing.T) {
 		{"mode":"managed","type":"aws_instance","name":"this","provider":"provider[\"registry.opentofu.org/hashicorp/aws\"].west","instances":[
 			{"attributes":{"n":12345678901234567890},"dependencies":["data.aws_ami.a","module.inner.x.y"]}]},
 		{"module":"module.inner","mode":"managed","type":"x","name":"y","each":"list","provider":"provider[\"registry.opentofu.org/other/x\"]","instances":[{"index_key":0,"deposed":"d"}]}]}`
-	merged, err := s.mergedState([]Input{{Existing: &Existing{State: []byte(raw)}}, {Existing: &Existing{State: []byte(raw)}}}, "1.2.3")
+	merged, err := s.mergedState([]Input{{Existing: &Existing{State: []byte(raw)}},
+		{Existing: &Existing{State: []byte(raw)}}}, "1.2.3")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
 		`"module":"module.machine0","mode":"managed","type":"aws_instance"`, `"module":"module.machine1.module.inner"`,
-		`"provider":"module.machine1.provider[\"registry.opentofu.org/hashicorp/aws\"].west"`, `"provider":"provider[\"registry.opentofu.org/other/x\"]"`,
-		`"dependencies":["module.machine1.data.aws_ami.a","module.machine1.module.inner.x.y"]`, `12345678901234567890`, `"each":"list"`, `"deposed":"d"`,
+		`"provider":"module.machine1.provider[\"registry.opentofu.org/hashicorp/aws\"].west"`,
+		`"provider":"provider[\"registry.opentofu.org/other/x\"]"`,
+		`"dependencies":["module.machine1.data.aws_ami.a","module.machine1.module.inner.x.y"]`, `12345678901234567890`,
+		`"each":"list"`, `"deposed":"d"`,
 		`"terraform_version":"1.2.3"`,
 	} {
 		if !strings.Contains(string(merged), want) {
@@ -143,10 +158,14 @@ func TestMovedStates(t *testing.T) {
 
 func TestBatches(t *testing.T) {
 	state := func(data string) *Existing {
-		return &Existing{State: []byte(`{"version":4,"resources":[{"mode":"data","type":"t","name":"n","instances":[{"attributes":{"id":"` + data + `"}}]}]}`)}
+		return &Existing{
+			State: []byte(
+				`{"version":4,"resources":[{"mode":"data","type":"t","name":"n","instances":[{"attributes":{"id":"` +
+					data + `"}}]}]}`)}
 	}
 	inputs := []Input{
-		{}, {Existing: state("a")}, {Existing: state("b")}, {}, {Existing: state("a")}, {Existing: &Existing{State: state("a").State, Refresh: true}},
+		{}, {Existing: state("a")}, {Existing: state("b")}, {}, {Existing: state("a")},
+		{Existing: &Existing{State: state("a").State, Refresh: true}},
 		{Existing: &Existing{State: state("a").State, Refresh: true, Files: map[string]string{"CLOUDS": "one"}}},
 		{Existing: &Existing{State: state("a").State, Refresh: true, Files: map[string]string{"CLOUDS": "other"}}},
 	}

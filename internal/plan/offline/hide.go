@@ -8,7 +8,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 )
 
-// hide marks as sensitive what holds a sensitive string. Engines mark what they compute of such an input, and not what a provider makes of it.
+// hide marks values that contain a sensitive string. Engines mark what they derive from a sensitive input, but not what
+// a provider derives.
 func hide(shown *tfjson.Plan, sensitive []string) {
 	if len(sensitive) == 0 {
 		return
@@ -30,7 +31,7 @@ func hideIn(change *tfjson.Change, secret func(string) bool) {
 	change.AfterSensitive = marksOf(change.After, change.AfterSensitive, secret)
 }
 
-// marksOf returns the marks of a value with those of strings that are secret.
+// marksOf adds marks for secret strings to the marks of a value.
 func marksOf(value, marks any, secret func(string) bool) any {
 	if marks == true {
 		return marks

@@ -9,7 +9,8 @@ import (
 
 func TestCopiesOfSensitiveInputsAreMarked(t *testing.T) {
 	change := &tfjson.Change{
-		Before:          map[string]any{"body": "x", "parsed": "tenant: hunter22s", "size": 3.0, "list": []any{"a", map[string]any{"b": "hunter22s"}}},
+		Before: map[string]any{"body": "x", "parsed": "tenant: hunter22s", "size": 3.0,
+			"list": []any{"a", map[string]any{"b": "hunter22s"}}},
 		BeforeSensitive: map[string]any{"body": true},
 		After:           map[string]any{"parsed": "none"},
 		AfterSensitive:  false,

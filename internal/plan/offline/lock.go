@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// lockInterval is how often a lock that another process holds is tried again.
+// lockInterval is the delay between attempts to take a lock that another process holds.
 const lockInterval = 100 * time.Millisecond
 
-// lock takes a lock on a file. It ends with the process, however that ends.
+// lock locks a file. The kernel releases the lock when the process ends.
 func lock(ctx context.Context, name string) (release func(), err error) {
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -31,7 +31,8 @@ func lock(ctx context.Context, name string) (release func(), err error) {
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("waiting for another process that initialises the module: %w", context.Cause(ctx)), file.Close())
+			return nil, errors.Join(fmt.Errorf("waiting for another process that initialises the module: %w",
+				context.Cause(ctx)), file.Close())
 		}
 	}
 }

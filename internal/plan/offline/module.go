@@ -16,25 +16,22 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/stub"
 )
 
-// stampFile is written last into a module's folder: what its providers are.
+// stampFile lists the providers. It is written last into a module's folder.
 const stampFile = "providers.json"
 
-// providerFile is one provider of an initialised module.
 type providerFile struct {
 	// Address is host/namespace/type.
 	Address string `json:"address"`
-	// File is the provider's executable, from the module's folder.
+	// File is the path of the executable, relative to the module's folder.
 	File string `json:"file"`
 	// Protocol is 5 or 6.
 	Protocol int `json:"protocol"`
-	// Schemas is the file with the schemas that a stub provider returns, from the module's folder.
+	// Schemas is the file with the stub provider's schemas, relative to the module's folder.
 	Schemas string `json:"schemas"`
 }
 
-// module is a module that plans are made of.
 type module struct {
 	planner     *Planner
 	key         string
@@ -45,18 +42,20 @@ type module struct {
 	ready     bool
 	idle      []*workspace
 	installed []providerFile
-	stubs     []*stub.Provider
+	stubs     []*stubProvider
 	reattach  tfexec.ReattachInfo
-	plugins   map[string]*stub.Plugin
+	plugins   map[string]*plugin
 	closed    bool
+	// once has the addresses of data sources that are planned once.
+	once []string
 
-	// unconfigured calls providers that are not configured, one at a time.
+	// unconfigured calls unconfigured providers, one call at a time.
 	unconfigured unconfigured
 }
 
 func (m *module) dir() string { return filepath.Join(m.planner.options.CacheDir, m.key) }
 
-// prepare initialises the module unless that was done before, by whichever process, and starts its stub providers.
+// prepare initialises the module unless some process already has, and starts its stub providers.
 func (m *module) prepare(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -82,7 +81,7 @@ func (m *module) prepare(ctx context.Context) error {
 	return nil
 }
 
-// providers returns those in the cache. An error means that the module has to be initialised.
+// providers returns the cached providers. An error means that the module must be initialised.
 func (m *module) providers() ([]providerFile, error) {
 	raw, err := os.ReadFile(filepath.Join(m.dir(), stampFile))
 	if err != nil {
@@ -94,15 +93,16 @@ func (m *module) providers() ([]providerFile, error) {
 	}
 	for _, one := range providers {
 		if _, err := os.Stat(filepath.Join(m.dir(), one.File)); err != nil {
-			return nil, err // its mirror is gone, or has another version
+			return nil, err // the mirror is gone or has another version
 		}
 	}
 	return providers, nil
 }
 
-// initialise fills the module's folder. It is made aside and moved to its place when it is complete.
+// initialise fills the module's folder. It builds the folder aside and renames it when complete.
 func (m *module) initialise(ctx context.Context) (providers []providerFile, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, m.planner.options.InitTimeout, errors.New("initialising the module took too long"))
+	ctx, cancel := context.WithTimeoutCause(ctx, m.planner.options.InitTimeout,
+		errors.New("initialising the module took too long"))
 	defer cancel()
 	release, err := lock(ctx, m.dir()+".lock")
 	if err != nil {
@@ -113,7 +113,7 @@ func (m *module) initialise(ctx context.Context) (providers []providerFile, err 
 		return providers, nil
 	}
 	staging := filepath.Join(m.planner.options.CacheDir, ".new-"+m.key)
-	if err := os.RemoveAll(staging); err != nil { // of a process that was killed
+	if err := os.RemoveAll(staging); err != nil { // left by a killed process
 		return nil, fmt.Errorf("making the module's folder: %w", err)
 	}
 	if err := os.Mkdir(staging, 0o700); err != nil {
@@ -122,6 +122,9 @@ func (m *module) initialise(ctx context.Context) (providers []providerFile, err 
 	defer func() { err = errors.Join(err, os.RemoveAll(staging)) }()
 	if err := m.source.write(staging); err != nil {
 		return nil, fmt.Errorf("writing the module: %w", err)
+	}
+	if err := m.writeLockFile(staging); err != nil {
+		return nil, fmt.Errorf("writing the module's lock file: %w", err)
 	}
 	if err := m.runInit(ctx, staging); err != nil {
 		return nil, err
@@ -145,6 +148,19 @@ func (m *module) initialise(ctx context.Context) (providers []providerFile, err 
 	return providers, nil
 }
 
+// writeLockFile writes the lock file for an engine that takes providers from the mirror.
+func (m *module) writeLockFile(dir string) error {
+	content, ok := m.source.files[lockFile]
+	if !ok {
+		return nil
+	}
+	checked, err := tofu.LockForMirror(content, m.planner.mirrored)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, lockFile), checked, 0o600)
+}
+
 func (m *module) runInit(ctx context.Context, dir string) error {
 	confined := m.planner.options.Sandbox
 	if m.planner.options.ProviderMirror == "" {
@@ -161,7 +177,7 @@ func (m *module) runInit(ctx context.Context, dir string) error {
 	return nil
 }
 
-// readProviders asks each provider that was installed in dir for its schemas, and keeps of them what the module uses.
+// readProviders starts each provider installed in dir, and stores the schemas that the module uses.
 func (m *module) readProviders(ctx context.Context, dir string) ([]providerFile, error) {
 	installed := filepath.Join(".terraform", "providers")
 	// host, namespace, type, version, platform
@@ -176,7 +192,8 @@ func (m *module) readProviders(ctx context.Context, dir string) ([]providerFile,
 			return nil, fmt.Errorf("finding the module's providers: %w", err)
 		}
 		parts := strings.Split(filepath.ToSlash(relative), "/")
-		one := providerFile{Address: strings.Join(parts[2:5], "/"), File: relative, Schemas: "schemas-" + strconv.Itoa(n)}
+		one := providerFile{Address: strings.Join(parts[2:5], "/"), File: relative,
+			Schemas: "schemas-" + strconv.Itoa(n)}
 		started, err := m.start(file, "")
 		if err != nil {
 			return nil, err
@@ -184,7 +201,7 @@ func (m *module) readProviders(ctx context.Context, dir string) ([]providerFile,
 		one.Protocol = started.Protocol()
 		schemas, err := started.Schemas(ctx)
 		if err == nil {
-			schemas, err = stub.Narrow(schemas, one.Protocol == 5, func(kind string) bool { return m.source.kinds[kind] })
+			schemas, err = narrow(schemas, one.Protocol == 5, func(kind string) bool { return m.source.kinds[kind] })
 		}
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, one.Schemas), schemas, 0o600)
@@ -197,9 +214,9 @@ func (m *module) readProviders(ctx context.Context, dir string) ([]providerFile,
 	return providers, nil
 }
 
-// start starts a provider for a purpose, unless it runs for that. The caller holds the lock. The file in the cache and the one beside it
-// are the same.
-func (m *module) start(file, purpose string) (*stub.Plugin, error) {
+// start starts a provider, unless one runs for the same purpose. The caller holds the lock. The file in the cache and
+// the staged one count as the same.
+func (m *module) start(file, purpose string) (*plugin, error) {
 	if m.closed {
 		return nil, errors.New("the planner is closed")
 	}
@@ -216,19 +233,19 @@ func (m *module) start(file, purpose string) (*stub.Plugin, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the provider %s: %w", name, err)
 	}
-	running, err := stub.StartPlugin(dir, file, m.environment, m.planner.options.Sandbox)
+	running, err := startPlugin(dir, file, m.environment, m.planner.options.Sandbox)
 	if err != nil {
 		return nil, err
 	}
 	if m.plugins == nil {
-		m.plugins = map[string]*stub.Plugin{}
+		m.plugins = map[string]*plugin{}
 	}
 	m.plugins[key] = running
 	return running, nil
 }
 
-// serve serves a stub provider in place of a provider.
-func (m *module) serve(provider providerFile, prior *stub.PriorState) (*stub.Provider, error) {
+// serve starts a stub for a provider.
+func (m *module) serve(provider providerFile, prior *priorState) (*stubProvider, error) {
 	schemas, err := os.ReadFile(filepath.Join(m.dir(), provider.Schemas))
 	if err != nil {
 		return nil, fmt.Errorf("reading the schemas of %s: %w", provider.Address, err)
@@ -247,7 +264,8 @@ func (m *module) serve(provider providerFile, prior *stub.PriorState) (*stub.Pro
 		}
 		return running.Call(ctx, method, request)
 	}
-	started, err := stub.New(stub.Options{Dir: dir, Schemas: schemas, Protocol: provider.Protocol, Call: call, Prior: prior})
+	started, err := newStub(stubOptions{Dir: dir, Schemas: schemas, Protocol: provider.Protocol, Call: call,
+		Prior: prior})
 	if err != nil {
 		return nil, fmt.Errorf("serving a stub of %s: %w", provider.Address, err)
 	}

@@ -6,13 +6,13 @@ import (
 	"fmt"
 )
 
-// suffix stands for what a MachineSet appends to the names of its Machines.
+// suffix is a placeholder for what a MachineSet appends to the names of its Machines.
 const suffix = "xxxxx"
 
-// planNamed plans an input again that the engine refuses because its Machine's name, which is generated, is the key of a resource. The
-// Machine has a name of that form then. It reports whether that was the reason.
+// planNamed plans an input again if the engine refused it because the Machine's generated name is a resource key. It
+// substitutes a name of that form. tried reports whether that was the reason.
 func (m *module) planNamed(ctx context.Context, in Input, err error) (plan *Plan, tried bool, _ error) {
-	if !in.Unknown.Name || in.Existing != nil || !uncounted(err) {
+	if !in.Unknown.Name || in.Existing != nil || len(uncounted(err)) == 0 {
 		return nil, false, nil
 	}
 	if in, err = named(in); err != nil {
@@ -25,7 +25,6 @@ func (m *module) planNamed(ctx context.Context, in Input, err error) (plan *Plan
 	return plans[0], true, nil
 }
 
-// named returns an input with a name for its Machine.
 func named(in Input) (Input, error) {
 	var variables, machine map[string]json.RawMessage
 	if err := json.Unmarshal(in.Variables, &variables); err != nil {

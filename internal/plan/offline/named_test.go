@@ -6,8 +6,8 @@ import (
 	"testing/fstest"
 )
 
-// TestANameThatIsGeneratedMayBeAKey plans resources that are keyed by the Machine's name, as disks of some clouds are, and by what no plan
-// knows.
+// TestANameThatIsGeneratedMayBeAKey plans resources keyed by the Machine's name, as disks of some clouds are, and by
+// values that no plan knows.
 func TestANameThatIsGeneratedMayBeAKey(t *testing.T) {
 	planner := newPlanner(t, nil)
 	with := func(key string) Module {
@@ -30,7 +30,8 @@ output "uid" { value = var.machine.uid }
 		t.Errorf("the UID is known: %v", got)
 	}
 	outcome := planner.Plan(t.Context(), with("var.machine.uid"), []Input{inputWith(t, nil, unknown)})[0]
-	if found := diagnosticsOf(outcome.Err); len(found) != 1 || !strings.HasPrefix(found[0].Summary, "Invalid for_each") {
+	if found := diagnosticsOf(outcome.Err); len(found) != 1 ||
+		!strings.HasPrefix(found[0].Summary, "Invalid for_each") {
 		t.Errorf("got %+v, %v", outcome.Plan, outcome.Err)
 	}
 }

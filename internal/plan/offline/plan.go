@@ -21,51 +21,49 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 )
 
-// Input is what a plan is made for.
+// Input is what to plan.
 type Input struct {
-	// Variables are the module's variables machine, provider_spec and user_data: one JSON object. Its strings are data, never
-	// templates.
+	// Variables are the module's variables machine, provider_spec and user_data in one JSON object. Strings are data,
+	// never templates.
 	Variables []byte
-	// Unknown says what of them is not known.
+	// Unknown marks the unknown variables.
 	Unknown Unknown
-	// Existing is what there is and is to be changed; nil for an instance that is yet to be made.
+	// Existing is the instance to change; nil for a new instance.
 	Existing *Existing
 
-	// putOff reports that data sources wait for an apply although there is a state: it does not have what they would now read.
+	// putOff reports that data sources wait for an apply despite a state, because it lacks what they would read.
 	putOff bool
-	// once reports that what there is for each result of a data source is planned once.
-	once bool
+	// once has the addresses of blocks that are planned once instead of for each result of a data source.
+	once []string
 }
 
-// Unknown marks variables that are not known before there is a Machine and a cluster. What Variables has in their place is not used.
+// Unknown marks variables that are unknown before the Machine and the cluster exist. Their values in Variables are
+// ignored.
 type Unknown struct {
-	// Name is the Machine's name, of which NamePrefix is known.
+	// Name is the Machine's name; its NamePrefix is known.
 	Name       bool   `json:"name"`
 	NamePrefix string `json:"name_prefix"`
-	// UID is the Machine's UID.
-	UID bool `json:"uid"`
-	// ClusterID is the name of the cluster.
+	UID        bool   `json:"uid"`
+	// ClusterID is the cluster's infrastructure name.
 	ClusterID bool `json:"cluster_id"`
-	// UserData is what the instance reads when it boots first.
+	// UserData is read by the instance on first boot.
 	UserData bool `json:"user_data"`
 }
 
-// Plan is what the engine plans.
+// Plan is the engine's plan.
 type Plan struct {
-	// Resources are those that change, in the engine's order of addresses.
+	// Resources are the changed ones, in the engine's order.
 	Resources []Resource
-	// Reads are the addresses of the data sources that an apply would read.
+	// Reads are the addresses of data sources that an apply would read.
 	Reads []string
-	// Open are the addresses of resources, outputs and checks with conditions that cannot be decided before an apply.
-	Open []string
-	// Outputs are the module's outputs.
-	Outputs Values
-	// Warnings are the engine's.
+	// Open are the addresses of resources, outputs and checks whose conditions cannot be decided before an apply.
+	Open     []string
+	Outputs  Values
 	Warnings []failure.Diagnostic
-	// Broken are the messages of conditions of resources that do not hold, for a plan of what exists. Such a plan cannot be applied, and
-	// may lack what depends on them.
+	// Broken are the messages of failed conditions of resources, for a plan of an existing instance. Such a plan cannot
+	// be applied, and may lack dependent resources.
 	Broken []string
-	// Report is what the engine's stream reports of the plan.
+	// Report is the engine's report of the plan.
 	Report *engine.Report
 }
 
@@ -75,23 +73,23 @@ type Resource struct {
 	Type    string
 	Action  engine.Action
 	Values  Values
-	// Forces are the paths of what makes it a replacement, each a list of names and indices.
+	// Forces are the paths that force a replacement, each a list of names and indices.
 	Forces []any
-	// Unsure reports that the provider did not plan the change, so more may change, or the resource be replaced.
+	// Unsure reports that the provider did not plan the change: more may change, or the resource may be replaced.
 	Unsure bool
 }
 
-// Outcome is a plan, or why there is none: a [*failure.Error] where the engine refuses it.
+// Outcome is a plan, or an error: a [*failure.Error] if the engine refused to plan.
 type Outcome struct {
 	Plan *Plan
 	Err  error
 }
 
-// maxCalls bounds the inputs that one engine plans.
+// maxCalls bounds the inputs per engine process.
 const maxCalls = 32
 
-// Plan plans the module for each of the inputs, and returns as many outcomes. Inputs share engines, because starting one costs more than
-// most plans do.
+// Plan plans the module for each input and returns the outcomes in the same order. Inputs share engine processes,
+// because starting one costs more than most plans.
 func (p *Planner) Plan(ctx context.Context, m Module, inputs []Input) []Outcome {
 	outcomes := make([]Outcome, len(inputs))
 	prepared, err := p.module(ctx, m)
@@ -118,7 +116,8 @@ func (p *Planner) Plan(ctx context.Context, m Module, inputs []Input) []Outcome 
 	return outcomes
 }
 
-// planAll plans the inputs with one engine. Where it refuses them, each is planned by itself, so that none suffers from another.
+// planAll plans the inputs in one engine process. If that fails, it plans each alone, so that one bad input cannot
+// affect others.
 func (m *module) planAll(ctx context.Context, inputs []Input, outcomes []Outcome) {
 	plans, err := m.plan(ctx, inputs)
 	var refused *failure.Error
@@ -141,14 +140,17 @@ func (m *module) planAll(ctx context.Context, inputs []Input, outcomes []Outcome
 	}
 }
 
-// plan returns a plan for each input. What the states do not have of data sources is put off until an apply, and what there is for each
-// of their results is planned once then.
+// plan returns a plan for each input. It defers data sources that the states lack until an apply, and then plans blocks
+// that depend on their results once.
 func (m *module) plan(ctx context.Context, inputs []Input) ([]*Plan, error) {
 	select {
 	case m.planner.slots <- struct{}{}:
 		defer func() { <-m.planner.slots }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
+	}
+	if inputs[0].later() {
+		inputs = m.markOnce(inputs, m.known())
 	}
 	plans, err := m.planOnce(ctx, inputs)
 	if errors.Is(err, errNotRecorded) {
@@ -158,14 +160,38 @@ func (m *module) plan(ctx context.Context, inputs []Input) ([]*Plan, error) {
 		}
 		plans, err = m.planOnce(ctx, inputs)
 	}
-	if !uncounted(err) || !inputs[0].later() {
-		return plans, err
+	for {
+		refused := slices.DeleteFunc(uncounted(err), func(address string) bool {
+			return slices.Contains(inputs[0].once, address)
+		})
+		if len(refused) == 0 || !inputs[0].later() {
+			return plans, err
+		}
+		inputs = m.markOnce(inputs, refused)
+		plans, err = m.planOnce(ctx, inputs)
+	}
+}
+
+func (m *module) known() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.once)
+}
+
+// markOnce marks blocks to be planned once, and remembers data sources for later plans.
+func (m *module) markOnce(inputs []Input, addresses []string) []Input {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, address := range addresses {
+		if strings.HasPrefix(address, "data.") && !slices.Contains(m.once, address) {
+			m.once = append(m.once, address)
+		}
 	}
 	inputs = slices.Clone(inputs)
 	for n := range inputs {
-		inputs[n].once = true
+		inputs[n].once = slices.Concat(inputs[n].once, addresses)
 	}
-	return m.planOnce(ctx, inputs)
+	return inputs
 }
 
 // errNotRecorded is the error for a data source that no state has.
@@ -187,7 +213,8 @@ func (m *module) planOnce(ctx context.Context, inputs []Input) (plans []*Plan, e
 	var written bytes.Buffer
 	existing := inputs[0].Existing
 	options := []tfexec.PlanOption{
-		tfexec.VarFile(w.variables()), tfexec.Out(w.plan()), tfexec.Lock(false), tfexec.Refresh(existing != nil && existing.Refresh),
+		tfexec.VarFile(w.variables()), tfexec.Out(w.plan()), tfexec.Lock(false),
+		tfexec.Refresh(existing != nil && existing.Refresh),
 	}
 	if w.reattach != nil {
 		options = append(options, tfexec.Reattach(w.reattach))
@@ -216,7 +243,7 @@ func (m *module) planOnce(ctx context.Context, inputs []Input) (plans []*Plan, e
 	return plans, nil
 }
 
-// sensitiveIn returns what nothing about the inputs may show.
+// sensitiveIn returns the strings to hide.
 func sensitiveIn(inputs []Input) []string {
 	var all []string
 	for _, in := range inputs {
@@ -228,13 +255,14 @@ func sensitiveIn(inputs []Input) []string {
 	return slices.Compact(all)
 }
 
-// onlyBroken reports whether conditions of resources are the only errors of a plan.
+// onlyBroken reports whether failed conditions of resources are a plan's only errors.
 func onlyBroken(report *engine.Report) bool {
 	found := report.Errors()
-	return len(found) > 0 && !slices.ContainsFunc(found, func(d failure.Diagnostic) bool { return !d.ConditionFailed() })
+	return len(found) > 0 &&
+		!slices.ContainsFunc(found, func(d failure.Diagnostic) bool { return !d.ConditionFailed() })
 }
 
-// brokenIn counts the conditions that do not hold.
+// brokenIn counts the failed conditions.
 func brokenIn(plans []*Plan) int {
 	total := 0
 	for _, plan := range plans {
@@ -243,7 +271,7 @@ func brokenIn(plans []*Plan) int {
 	return total
 }
 
-// plansWithout returns what is left where there is no plan to read: for a single input, the conditions that do not hold.
+// plansWithout returns what is known without a plan: for a single input, the failed conditions.
 func plansWithout(inputs []Input, report *engine.Report, failed, err error) ([]*Plan, error) {
 	if failed == nil || len(inputs) > 1 {
 		return nil, cmp.Or(failed, err)
@@ -255,7 +283,7 @@ func plansWithout(inputs []Input, report *engine.Report, failed, err error) ([]*
 	return []*Plan{plan}, nil
 }
 
-// prune removes what is unknown only because the stub provider cannot know defaults.
+// prune removes what is unknown only because the stub provider does not know defaults.
 func (m *module) prune(shown *tfjson.Plan) {
 	for _, change := range shown.ResourceChanges {
 		for _, provider := range m.stubs {
@@ -266,7 +294,7 @@ func (m *module) prune(shown *tfjson.Plan) {
 	}
 }
 
-// variablesOf returns those of the root module.
+// variablesOf returns the root module's variables.
 func variablesOf(inputs []Input) ([]byte, error) {
 	all := map[string]any{}
 	for n, in := range inputs {
@@ -275,7 +303,8 @@ func variablesOf(inputs []Input) ([]byte, error) {
 			return nil, fmt.Errorf("reading the variables: %w", err)
 		}
 		call := map[string]any{
-			"machine": variables["machine"], "provider_spec": variables["provider_spec"], "unknown": in.Unknown, "later": in.later(), "once": in.once,
+			"machine": variables["machine"], "provider_spec": variables["provider_spec"], "unknown": in.Unknown,
+			"later": in.later(), "once": append([]string{}, in.once...),
 			clusterVariable: map[string]any{},
 		}
 		if cluster, given := variables[clusterVariable]; given {
@@ -287,7 +316,7 @@ func variablesOf(inputs []Input) ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// plansOf takes the engine's plan apart.
+// plansOf splits the engine's plan by input.
 func plansOf(shown *tfjson.Plan, report *engine.Report, calls int) []*Plan {
 	plans := make([]*Plan, calls)
 	for n := range plans {
@@ -305,7 +334,8 @@ func plansOf(shown *tfjson.Plan, report *engine.Report, calls int) []*Plan {
 			plans[n].Reads = append(plans[n].Reads, address)
 		default:
 			plans[n].Resources = append(plans[n].Resources, Resource{
-				Address: address, Type: change.Type, Action: action, Values: valuesOf(change.Change), Forces: change.Change.ReplacePaths,
+				Address: address, Type: change.Type, Action: action, Values: valuesOf(change.Change),
+				Forces: change.Change.ReplacePaths,
 			})
 		}
 	}
@@ -345,7 +375,6 @@ func actionOf(actions tfjson.Actions) engine.Action {
 	return engine.ActionNoOp
 }
 
-// engineError returns why the engine failed.
 func engineError(ctx context.Context, op failure.Op, report *engine.Report, cause error) error {
 	if ctx.Err() != nil {
 		return &failure.Error{Op: op, Class: failure.Interrupted, Err: context.Cause(ctx)}

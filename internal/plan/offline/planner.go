@@ -17,71 +17,72 @@ import (
 
 	"github.com/hashicorp/terraform-exec/tfexec"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/stub"
 )
 
-// DefaultInitTimeout bounds the initialisation of a module where [Options] do not.
-const DefaultInitTimeout = 5 * time.Minute
+const defaultInitTimeout = 5 * time.Minute
 
-// waitDelay is how long an interrupted engine may take before it is killed: it has nothing to save.
+// waitDelay is the grace period of an interrupted engine, which has nothing to save.
 const waitDelay = 5 * time.Second
 
-// Options describe a Planner. Binary and CacheDir must be set.
+// Options configure a Planner. Binary and CacheDir are required.
 type Options struct {
-	// Binary is the engine.
 	Binary tofu.Binary
-	// CacheDir keeps initialised modules, for any number of processes. What is in it may be removed at any time.
+	// CacheDir caches initialised modules. Processes may share it, and its content may be removed at any time.
 	CacheDir string
-	// ProviderMirror is a folder in the layout of a filesystem mirror, and then the only source of providers. Where it is empty, an
-	// initialisation gets them as the user's own configuration of the engine says.
+	// ProviderMirror is a folder with the layout of a filesystem mirror, and the only source of providers. If empty,
+	// initialisation uses the user's own configuration of the engine.
 	ProviderMirror string
-	// InitEnvironment is what an initialisation gets to see beside what it must; for proxies and the user's own configuration.
+	// InitEnvironment is added to the environment of an initialisation, for proxies and the user's own configuration.
 	InitEnvironment map[string]string
-	// Parallel bounds the engines that run at once; zero means one.
+	// Parallel bounds concurrent engines; defaults to one.
 	Parallel int
-	// Sandbox confines engines and providers; nil confines nothing. An initialisation by the user's own configuration is not confined: no
-	// provider is started by it.
+	// Sandbox confines engines and providers; optional. It does not confine an initialisation with the user's own
+	// configuration, which starts no provider.
 	Sandbox *sandbox.Sandbox
-	// InitTimeout bounds the initialisation of a module; zero means DefaultInitTimeout.
+	// InitTimeout bounds the initialisation of a module; defaults to defaultInitTimeout.
 	InitTimeout time.Duration
 }
 
-// Module is what is planned.
+// Module is a module to plan.
 type Module struct {
-	// Files are the module's.
 	Files fs.FS
-	// Environment is what its providers need to see to return their schemas. No credentials: the providers are never configured.
+	// Environment is what its providers need to return their schemas. It has no credentials: the providers are never
+	// configured.
 	Environment map[string]string
-	// Stack reports that it is a stack, which program.Planner plans.
-	Stack bool
-	// Locals returns the values of a stack's locals for an input, as JSON decodes them, and true in place of each that is unknown; nil
-	// where there are none, and for modules.
+	// Engine selects the planner.
+	Engine v1alpha1.Engine
+	// Locals returns the values of a stack's locals for an input, as decoded JSON, and true in place of each unknown
+	// value. Nil means no locals.
 	Locals func(in Input) (values, unknown any, err error)
 }
 
 // Planner plans modules. It is safe for concurrent use.
 type Planner struct {
 	options Options
-	// scratch is private to this process, and its path is short, for sockets are in it.
+	// scratch is private to this process. Its path is short, because it holds sockets.
 	scratch string
 	slots   chan struct{}
-	// readable is what every engine may read: the mirror, and what the providers that are linked in the cache are links to.
+	// readable is what every engine may read: the mirror, and the targets of links to providers in the cache.
 	readable []string
+	// mirrored verifies the providers of the mirror.
+	mirrored *provider.Mirror
 
 	mu      sync.Mutex
 	modules map[string]*module
 	count   int
 }
 
-// New returns a Planner. Close it.
+// New returns a Planner. Callers must close it.
 func New(o Options) (*Planner, error) {
 	if o.Binary.Path == "" || o.CacheDir == "" {
 		return nil, errors.New("planning offline: an engine and a folder to keep modules in are required")
 	}
 	if o.InitTimeout == 0 {
-		o.InitTimeout = DefaultInitTimeout
+		o.InitTimeout = defaultInitTimeout
 	}
 	for _, dir := range []*string{&o.CacheDir, &o.ProviderMirror} {
 		if *dir == "" {
@@ -94,17 +95,23 @@ func New(o Options) (*Planner, error) {
 		*dir = absolute
 	}
 	if info, err := os.Stat(o.ProviderMirror); o.ProviderMirror != "" && (err != nil || !info.IsDir()) {
-		return nil, fmt.Errorf("finding the provider mirror: %s is no folder; name one that is laid out as a filesystem mirror", o.ProviderMirror)
+		return nil, fmt.Errorf("finding the provider mirror: %s is no folder; name one that is laid out as a "+
+			"filesystem mirror", o.ProviderMirror)
+	}
+	mirrored, err := provider.OpenMirror(o.ProviderMirror)
+	if err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(o.CacheDir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the cache folder: %w", err)
 	}
-	scratch, err := stub.MakeScratch()
+	scratch, err := makeScratch()
 	if err != nil {
 		return nil, err
 	}
 	p := &Planner{
-		options: o, scratch: scratch, slots: make(chan struct{}, max(1, o.Parallel)), readable: sandbox.Tree(o.ProviderMirror), modules: map[string]*module{},
+		options: o, scratch: scratch, slots: make(chan struct{}, max(1, o.Parallel)),
+		readable: sandbox.Tree(o.ProviderMirror), mirrored: mirrored, modules: map[string]*module{},
 	}
 	if err := p.writeConfig(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(scratch))
@@ -112,13 +119,14 @@ func New(o Options) (*Planner, error) {
 	return p, nil
 }
 
-// config is the file with the engine's configuration.
+// config returns the path of the engine's configuration.
 func (p *Planner) config() string { return filepath.Join(p.scratch, "cli.tfrc") }
 
 func (p *Planner) writeConfig() error {
 	content := "disable_checkpoint = true\n"
 	if p.options.ProviderMirror != "" {
-		content += "provider_installation {\n  filesystem_mirror {\n    path = " + strconv.Quote(p.options.ProviderMirror) + "\n  }\n}\n"
+		content += "provider_installation {\n  filesystem_mirror {\n    path = " +
+			strconv.Quote(p.options.ProviderMirror) + "\n  }\n}\n"
 	}
 	if err := os.WriteFile(p.config(), []byte(content), 0o600); err != nil {
 		return fmt.Errorf("writing the engine's configuration: %w", err)
@@ -126,7 +134,7 @@ func (p *Planner) writeConfig() error {
 	return nil
 }
 
-// Close ends what runs and removes what was written outside of the cache. No plan may be under way.
+// Close stops all processes and removes all files outside the cache. The caller must wait for running plans first.
 func (p *Planner) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -137,7 +145,7 @@ func (p *Planner) Close() error {
 	return errors.Join(append(failed, os.RemoveAll(p.scratch))...)
 }
 
-// folder makes a new folder for this process.
+// folder creates a folder for this process.
 func (p *Planner) folder() (string, error) {
 	p.mu.Lock()
 	p.count++
@@ -146,8 +154,9 @@ func (p *Planner) folder() (string, error) {
 	return dir, os.Mkdir(dir, 0o700)
 }
 
-// engine returns the CLI in dir, with a built environment: the one given, if any, wins.
-func (p *Planner) engine(dir string, environment map[string]string, confined *sandbox.Sandbox) (*tfexec.Terraform, error) {
+// engine returns the CLI in dir. Variables of environment override the default ones.
+func (p *Planner) engine(dir string, environment map[string]string,
+	confined *sandbox.Sandbox) (*tfexec.Terraform, error) {
 	if err := confined.Check(); err != nil {
 		return nil, err
 	}
@@ -157,14 +166,14 @@ func (p *Planner) engine(dir string, environment map[string]string, confined *sa
 	}
 	all := map[string]string{
 		"HOME": p.scratch, "TMPDIR": p.scratch, "CHECKPOINT_DISABLE": "1",
-		// A plan is short and small: to collect less garbage takes a quarter less CPU time.
+		// A plan is short and small: collecting less garbage saves a quarter of its CPU time.
 		"GOGC": "400",
 	}
-	if environment == nil || p.options.ProviderMirror != "" { // else it is the user's own, wherever that is
+	if environment == nil || p.options.ProviderMirror != "" { // otherwise the user's own configuration applies
 		all["TF_CLI_CONFIG_FILE"] = p.config()
 	}
 	maps.Copy(all, environment)
-	if confined != nil { // the scratch folder has the state of what is planned beside this
+	if confined != nil { // the scratch folder holds states of other plans
 		all["HOME"], all["TMPDIR"] = dir, dir
 	}
 	maps.Copy(all, confined.Environment(sandbox.Policy{
@@ -183,7 +192,6 @@ func authorities(environment map[string]string) []string {
 	return sandbox.Named(map[string]string{"file": environment["SSL_CERT_FILE"], "folder": environment["SSL_CERT_DIR"]})
 }
 
-// module returns the module, initialised.
 func (p *Planner) module(ctx context.Context, m Module) (*module, error) {
 	source, err := newSource(m.Files)
 	if err != nil {
@@ -203,15 +211,18 @@ func (p *Planner) module(ctx context.Context, m Module) (*module, error) {
 	return one, one.prepare(ctx)
 }
 
-// format changes when what is kept in the cache does.
+// format is the version of the cache's layout.
 const format = "2"
 
-// key names a module's folder in the cache. Another engine or mirror initialises anew, since what it would find may not fit.
+// key names a module's folder in the cache. It depends on engine and mirror, because another may find other providers.
 func (p *Planner) key(s *source) (string, error) {
 	digest, err := s.digest()
 	if err != nil {
 		return "", err
 	}
-	with := strings.Join([]string{format, p.options.Binary.Name, p.options.Binary.Version.String(), p.options.ProviderMirror}, "\n")
+	_, manifest := p.mirrored.Manifest()
+	with := strings.Join([]string{
+		format, p.options.Binary.Name, p.options.Binary.Version.String(), p.options.ProviderMirror, string(manifest),
+	}, "\n")
 	return digest[:32] + "-" + hex.EncodeToString(sum(with)[:8]), nil
 }

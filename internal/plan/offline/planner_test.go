@@ -18,9 +18,10 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
-// realEngine returns the engine that `make tools` built, or the one that TOFU names.
+// realEngine returns the engine that `make tools` built, or the one named by TOFU.
 func realEngine(t testing.TB) tofu.Binary {
 	t.Helper()
 	path := os.Getenv("TOFU")
@@ -34,15 +35,15 @@ func realEngine(t testing.TB) tofu.Binary {
 	return binary
 }
 
-// newPlanner returns a planner with a mirror and nothing else. Changes may be nil.
+// newPlanner returns a planner with a mirror. change is optional.
 func newPlanner(t testing.TB, change func(*Options)) *Planner {
 	t.Helper()
 	real := realEngine(t)
-	options := Options{Binary: real, CacheDir: t.TempDir(), ProviderMirror: "../../../bin/mirror", Parallel: 2}
+	options := Options{Binary: real, CacheDir: t.TempDir(), ProviderMirror: "../../../bin/schemas", Parallel: 2}
 	if change != nil {
 		change(&options)
 	}
-	if options.Binary == real { // another notes what it is called with, elsewhere
+	if options.Binary == real { // a wrapper logs its calls in another folder
 		confined, err := sandbox.New(sandbox.Options{Mode: sandbox.Preferred})
 		if err != nil {
 			t.Fatal(err)
@@ -62,14 +63,16 @@ func newPlanner(t testing.TB, change func(*Options)) *Planner {
 }
 
 func exampleModule() Module {
-	return Module{Files: os.DirFS("testdata/module"), Environment: map[string]string{"VSPHERE_USER": "unknown", "VSPHERE_PASSWORD": "unknown"}}
+	return Module{Files: os.DirFS("testdata/module"),
+		Environment: map[string]string{"VSPHERE_USER": "unknown", "VSPHERE_PASSWORD": "unknown"}}
 }
 
 // inputWith returns an input for the example with fields of its provider_spec.
 func inputWith(t testing.TB, providerSpec map[string]any, unknown Unknown) Input {
 	t.Helper()
 	raw, err := json.Marshal(map[string]any{
-		"machine":       map[string]any{"name": "given", "uid": "uid-1", "namespace": "ns", "cluster_id": "demo", "labels": map[string]any{}},
+		"machine": map[string]any{"name": "given", "uid": "uid-1", "namespace": "ns", "cluster_id": "demo",
+			"labels": map[string]any{}},
 		"provider_spec": providerSpec,
 		"user_data":     "",
 	})
@@ -79,7 +82,7 @@ func inputWith(t testing.TB, providerSpec map[string]any, unknown Unknown) Input
 	return Input{Variables: raw, Unknown: unknown}
 }
 
-// planOne plans one input that must have a plan.
+// planOne plans an input and fails without a plan.
 func planOne(t testing.TB, planner *Planner, m Module, in Input) *Plan {
 	t.Helper()
 	outcome := planner.Plan(t.Context(), m, []Input{in})[0]
@@ -97,7 +100,7 @@ func diagnosticsOf(err error) []failure.Diagnostic {
 	return nil
 }
 
-// valuesAt returns what is after and unknown at a name in the resource.
+// valuesAt returns the planned value and the marks of a resource's attribute.
 func valuesAt(plan *Plan, address, name string) (after, unknown any) {
 	for _, one := range plan.Resources {
 		if one.Address == address {
@@ -135,7 +138,7 @@ func TestWhatOnlyTheCloudKnowsIsUnknown(t *testing.T) {
 			plan := planOne(t, planner, exampleModule(), inputWith(t, map[string]any{"annotation": "text"}, tc.unknown))
 			got := plan.Outputs.After.(map[string]any)
 			if hash, known := got["uid_hash"]; known {
-				tc.wantOutputs["uid_hash"] = hash // that it is known is what counts
+				tc.wantOutputs["uid_hash"] = hash // only whether it is known matters
 			}
 			if diff := cmp.Diff(tc.wantOutputs, got); diff != "" {
 				t.Errorf("known outputs (-want +got):\n%s", diff)
@@ -147,17 +150,21 @@ func TestWhatOnlyTheCloudKnowsIsUnknown(t *testing.T) {
 				t.Errorf("the name is %v; want %v", after, tc.wantName)
 			}
 			for _, computed := range []string{"moid", "uuid", "firmware", "guest_id"} {
-				if after, unknown := valuesAt(plan, "vsphere_virtual_machine.this", computed); after != nil || unknown != true {
+				if after, unknown := valuesAt(plan, "vsphere_virtual_machine.this", computed); after != nil ||
+					unknown != true {
 					t.Errorf("%s is %v, unknown %v; want it unknown", computed, after, unknown)
 				}
 			}
-			if after, unknown := valuesAt(plan, "vsphere_virtual_machine.this", "boot_delay"); after != nil || unknown != nil {
+			if after, unknown := valuesAt(plan, "vsphere_virtual_machine.this", "boot_delay"); after != nil ||
+				unknown != nil {
 				t.Errorf("boot_delay is %v, unknown %v; want nothing said of it", after, unknown)
 			}
-			if size, _ := valuesAt(plan, "vsphere_virtual_machine.this", "disk"); !strings.Contains(fmt.Sprint(size), "size:16") {
+			if size, _ := valuesAt(plan, "vsphere_virtual_machine.this", "disk"); !strings.Contains(fmt.Sprint(size),
+				"size:16") {
 				t.Errorf("the disk is %v; want its size, which is given", size)
 			}
-			if diff := cmp.Diff([]string{"data.vsphere_datacenter.this", "data.vsphere_virtual_machine.template"}, plan.Reads); diff != "" {
+			if diff := cmp.Diff([]string{"data.vsphere_datacenter.this", "data.vsphere_virtual_machine.template"},
+				plan.Reads); diff != "" {
 				t.Errorf("data sources to read (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff([]string{"vsphere_virtual_machine.this"}, plan.Open); diff != "" {
@@ -200,12 +207,30 @@ func TestUserDataIsSensitive(t *testing.T) {
 
 func TestTextIsNeverATemplate(t *testing.T) {
 	planner := newPlanner(t, nil)
-	for _, text := range []string{`${1 + 1}`, `%{ for x in [1] }x%{ endfor }`, `"} resource "x" "y" {}`, "a\nb\t\u2028", `$${escaped}`} {
+	for _, text := range []string{`${1 + 1}`, `%{ for x in [1] }x%{ endfor }`, `"} resource "x" "y" {}`, "a\nb\t\u2028",
+		`$${escaped}`} {
 		plan := planOne(t, planner, exampleModule(), inputWith(t, map[string]any{"annotation": text}, Unknown{}))
 		if got := plan.Outputs.After.(map[string]any)["annotation"]; got != text {
 			t.Errorf("%q became %q", text, got)
 		}
 	}
+}
+
+// wantRefusal checks that an input is rejected as invalid, with a text in the engine's diagnostics.
+func wantRefusal(t *testing.T, outcome Outcome, want string) {
+	t.Helper()
+	if found := fmt.Sprintf("%+v",
+		diagnosticsOf(outcome.Err)); failure.ClassOf(outcome.Err) != failure.InvalidConfiguration ||
+		!strings.Contains(found, want) {
+		t.Errorf("it ends with %v: %s; want %q", outcome.Err, found, want)
+	}
+}
+
+func TestWhatTheProviderRefuses(t *testing.T) {
+	long.Test(t) // a recorded schema checks nothing
+	outcome := newPlanner(t, nil).Plan(t.Context(), exampleModule(),
+		[]Input{inputWith(t, map[string]any{"scsiType": "floppy"}, Unknown{})})[0]
+	wantRefusal(t, outcome, "expected scsi_type to be one of")
 }
 
 func TestWhatTheEngineRefuses(t *testing.T) {
@@ -214,24 +239,26 @@ func TestWhatTheEngineRefuses(t *testing.T) {
 		providerSpec map[string]any
 		want         string
 	}{
-		"an argument that the provider does not take":        {map[string]any{"scsiType": "floppy"}, `expected scsi_type to be one of`},
-		"a number of resources that depends on what is read": {map[string]any{"counted": true}, "Invalid count argument"},
-		"a value that is not of the variable's type":         {map[string]any{"counted": "perhaps"}, "a bool is required"},
+		"a number of resources that depends on what is read": {map[string]any{"counted": true},
+			"Invalid count argument"},
+		"a value that is not of the variable's type": {map[string]any{"counted": "perhaps"},
+			"a bool is required"},
 	}
 	var inputs []Input
 	var wants []string
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			outcome := planner.Plan(t.Context(), exampleModule(), []Input{inputWith(t, tc.providerSpec, Unknown{})})[0]
-			if found := fmt.Sprintf("%+v", diagnosticsOf(outcome.Err)); failure.ClassOf(outcome.Err) != failure.InvalidConfiguration || !strings.Contains(found, tc.want) {
-				t.Errorf("it ends with %v: %s; want %q", outcome.Err, found, tc.want)
-			}
+			wantRefusal(t,
+				planner.Plan(t.Context(), exampleModule(), []Input{inputWith(t, tc.providerSpec, Unknown{})})[0],
+				tc.want)
 		})
-		inputs, wants = append(inputs, inputWith(t, map[string]any{}, Unknown{}), inputWith(t, tc.providerSpec, Unknown{})), append(wants, "", tc.want)
+		inputs, wants = append(inputs, inputWith(t, map[string]any{}, Unknown{}),
+			inputWith(t, tc.providerSpec, Unknown{})), append(wants, "", tc.want)
 	}
 	t.Run("does not keep others from being planned", func(t *testing.T) {
 		for n, outcome := range planner.Plan(t.Context(), exampleModule(), inputs) {
-			if found := fmt.Sprintf("%+v", diagnosticsOf(outcome.Err)); (wants[n] == "") != (outcome.Err == nil) || !strings.Contains(found, wants[n]) {
+			if found := fmt.Sprintf("%+v", diagnosticsOf(outcome.Err)); (wants[n] == "") != (outcome.Err == nil) ||
+				!strings.Contains(found, wants[n]) {
 				t.Errorf("input %d ends with %v: %s; want %q", n, outcome.Err, found, wants[n])
 			}
 		}
@@ -248,22 +275,24 @@ func TestEachInputHasItsOwnPlan(t *testing.T) {
 		if outcome.Err != nil {
 			t.Fatal(outcome.Err)
 		}
-		if got, want := outcome.Plan.Outputs.After.(map[string]any)["annotation"], fmt.Sprintf("number %d", n); got != want || len(outcome.Plan.Resources) != 1 {
+		if got, want := outcome.Plan.Outputs.After.(map[string]any)["annotation"], fmt.Sprintf("number %d",
+			n); got != want || len(outcome.Plan.Resources) != 1 {
 			t.Errorf("plan %d has %q and %d resources; want %q and 1", n, got, len(outcome.Plan.Resources), want)
 		}
 	}
-	if left, err := filepath.Glob(filepath.Join(planner.scratch, "*", "machines.tfvars.json")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(planner.scratch, "*", "machines.tfvars.json")); err != nil ||
+		len(left) > 0 {
 		t.Errorf("variables are left behind: %v, %v", left, err)
 	}
 }
 
-// logged returns an engine that writes its commands into a file, and a function that counts one of them.
+// logged returns an engine that logs its commands, and a function that counts a command in the log.
 func logged(t *testing.T) (tofu.Binary, func(command string) int) {
 	t.Helper()
 	real, dir := realEngine(t), t.TempDir()
 	log, wrapper := filepath.Join(dir, "log"), filepath.Join(dir, "tofu")
 	script := fmt.Sprintf("#!/bin/sh\necho \"$1\" >>%s\nexec %s \"$@\"\n", log, real.Path)
-	if err := os.WriteFile(wrapper, []byte(script), 0o700); err != nil { //nolint:gosec // it is to be run
+	if err := os.WriteFile(wrapper, []byte(script), 0o700); err != nil { //nolint:gosec // executable
 		t.Fatal(err)
 	}
 	wrapped := real
@@ -289,7 +318,7 @@ func TestAModuleIsInitialisedOnce(t *testing.T) {
 	change := func(o *Options) { o.Binary, o.CacheDir = binary, cache }
 	in := inputWith(t, map[string]any{}, Unknown{})
 	var group sync.WaitGroup
-	for range 3 { // as three processes that start at once
+	for range 3 { // like three processes that start at once
 		planner := newPlanner(t, change)
 		group.Go(func() {
 			if outcome := planner.Plan(t.Context(), exampleModule(), []Input{in}); outcome[0].Err != nil {
@@ -306,7 +335,8 @@ func TestAModuleIsInitialisedOnce(t *testing.T) {
 		t.Errorf("there were %d plans; want 4", got)
 	}
 	t.Run("and again when its provider has gone", func(t *testing.T) {
-		links, err := filepath.Glob(filepath.Join(cache, "*", ".terraform", "providers", "*", "*", "*", "*", runtime.GOOS+"_"+runtime.GOARCH))
+		links, err := filepath.Glob(filepath.Join(cache, "*", ".terraform", "providers", "*", "*", "*", "*",
+			runtime.GOOS+"_"+runtime.GOARCH))
 		if err != nil || len(links) != 1 {
 			t.Fatalf("want one provider, got %v, %v", links, err)
 		}
@@ -339,10 +369,12 @@ func TestAModuleIsInitialisedOnce(t *testing.T) {
 		if err := os.CopyFS(changed, os.DirFS("testdata/module")); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(changed, "more.tf"), []byte("locals {\n  more = 1\n}\n"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(changed, "more.tf"), []byte("locals {\n  more = 1\n}\n"),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
-		planOne(t, newPlanner(t, change), Module{Files: os.DirFS(changed), Environment: exampleModule().Environment}, in)
+		planOne(t, newPlanner(t, change), Module{Files: os.DirFS(changed), Environment: exampleModule().Environment},
+			in)
 		if got := count("init"); got != 4 {
 			t.Errorf("there were %d initialisations; want 4", got)
 		}
@@ -363,7 +395,8 @@ output "id" { value = terraform_data.this.id }
 	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	plan := planOne(t, newPlanner(t, func(o *Options) { o.ProviderMirror = "" }), Module{Files: os.DirFS(dir)}, inputWith(t, map[string]any{}, Unknown{}))
+	plan := planOne(t, newPlanner(t, func(o *Options) { o.ProviderMirror = "" }), Module{Files: os.DirFS(dir)},
+		inputWith(t, map[string]any{}, Unknown{}))
 	if after, _ := valuesAt(plan, "terraform_data.this", "input"); after != "ns" {
 		t.Errorf("the input is %v; want ns", after)
 	}

@@ -11,14 +11,12 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 
 	"github.com/hashicorp/terraform-exec/tfexec"
-
-	"github.com/machine-iac/machine-iac-operator/internal/plan/stub"
 )
 
-// providersDir is where an engine keeps the providers of an initialised module.
+// providersDir is the engine's folder for the providers of an initialised module.
 var providersDir = filepath.Join(".terraform", "providers")
 
-// populate returns a workspace with the states of what exists, and with stub providers, or with the providers themselves.
+// populate returns a workspace with the existing states, and with stub or real providers.
 func (m *module) populate(inputs []Input) (*workspace, error) {
 	w, err := m.newWorkspace()
 	if err != nil {
@@ -52,7 +50,7 @@ func (m *module) fill(w *workspace, inputs []Input) error {
 	return m.serveStates(w, inputs)
 }
 
-// withFiles writes the files of what exists into the workspace, and returns the environment with their paths.
+// withFiles writes the credential files into the workspace, and returns the environment with their paths.
 func (w *workspace) withFiles(existing *Existing) (map[string]string, error) {
 	environment := map[string]string{}
 	maps.Copy(environment, existing.Environment)
@@ -72,14 +70,14 @@ func (w *workspace) withFiles(existing *Existing) (map[string]string, error) {
 	return environment, nil
 }
 
-// connect has the engine of a workspace start the providers, with an environment.
+// connect lets the engine start the real providers with an environment.
 func (m *module) connect(w *workspace, environment map[string]string) error {
 	if len(m.installed) > 0 {
 		if err := os.Symlink(filepath.Join(m.dir(), providersDir), filepath.Join(w.dir, providersDir)); err != nil {
 			return fmt.Errorf("linking the providers: %w", err)
 		}
 	}
-	// They may be links to where the user's own configuration keeps providers.
+	// Providers may be links into the user's own cache.
 	confined := m.planner.options.Sandbox.Reading(sandbox.Tree(filepath.Join(m.dir(), providersDir))...)
 	engine, err := m.planner.engine(w.dir, environment, confined)
 	if err != nil {
@@ -89,7 +87,7 @@ func (m *module) connect(w *workspace, environment map[string]string) error {
 	return nil
 }
 
-// serveStates serves stub providers with the prior state for a workspace.
+// serveStates starts stub providers with the prior state for a workspace.
 func (m *module) serveStates(w *workspace, inputs []Input) error {
 	sources, err := dataSourcesOf(inputs[0].Existing.State)
 	if err != nil {
@@ -97,7 +95,8 @@ func (m *module) serveStates(w *workspace, inputs []Input) error {
 	}
 	w.reattach = tfexec.ReattachInfo{}
 	for _, one := range m.installed {
-		prior := &stub.PriorState{DataSources: sources, Configured: m.source.configuredOf, Call: m.callUnconfigured(filepath.Join(m.dir(), one.File))}
+		prior := &priorState{DataSources: sources, Configured: m.source.configuredOf,
+			Call: m.callUnconfigured(filepath.Join(m.dir(), one.File))}
 		started, err := m.serve(one, prior)
 		if err != nil {
 			return err
@@ -108,9 +107,9 @@ func (m *module) serveStates(w *workspace, inputs []Input) error {
 	return nil
 }
 
-// configuredOf returns what the module sets in its resources of a type, all together.
-func (s *source) configuredOf(kind string) *stub.Configured {
-	all := &stub.Configured{}
+// configuredOf merges what the module sets in its resources of a type.
+func (s *source) configuredOf(kind string) *configured {
+	all := &configured{}
 	for key, one := range s.resources {
 		if key[0] == kind {
 			all.Add(one)
@@ -119,7 +118,7 @@ func (s *source) configuredOf(kind string) *stub.Configured {
 	return all
 }
 
-// missed reports whether a data source was to be read that no state has.
+// missed reports whether a data source was read that no state has.
 func (w *workspace) missed() bool {
 	for _, one := range w.stubs {
 		if one.Prior().Missed() {

@@ -16,11 +16,9 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/hclwrite"
-
-	"github.com/machine-iac/machine-iac-operator/internal/plan/stub"
 )
 
-// The names in the folder that an engine plans in.
+// Names in the engine's folder.
 const (
 	rootFile  = "main.tf.json"
 	moduleDir = "module"
@@ -31,16 +29,16 @@ const (
 	laterCall = "machine_iac_later"
 )
 
-// clusterVariable is the one that a module need not declare.
+// clusterVariable is optional in a module.
 const clusterVariable = "cluster"
 
-// later is the file with the resource that data sources wait for. Where it is not there, they wait for nothing.
+// later defines the resource that data sources wait for. Without it they wait for nothing.
 const later = `variable "` + laterCall + `" {
   type = bool
 }
 
 variable "` + onceVariable + `" {
-  type = bool
+  type = list(string)
 }
 
 resource "terraform_data" "machine_iac_later" {
@@ -48,28 +46,30 @@ resource "terraform_data" "machine_iac_later" {
 }
 `
 
-// source is what a module is planned from.
+// source is a module prepared for plans.
 type source struct {
-	// files has paths and contents.
+	// files maps paths to contents.
 	files map[string][]byte
 	// kinds are the types of the module's resources and data sources.
 	kinds map[string]bool
-	// resources have what is set in each resource, by type and name.
-	resources map[[2]string]*stub.Configured
-	// cluster says that the module declares the variable cluster.
+	// resources record what each resource sets, by type and name.
+	resources map[[2]string]*configured
+	// cluster reports that the module declares the variable cluster.
 	cluster bool
-	// configured are the providers, by the module's names for them, that the module itself configures.
+	// configured are the module's local names of providers that it configures.
 	configured map[string]bool
 }
 
-// newSource returns what to plan: the module's files with its data sources put off, and a root module that calls it.
+// newSource returns the module's files with deferred data sources, and a root module that calls it.
 func newSource(files fs.FS) (*source, error) {
-	s := &source{files: map[string][]byte{}, kinds: map[string]bool{}, resources: map[[2]string]*stub.Configured{}, configured: map[string]bool{}}
+	s := &source{files: map[string][]byte{}, kinds: map[string]bool{}, resources: map[[2]string]*configured{},
+		configured: map[string]bool{}}
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && (name == "lookup" || name == "tests" || name == "examples" || name != "." && strings.HasPrefix(entry.Name(), ".")):
+		case entry.IsDir() && (name == "lookup" || name == "tests" || name == "examples" || name != "." &&
+			strings.HasPrefix(entry.Name(), ".")):
 			return fs.SkipDir
 		case !entry.Type().IsRegular():
 			return nil
@@ -94,7 +94,7 @@ func newSource(files fs.FS) (*source, error) {
 	return s, err
 }
 
-// add adds one file of the module. The lock file belongs to the root.
+// add adds a file of the module. The lock file belongs to the root.
 func (s *source) add(name string, content []byte) error {
 	if name == lockFile {
 		s.files[lockFile] = content
@@ -111,7 +111,7 @@ func (s *source) add(name string, content []byte) error {
 	return nil
 }
 
-// putOff makes each data source depend on a resource that is yet to be made, and collects the resources.
+// putOff makes each data source depend on a resource that does not exist yet, and records the resources.
 func (s *source) putOff(name string, content []byte) ([]byte, error) {
 	file, diags := hclwrite.ParseConfig(content, name, hcl.InitialPos)
 	if diags.HasErrors() {
@@ -131,7 +131,7 @@ func (s *source) putOff(name string, content []byte) ([]byte, error) {
 		}
 		s.kinds[labels[0]] = true
 		if kind == "resource" {
-			set := &stub.Configured{}
+			set := &configured{}
 			set.Read(block.Body())
 			s.resources[[2]string{labels[0], labels[1]}] = set
 			continue
@@ -146,7 +146,7 @@ func (s *source) putOff(name string, content []byte) ([]byte, error) {
 	return file.Bytes(), nil
 }
 
-// breakLine makes room in a block that may be written on one line, which then has one attribute at most.
+// breakLine makes room in a block that may be on one line, which allows only one attribute.
 func breakLine(body *hclwrite.Body) {
 	attributes := body.Attributes()
 	if len(body.Blocks()) > 0 || len(attributes) > 1 {
@@ -164,7 +164,7 @@ func breakLine(body *hclwrite.Body) {
 	}
 }
 
-// waiting returns the list that a data source depends on, with the resource that it waits for in front.
+// waiting returns a data source's depends_on with the resource that it waits for in front.
 func waiting(given *hclwrite.Attribute) hclwrite.Tokens {
 	list := hclwrite.Tokens{
 		{Type: hclsyntax.TokenOBrack, Bytes: []byte("[")},
@@ -183,8 +183,8 @@ func waiting(given *hclwrite.Attribute) hclwrite.Tokens {
 	return append(list, own...)
 }
 
-// rootModule returns a root module with so many calls of the module. Its variables are data, and what is unknown of them comes from a
-// resource that is yet to be made; so nothing of a Machine is ever written as HCL.
+// rootModule returns a root module with that many calls of the module. Its variables are data, and unknown values come
+// from a resource that does not exist yet, so no value of a Machine is ever written as HCL.
 func (s *source) rootModule(calls int) ([]byte, error) {
 	variables, modules, outputs := map[string]any{}, map[string]any{}, map[string]any{}
 	for n := range calls {
@@ -197,7 +197,8 @@ func (s *source) rootModule(calls int) ([]byte, error) {
 			"provider_spec": "${var." + name + ".provider_spec}",
 			laterCall:       "${var." + name + ".later}",
 			onceVariable:    "${var." + name + ".once}",
-			"user_data":     "${var." + name + ".unknown.user_data ? terraform_data.unknown.id : var." + name + userDataSuffix + "}",
+			"user_data": "${var." + name + ".unknown.user_data ? terraform_data.unknown.id : var." + name +
+				userDataSuffix + "}",
 		}
 		if s.cluster {
 			call[clusterVariable] = "${var." + name + "." + clusterVariable + "}"
@@ -215,20 +216,20 @@ func (s *source) rootModule(calls int) ([]byte, error) {
 	return root, nil
 }
 
-// machineExpression is the variable machine, from what is known and what is not.
+// machineExpression is the variable machine, composed of known and unknown attributes.
 const machineExpression = `${merge(call.machine, {
 	name       = call.unknown.name ? "${call.unknown.name_prefix}${terraform_data.unknown.id}" : call.machine.name
 	uid        = call.unknown.uid ? "${terraform_data.unknown.id}" : call.machine.uid
 	cluster_id = call.unknown.cluster_id ? "${terraform_data.unknown.id}" : call.machine.cluster_id
 })}`
 
-// userDataSuffix ends the name of the variable with the user data of a call, which is sensitive as a whole.
+// userDataSuffix ends the name of a call's user data variable, which is sensitive as a whole.
 const userDataSuffix = "_user_data"
 
-// callName names a call of the module, and what belongs to it.
+// callName names a call of the module and its variables.
 func callName(n int) string { return "machine" + strconv.Itoa(n) }
 
-// callOf returns which call an address belongs to, and the rest of it.
+// callOf splits an address into its call and the rest.
 func callOf(address string) (n int, rest string, ok bool) {
 	inside, ok := strings.CutPrefix(address, "module.machine")
 	number, rest, found := strings.Cut(inside, ".")
@@ -236,7 +237,6 @@ func callOf(address string) (n int, rest string, ok bool) {
 	return n, rest, ok && found && err == nil
 }
 
-// digest identifies a source.
 func (s *source) digest() (string, error) {
 	raw, err := json.Marshal(s.files)
 	if err != nil {
@@ -246,7 +246,6 @@ func (s *source) digest() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// write writes the files into a folder.
 func (s *source) write(dir string) error {
 	var failed []error
 	for name, content := range s.files {

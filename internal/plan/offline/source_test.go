@@ -60,7 +60,8 @@ func TestDataSourcesAreDeferred(t *testing.T) {
 			if diff := cmp.Diff(squeeze(tc.want), squeeze(string(got.files["module/main.tf"]))); diff != "" {
 				t.Errorf("the file (-want +got):\n%s", diff)
 			}
-			if _, diags := hclwrite.ParseConfig(got.files["module/main.tf"], "main.tf", hcl.InitialPos); diags.HasErrors() {
+			if _, diags := hclwrite.ParseConfig(got.files["module/main.tf"], "main.tf",
+				hcl.InitialPos); diags.HasErrors() {
 				t.Errorf("it is no HCL any more: %v\n%s", diags, got.files["module/main.tf"])
 			}
 		})
@@ -69,13 +70,15 @@ func TestDataSourcesAreDeferred(t *testing.T) {
 
 func TestWhatBelongsToAModule(t *testing.T) {
 	got, err := newSource(filesOf(map[string]string{
-		"main.tf": "resource \"x\" \"y\" {}\ndata \"z\" \"y\" {}\n", ".terraform.lock.hcl": "lock", "templates/a.tpl": "tpl", "module.yaml": "meta",
+		"main.tf": "resource \"x\" \"y\" {}\ndata \"z\" \"y\" {}\n", ".terraform.lock.hcl": "lock",
+		"templates/a.tpl": "tpl", "module.yaml": "meta",
 		"lookup/import.tf": "not HCL {", "tests/a.tftest.hcl": "", "examples/a.yaml": "", ".terraform/modules/x.tf": "",
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]bool{"main.tf.json": true, ".terraform.lock.hcl": true, "module/main.tf": true, "module/templates/a.tpl": true, "module/module.yaml": true, "module/machine_iac_later.tf": true}
+	want := map[string]bool{"main.tf.json": true, ".terraform.lock.hcl": true, "module/main.tf": true,
+		"module/templates/a.tpl": true, "module/module.yaml": true, "module/machine_iac_later.tf": true}
 	found := map[string]bool{}
 	for name := range got.files {
 		found[name] = true

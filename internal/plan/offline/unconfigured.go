@@ -8,28 +8,26 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"github.com/machine-iac/machine-iac-operator/internal/plan/stub"
 )
 
-// unconfiguredTimeout bounds a call of a provider that is not configured, which has nothing to wait for.
+// unconfiguredTimeout bounds a call of an unconfigured provider, which has nothing to wait for.
 const unconfiguredTimeout = 20 * time.Second
 
-// unconfigured serialises calls of providers that are not configured, and remembers those that crashed a provider.
+// unconfigured serialises calls of unconfigured providers, and remembers calls that crashed a provider.
 type unconfigured struct {
 	mu      sync.Mutex
 	crashed map[string]bool
 }
 
-// unconfiguredPurpose is the purpose of a provider's process that may crash; another one validates arguments.
+// unconfiguredPurpose is for processes that may crash; another process validates arguments.
 const unconfiguredPurpose = " unconfigured"
 
-// callUnconfigured returns how to call a provider that is not configured.
-func (m *module) callUnconfigured(file string) stub.Caller {
+// callUnconfigured returns a caller of the unconfigured provider.
+func (m *module) callUnconfigured(file string) caller {
 	return func(ctx context.Context, method string, request []byte) ([]byte, error) {
 		m.unconfigured.mu.Lock()
 		defer m.unconfigured.mu.Unlock()
-		kind, err := stub.ResourceType(request)
+		kind, err := resourceType(request)
 		if err != nil {
 			return nil, err
 		}
@@ -57,8 +55,8 @@ func (m *module) callUnconfigured(file string) stub.Caller {
 	}
 }
 
-// end ends a provider's process, so that the next use starts another.
-func (m *module) end(running *stub.Plugin) error {
+// end ends a provider's process. The next use starts another.
+func (m *module) end(running *plugin) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key, one := range m.plugins {

@@ -5,24 +5,25 @@ import (
 	"slices"
 )
 
-// Values are those of a resource or of all outputs, as JSON decodes them, with numbers as json.Number.
+// Values are those of a resource or of all outputs, as decoded JSON with json.Number.
 type Values struct {
-	// Before has the values before the change; nil for what is created.
+	// Before has the values before the change; nil for a new resource.
 	Before any
-	// After has the values after the change. It lacks what is unknown.
+	// After has the values after the change, without unknown ones.
 	After any
-	// Unknown and Sensitive have true in place of each value that is unknown, or that must not be shown.
+	// Unknown and Sensitive have true in place of each unknown or sensitive value.
 	Unknown, Sensitive any
 	// SensitiveBefore is Sensitive for Before.
 	SensitiveBefore any
 }
 
-// Member returns the values at a name of an object. All of what is unknown as a whole is unknown.
+// Member returns the values of an object's attribute. Every member of an unknown object is unknown.
 func (v Values) Member(name string) Values {
 	if v.Unknown == true {
 		return Values{Unknown: true}
 	}
-	return Values{After: memberOf(v.After, name), Unknown: memberOf(v.Unknown, name), Sensitive: memberOf(v.Sensitive, name)}
+	return Values{After: memberOf(v.After, name), Unknown: memberOf(v.Unknown, name),
+		Sensitive: memberOf(v.Sensitive, name)}
 }
 
 // Len returns the length of a list.
@@ -49,7 +50,7 @@ func itemOf(value any, n int) any {
 	return nil
 }
 
-// AnyMarked reports whether anything in marks is true.
+// AnyMarked reports whether marks contain true.
 func AnyMarked(marks any) bool {
 	switch marks := marks.(type) {
 	case bool:

@@ -10,27 +10,25 @@ import (
 
 	"github.com/hashicorp/terraform-exec/tfexec"
 	tfjson "github.com/hashicorp/terraform-json"
-
-	"github.com/machine-iac/machine-iac-operator/internal/plan/stub"
 )
 
-// modulesFile is where an engine keeps which modules a root module calls.
+// modulesFile is the engine's list of the modules that a root module calls.
 var modulesFile = filepath.Join(".terraform", "modules", "modules.json")
 
-// workspace is a folder that one engine at a time plans in. It has links to the initialised module, and a root module of its own.
+// workspace is a folder for one engine at a time. It has links to the initialised module, and a root module of its own.
 type workspace struct {
 	dir    string
 	engine *tfexec.Terraform
-	// calls is how often the root module calls the module.
+	// calls is the number of calls of the module.
 	calls int
-	// reattach has the providers that run for it; nil where the engine starts them.
+	// reattach connects to running providers; nil if the engine starts them.
 	reattach tfexec.ReattachInfo
-	// once reports that it is not used again: there is a state in it. stubs are its own then.
+	// once means that the workspace holds a state and is not reused. It then owns stubs.
 	once  bool
-	stubs []*stub.Provider
+	stubs []*stubProvider
 }
 
-// workspace returns one for the inputs. It is given back with m.release.
+// workspace returns a workspace for the inputs. m.release returns it.
 func (m *module) workspace(inputs []Input) (*workspace, error) {
 	if inputs[0].Existing == nil {
 		return m.borrow(len(inputs))
@@ -38,7 +36,7 @@ func (m *module) workspace(inputs []Input) (*workspace, error) {
 	return m.populate(inputs)
 }
 
-// borrow returns a workspace with so many calls of the module. It is given back with m.release.
+// borrow returns a workspace with that many calls. m.release returns it.
 func (m *module) borrow(calls int) (*workspace, error) {
 	m.mu.Lock()
 	var found *workspace
@@ -67,7 +65,7 @@ func (m *module) borrow(calls int) (*workspace, error) {
 	return found, found.write(m)
 }
 
-// release takes a workspace back when the engine has ended.
+// release takes a workspace back after the engine has ended.
 func (m *module) release(w *workspace) error {
 	if w.once {
 		for _, one := range w.stubs {
@@ -111,7 +109,6 @@ func (m *module) newWorkspace() (*workspace, error) {
 	return &workspace{dir: dir, engine: engine}, nil
 }
 
-// show reads the plan.
 func (w *workspace) show(ctx context.Context) (*tfjson.Plan, error) {
 	w.engine.SetStdout(nil)
 	options := []tfexec.ShowOption{tfexec.JSONNumber(true)}
@@ -128,7 +125,7 @@ func (w *workspace) show(ctx context.Context) (*tfjson.Plan, error) {
 func (w *workspace) variables() string { return filepath.Join(w.dir, "machines.tfvars.json") }
 func (w *workspace) plan() string      { return filepath.Join(w.dir, "plan") }
 
-// write writes the root module, and what an initialisation would write of its calls: that of the module has one.
+// write writes the root module, and the entries of its calls that an initialisation would write.
 func (w *workspace) write(m *module) error {
 	root, err := m.source.rootModule(w.calls)
 	if err != nil {
@@ -150,7 +147,7 @@ func (w *workspace) write(m *module) error {
 	return nil
 }
 
-// calledModules returns the engine's file of modules with the entry of the one call repeated for others.
+// calledModules returns the engine's list of modules with the entry of the single call repeated.
 func calledModules(file string, calls int) ([]byte, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {

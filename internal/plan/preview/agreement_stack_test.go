@@ -1,24 +1,24 @@
-package preview
+package preview_test
 
 import (
 	"context"
 	"encoding/json"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/program"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
+	"github.com/machine-iac/machine-iac-operator/test/long"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
 func realPulumi(t testing.TB) pulumi.Binary {
@@ -30,11 +30,12 @@ func realPulumi(t testing.TB) pulumi.Binary {
 	return binary
 }
 
-// realStackPlanner returns a planner with the engine and the providers that `make tools` built.
-func realStackPlanner(t testing.TB) *program.Planner {
+// realStackPlanner returns a planner with the engine and providers that `make tools` built.
+func realStackPlanner(t testing.TB) *offline.StackPlanner {
 	t.Helper()
-	planner, err := program.New(t.Context(), program.Options{
-		Binary: realPulumi(t), Plugins: "../../../bin/pulumi-plugins", ProviderMirror: "../../../bin/mirror", Parallel: 2,
+	planner, err := offline.NewStackPlanner(t.Context(), offline.StackOptions{
+		Binary: realPulumi(t), Plugins: "../../../bin/pulumi-plugins", ProviderMirror: "../../../bin/mirror",
+		Parallel: 2,
 	})
 	if err != nil {
 		t.Fatalf("%v; run 'make tools'", err)
@@ -47,9 +48,10 @@ func realStackPlanner(t testing.TB) *program.Planner {
 	return planner
 }
 
-// TestAPreviewOfAStackAgreesWithTheUpdate makes a Machine after a preview of its MachineSet, and one of the Machine itself: every value
-// in them is the one that Pulumi then has in its checkpoint.
+// TestAPreviewOfAStackAgreesWithTheUpdate compares previews of a MachineSet and of a Machine with the checkpoint that
+// Pulumi then writes.
 func TestAPreviewOfAStackAgreesWithTheUpdate(t *testing.T) {
+	long.Test(t)
 	loaded, err := load.Folders("../../../stacks/kubemark")
 	if err != nil {
 		t.Fatal(err)
@@ -65,8 +67,9 @@ func TestAPreviewOfAStackAgreesWithTheUpdate(t *testing.T) {
 	}
 	machine := machineFor(t, providerSpec)
 	environment, credentials := apiServer(t)
-	applied := updated(t, render.Input{Machine: machine, ClusterID: "demo", Module: loaded[0], Credentials: credentials}, environment)
-	machine.Kind, machine.APIVersion = manifest.KindMachine, machinev1beta1.GroupVersion.String()
+	applied := updated(t, render.Input{Machine: machine, ClusterID: "demo", Module: loaded[0],
+		Credentials: credentials}, environment)
+	machine.Kind, machine.APIVersion = preview.KindMachine, machinev1beta1.GroupVersion.String()
 	raw, err := json.Marshal(machine)
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +79,8 @@ func TestAPreviewOfAStackAgreesWithTheUpdate(t *testing.T) {
 		"kubectl:index/manifest:Manifest.this validateSchema", "kubectl:index/manifest:Manifest.this ignoreFields[0]",
 		"outputs addresses[0].type", "outputs instance_type", "outputs zone",
 	}
-	wantKnownOfMachine := []string{"outputs addresses[0].address", "outputs addresses[1].address", "outputs provider_id"}
+	wantKnownOfMachine := []string{"outputs addresses[0].address", "outputs addresses[1].address",
+		"outputs provider_id"}
 	known := previewed(t, planner, catalog, setFor(t, providerSpec))
 	compare(t, known, applied, wantKnown)
 	compare(t, previewed(t, planner, catalog, string(raw)), applied, append(wantKnown, wantKnownOfMachine...))
@@ -87,20 +91,16 @@ func TestAPreviewOfAStackAgreesWithTheUpdate(t *testing.T) {
 	}
 }
 
-// updated creates a Machine with Pulumi, and returns each value of its checkpoint.
+// updated creates a Machine with Pulumi, and returns the values in its checkpoint.
 func updated(t *testing.T, input render.Input, environment map[string]string) map[string]string {
 	t.Helper()
 	inputs, err := render.Render(input)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "pu") // short: plugins put sockets into it
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	engine, err := pulumi.New(pulumi.Options{
-		Binary: realPulumi(t), WorkDir: dir, Plugins: "../../../bin/pulumi-plugins", ProviderMirror: "../../../bin/mirror",
+		Binary: realPulumi(t), WorkDir: shortdir.New(t), Plugins: "../../../bin/pulumi-plugins",
+		ProviderMirror: "../../../bin/mirror",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -117,8 +117,10 @@ func updated(t *testing.T, input render.Input, environment map[string]string) ma
 	all := maps.Clone(environment)
 	maps.Copy(all, inputs.Environment)
 	folder, err := engine.Open(t.Context(), pulumi.RunSpec{
-		ID: "update", Project: input.Module.Name(), Program: input.Module.Files(), Variables: withLocals(t, input.Module, inputs.Variables),
-		Secret: []string{module.VariableUserData}, Environment: all, Key: key, Save: func(context.Context, []byte) error { return nil },
+		ID: "update", Project: input.Module.Name(), Program: input.Module.Files(),
+		Variables: withLocals(t, input.Module, inputs.Variables),
+		Secret:    []string{module.VariableUserData}, Environment: all, Key: key,
+		Save: func(context.Context, []byte) error { return nil },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +136,7 @@ func updated(t *testing.T, input render.Input, environment map[string]string) ma
 	return checkpointed(t, raw)
 }
 
-// withLocals returns variables with the values of the stack's locals, as a run has them.
+// withLocals adds the stack's locals to variables, as a run does.
 func withLocals(t *testing.T, stack *module.Module, variables []byte) []byte {
 	t.Helper()
 	locals, err := stack.Locals(variables)
@@ -153,7 +155,7 @@ func withLocals(t *testing.T, stack *module.Module, variables []byte) []byte {
 	return raw
 }
 
-// checkpointed returns each value of a checkpoint, by the address and the path.
+// checkpointed returns the values in a checkpoint by address and path.
 func checkpointed(t *testing.T, raw []byte) map[string]string {
 	t.Helper()
 	var checkpoint struct {
@@ -177,7 +179,7 @@ func checkpointed(t *testing.T, raw []byte) map[string]string {
 		if one.Type == "pulumi:pulumi:Stack" {
 			address = "outputs"
 		}
-		for _, attribute := range diff.Compare(nil, one.Outputs) {
+		for _, attribute := range preview.Compare(nil, one.Outputs) {
 			found[address+" "+attribute.Path] = attribute.Text()
 		}
 	}

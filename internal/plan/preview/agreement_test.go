@@ -1,4 +1,4 @@
-package preview
+package preview_test
 
 import (
 	"encoding/json"
@@ -10,28 +10,29 @@ import (
 	"testing"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module/load"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 
 	"github.com/hashicorp/terraform-exec/tfexec"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
+	"github.com/machine-iac/machine-iac-operator/test/long"
 	"github.com/machine-iac/machine-iac-operator/test/planning"
 	"github.com/machine-iac/machine-iac-operator/test/vcenter"
 )
 
-// TestAPreviewAgreesWithTheApply makes a Machine after a preview of its MachineSet, and one of the Machine itself: every value
-// that they have is the one that the engine then has in its state.
+// TestAPreviewAgreesWithTheApply compares previews of a MachineSet and of a Machine with the state that the engine then
+// writes.
 func TestAPreviewAgreesWithTheApply(t *testing.T) {
+	long.Test(t)
 	cases := map[string]struct {
 		providerSpec map[string]any
-		// world starts what the module works on, and returns the environment and the credentials.
+		// world starts the module's infrastructure, and returns the environment and the credentials.
 		world func(t *testing.T) (environment map[string]string, credentials map[string][]byte)
-		// wantKnown are paths that must be known, so that the test means something.
+		// wantKnown are paths that must be known, so that the comparison is not vacuous.
 		wantKnown, wantKnownOfMachine []string
 	}{
 		"kubemark": {
@@ -39,8 +40,9 @@ func TestAPreviewAgreesWithTheApply(t *testing.T) {
 				"apiVersion": "kubemarkproviderconfig.openshift.io/v1alpha1", "kind": "KubemarkMachineProviderConfig",
 				"instanceType": "huge", "zone": "zone-a", "cpu": 8, "credentialsSecret": map[string]any{"name": "c"},
 			},
-			world:              apiServer,
-			wantKnown:          []string{"terraform_data.made_with input.cpu", "kubectl_manifest.this validate_schema", "outputs instance_type", "outputs zone"},
+			world: apiServer,
+			wantKnown: []string{"terraform_data.made_with input.cpu", "kubectl_manifest.this validate_schema",
+				"outputs instance_type", "outputs zone"},
 			wantKnownOfMachine: []string{"outputs addresses[0].address", "outputs provider_id"},
 		},
 		"vsphere": {
@@ -51,16 +53,19 @@ func TestAPreviewAgreesWithTheApply(t *testing.T) {
 				"dataDisks": []any{map[string]any{"name": "images", "sizeGiB": 3}},
 				"network":   map[string]any{"devices": []any{map[string]any{"networkName": "VM Network"}}},
 				"workspace": map[string]any{
-					"server": vcenter.Name, "datacenter": "DC0", "folder": vcenter.Folder, "datastore": "/DC0/datastore/LocalDS_0",
+					"server": vcenter.Name, "datacenter": "DC0", "folder": vcenter.Folder,
+					"datastore":    "/DC0/datastore/LocalDS_0",
 					"resourcePool": "/DC0/host/DC0_C0/Resources",
 				},
 			},
 			world: simulatedVCenter,
 			wantKnown: []string{
-				"vsphere_virtual_machine.this num_cpus", "vsphere_virtual_machine.this memory", "vsphere_virtual_machine.this disk[0].size",
+				"vsphere_virtual_machine.this num_cpus", "vsphere_virtual_machine.this memory",
+				"vsphere_virtual_machine.this disk[0].size",
 				"vsphere_virtual_machine.this disk[1].label", "vsphere_virtual_machine.this folder",
 			},
-			wantKnownOfMachine: []string{"vsphere_virtual_machine.this name", "vsphere_virtual_machine.this annotation"},
+			wantKnownOfMachine: []string{"vsphere_virtual_machine.this name",
+				"vsphere_virtual_machine.this annotation"},
 		},
 	}
 	planner := planning.Planner(t)
@@ -77,16 +82,18 @@ func TestAPreviewAgreesWithTheApply(t *testing.T) {
 			machine := machineFor(t, tc.providerSpec)
 			environment, credentials := tc.world(t)
 			applied := apply(t, render.Input{
-				Machine: machine, ClusterID: "demo", Module: loaded[0], Credentials: credentials, UserData: []byte("user data"),
+				Machine: machine, ClusterID: "demo", Module: loaded[0], Credentials: credentials,
+				UserData: []byte("user data"),
 			}, environment)
-			machine.Kind, machine.APIVersion = manifest.KindMachine, machinev1beta1.GroupVersion.String()
+			machine.Kind, machine.APIVersion = preview.KindMachine, machinev1beta1.GroupVersion.String()
 			raw, err := json.Marshal(machine)
 			if err != nil {
 				t.Fatal(err)
 			}
 			known := previewed(t, planner, catalog, setFor(t, tc.providerSpec))
 			compare(t, known, applied, tc.wantKnown)
-			compare(t, previewed(t, planner, catalog, string(raw)), applied, append(tc.wantKnown, tc.wantKnownOfMachine...))
+			compare(t, previewed(t, planner, catalog, string(raw)), applied,
+				append(tc.wantKnown, tc.wantKnownOfMachine...))
 			for _, path := range tc.wantKnownOfMachine {
 				if value, found := known[path]; found {
 					t.Errorf("the preview of the MachineSet has %s = %s, which is not known yet", path, value)
@@ -96,16 +103,18 @@ func TestAPreviewAgreesWithTheApply(t *testing.T) {
 	}
 }
 
-// setFor returns a MachineSet, and machineFor a Machine that it could have made.
+// setFor returns a MachineSet, and machineFor a Machine that it could have created.
 func setFor(t *testing.T, providerSpec map[string]any) string {
 	t.Helper()
 	raw, err := json.Marshal(map[string]any{
-		"apiVersion": machinev1beta1.GroupVersion.String(), "kind": manifest.KindMachineSet, "metadata": map[string]any{"name": "workers"},
+		"apiVersion": machinev1beta1.GroupVersion.String(), "kind": preview.KindMachineSet,
+		"metadata": map[string]any{"name": "workers"},
 		"spec": map[string]any{
 			"selector": map[string]any{"matchLabels": map[string]any{"set": "workers"}},
 			"template": map[string]any{
-				"metadata": map[string]any{"labels": map[string]any{"set": "workers", machinev1beta1.MachineClusterIDLabel: "demo"}},
-				"spec":     map[string]any{"providerSpec": map[string]any{"value": providerSpec}},
+				"metadata": map[string]any{"labels": map[string]any{"set": "workers",
+					machinev1beta1.MachineClusterIDLabel: "demo"}},
+				"spec": map[string]any{"providerSpec": map[string]any{"value": providerSpec}},
 			},
 		},
 	})
@@ -122,21 +131,22 @@ func machineFor(t *testing.T, providerSpec map[string]any) *machinev1beta1.Machi
 		t.Fatal(err)
 	}
 	machine := render.MachineOf(set)
-	machine.Name, machine.Namespace, machine.UID = "workers-x7k2p", "openshift-machine-api", "5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1"
+	machine.Name, machine.Namespace, machine.UID = "workers-x7k2p", "openshift-machine-api",
+		"5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1"
 	return machine
 }
 
-// previewed returns each value that the preview of a manifest has, by the address and the path.
-func previewed(t *testing.T, planner Planner, catalog *module.Catalog, manifest string) map[string]string {
+// previewed returns the values in the preview of a manifest by address and path.
+func previewed(t *testing.T, planner preview.Planner, catalog *module.Catalog, manifest string) map[string]string {
 	t.Helper()
 	requests := planning.Requests(t, "manifest", manifest, catalog)
-	outcome := planner.Plan(t.Context(), ModuleOf(requests[0].Module), []offline.Input{requests[0].Input})[0]
+	outcome := planner.Plan(t.Context(), preview.ModuleOf(requests[0].Module), []offline.Input{requests[0].Input})[0]
 	if outcome.Err != nil {
 		t.Fatal(outcome.Err)
 	}
 	found := map[string]string{}
 	add := func(address string, values offline.Values) {
-		for _, one := range diff.Changes(values) {
+		for _, one := range preview.Changes(values) {
 			if !one.Unknown && !one.Sensitive {
 				found[address+" "+one.Path] = one.Text()
 			}
@@ -149,7 +159,7 @@ func previewed(t *testing.T, planner Planner, catalog *module.Catalog, manifest 
 	return found
 }
 
-// apply creates a Machine with the engine, and returns each value of its state.
+// apply creates a Machine with the engine, and returns the values in its state.
 func apply(t *testing.T, input render.Input, environment map[string]string) map[string]string {
 	t.Helper()
 	inputs, err := render.Render(input)
@@ -160,12 +170,16 @@ func apply(t *testing.T, input render.Input, environment map[string]string) map[
 	if err := os.CopyFS(dir, input.Module.Files()); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(filepath.Join(dir, "lookup")); err != nil {
-		t.Fatal(err)
+	// The mirror's provider is built from source, and matches no checksum of a release.
+	for _, name := range []string{"lookup", ".terraform.lock.hcl"} {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	files := map[string]string{
 		"machine.tfvars.json": string(inputs.Variables),
-		"cli.tfrc":            "provider_installation {\n  filesystem_mirror {\n    path = " + strconv.Quote(absolute(t, "../../../bin/mirror")) + "\n  }\n}\n",
+		"cli.tfrc": "provider_installation {\n  filesystem_mirror {\n    path = " +
+			strconv.Quote(absolute(t, "../../../bin/mirror")) + "\n  }\n}\n",
 	}
 	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
@@ -194,7 +208,7 @@ func apply(t *testing.T, input render.Input, environment map[string]string) map[
 	}
 	found := map[string]string{}
 	add := func(address string, value any) {
-		for _, one := range diff.Compare(nil, value) {
+		for _, one := range preview.Compare(nil, value) {
 			found[address+" "+one.Path] = one.Text()
 		}
 	}
@@ -209,7 +223,7 @@ func apply(t *testing.T, input render.Input, environment map[string]string) map[
 	return found
 }
 
-// compare compares each value of the preview with the one that was made.
+// compare compares the preview's values with the applied ones.
 func compare(t *testing.T, known, applied map[string]string, want []string) {
 	t.Helper()
 	for path, value := range known {
@@ -248,7 +262,8 @@ func apiServer(t *testing.T) (environment map[string]string, credentials map[str
 		}
 	})
 	config := plane.Config
-	environment = map[string]string{"KUBE_CLIENT_CERT_DATA": string(config.CertData), "KUBE_CLIENT_KEY_DATA": string(config.KeyData)}
+	environment = map[string]string{"KUBE_CLIENT_CERT_DATA": string(config.CertData),
+		"KUBE_CLIENT_KEY_DATA": string(config.KeyData)}
 	host := config.Host
 	if !strings.Contains(host, "://") {
 		host = "https://" + host

@@ -3,13 +3,11 @@ package preview
 import (
 	"slices"
 
-	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 )
 
-// describe returns what is known of a request without a plan.
-func describe(r *manifest.Request) *Set {
+// describe returns what a request says without a plan.
+func describe(r *Request) *Set {
 	machine := r.Machine()
 	set := &Set{
 		Module: r.Module.Reference(), ProviderSpec: r.ProviderSpec, Source: r.Source, Secrets: r.Secrets,
@@ -24,29 +22,29 @@ func describe(r *manifest.Request) *Set {
 		set.Size = &Size{CPU: size.CPU, MemoryMiB: size.MemoryMiB, GPU: size.GPU, Architecture: size.Architecture}
 	}
 	if r.Shown.Image != "" {
-		set.Image = diff.Value{Value: r.Shown.Image}
+		set.Image = Value{Value: r.Shown.Image}
 	}
 	for _, disk := range r.Shown.Disks {
-		one := Disk{Size: diff.Value{Unknown: true}, Type: disk.Type}
+		one := Disk{Size: Value{Unknown: true}, Type: disk.Type}
 		if disk.Size != "" {
-			one.Size = diff.Value{Value: disk.Size}
+			one.Size = Value{Value: disk.Size}
 		}
 		set.Disks = append(set.Disks, one)
 	}
 	return set
 }
 
-// addressesOf reads the output addresses: a list in which an entry, or a part of it, may be unknown.
+// addressesOf reads the output addresses, a list in which entries, or parts of them, may be unknown.
 func addressesOf(outputs offline.Values) []Address {
 	list := outputs.Member("addresses")
 	if list.Unknown == true {
-		return []Address{{Address: diff.Value{Unknown: true}}}
+		return []Address{{Address: Value{Unknown: true}}}
 	}
 	var found []Address
 	for n := range list.Len() {
 		one := list.Item(n)
 		kind, _ := one.Member("type").After.(string)
-		found = append(found, Address{Type: kind, Address: diff.Output(one, "address")})
+		found = append(found, Address{Type: kind, Address: outputValue(one, "address")})
 	}
 	return found
 }

@@ -1,60 +1,59 @@
 package preview
 
-import "github.com/machine-iac/machine-iac-operator/internal/plan/diff"
-
-// Live is what a cluster has of an object, and what the object would do to it.
+// Live is an object's counterpart in a cluster, and what the object would do to it.
 type Live struct {
-	// Exists reports that the object is in the cluster, where it asks for so many Replicas.
+	// Exists reports whether the object is in the cluster, with Replicas there.
 	Exists   bool  `json:"exists"`
 	Replicas int32 `json:"replicas"`
-	// Create and Delete are how many Machines a MachineSet would make and delete to have its replicas. DeletePolicy chooses which.
+	// Create and Delete are the numbers of Machines that a MachineSet would create and delete. DeletePolicy chooses the
+	// latter.
 	Create       int    `json:"create"`
 	Delete       int    `json:"delete"`
 	DeletePolicy string `json:"deletePolicy,omitempty"`
-	// Machines are those that exist: of a MachineSet, its own.
+	// Machines are the existing Machine, or those of the MachineSet.
 	Machines []*LiveMachine `json:"machines"`
 }
 
 // EditResult is what an edit would do to a Machine.
 type EditResult string
 
-// The results of edits.
+// Results of edits.
 const (
-	// Unchanged: its instance is what the edit asks for.
+	// Unchanged: the instance is up to date.
 	Unchanged EditResult = "Unchanged"
-	// InPlace: its instance would be changed in place.
+	// InPlace: the instance would be changed in place.
 	InPlace EditResult = "InPlace"
 	// NewMachine: the edit needs a new Machine, because an instance is never replaced.
 	NewMachine EditResult = "NewMachine"
-	// NotMade: it has no instance yet.
+	// NotMade: the Machine has no instance yet.
 	NotMade EditResult = "NotMade"
 	// Refused: the edit is not valid for the module.
 	Refused EditResult = "Refused"
-	// Gone: its instance is gone, or the Machine is being deleted, or has failed, so that an edit does nothing.
+	// Gone: the edit has no effect, because the instance is gone, or the Machine is being deleted or has failed.
 	Gone EditResult = "Gone"
-	// Undecided: it is not known.
+	// Undecided: the result is unknown.
 	Undecided EditResult = "Undecided"
 )
 
-// LiveMachine is a Machine that exists, and what an edit would do to it.
+// LiveMachine is an existing Machine, and what an edit would do to it.
 type LiveMachine struct {
 	Name   string     `json:"name"`
 	Phase  string     `json:"phase,omitempty"`
 	Result EditResult `json:"result"`
-	// Why gives the reason, if there is one.
+	// Why is the reason, if any.
 	Why string `json:"why,omitempty"`
-	// Module is the one that the change was planned with, name@sha256:digest.
+	// Module is the module that planned the change, as name@sha256:digest.
 	Module string `json:"module,omitempty"`
-	// Fields are those of the providerSpec that differ from what the instance was brought to last. Of a [NewMachine], those that need it
-	// are marked.
-	Fields    []diff.Attribute `json:"fields,omitempty"`
-	Resources []diff.Resource  `json:"resources,omitempty"`
-	// Drift is how the instance differs from what was applied, where that was checked.
+	// Fields are the fields of the providerSpec that differ from those last applied. For a [NewMachine], the fields
+	// that force it are marked.
+	Fields    []Attribute `json:"fields,omitempty"`
+	Resources []Resource  `json:"resources,omitempty"`
+	// Drift is how the instance differs from what was applied, if checked.
 	Drift string   `json:"drift,omitempty"`
 	Notes []string `json:"notes,omitempty"`
 }
 
-// LiveSummary counts the Machines that exist, and what would happen to them.
+// LiveSummary counts existing Machines and their changes.
 type LiveSummary struct {
 	Machines   int `json:"machines"`
 	Unchanged  int `json:"unchanged"`
@@ -66,7 +65,7 @@ type LiveSummary struct {
 	Delete     int `json:"delete"`
 }
 
-// Attach adds to each set, in their order, what the cluster has of it, and counts again.
+// Attach adds to each set its counterpart in the cluster, in order, and updates the summary.
 func (p *Preview) Attach(lives []*Live) {
 	p.Summary.Live = &LiveSummary{}
 	p.Summary.Add, p.Summary.Change, p.Summary.Destroy = 0, 0, 0

@@ -9,27 +9,25 @@ import (
 	"sync"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/text"
 )
 
-// Planner plans a module for each of the inputs, such as an [offline.Planner].
+// Planner plans a module for each input, as [offline.Planner] does.
 type Planner interface {
 	Plan(ctx context.Context, m offline.Module, inputs []offline.Input) []offline.Outcome
 }
 
-// batch is what to plan with one module. Requests with equal inputs share one.
+// batch holds the inputs of one module. Requests with equal inputs share one.
 type batch struct {
 	module *module.Module
 	inputs []offline.Input
 	keys   []string
 }
 
-// batches sorts requests by module.
-func batches(requests []*manifest.Request) []*batch {
+// batches groups requests by module.
+func batches(requests []*Request) []*batch {
 	var all []*batch
 	of, seen := map[string]*batch{}, map[string]bool{}
 	for _, one := range requests {
@@ -48,8 +46,8 @@ func batches(requests []*manifest.Request) []*batch {
 	return all
 }
 
-// Plan plans what was requested. The error joins those of all that cannot be planned; each names the object.
-func Plan(ctx context.Context, requests []*manifest.Request, planner Planner, engine string) (*Preview, error) {
+// Plan plans the requests. The error joins all failures; each names its object.
+func Plan(ctx context.Context, requests []*Request, planner Planner, engine string) (*Preview, error) {
 	outcomes := map[string]offline.Outcome{}
 	var mu sync.Mutex
 	var group sync.WaitGroup
@@ -82,25 +80,27 @@ func Plan(ctx context.Context, requests []*manifest.Request, planner Planner, en
 }
 
 // setOf returns a request with its plan.
-func setOf(r *manifest.Request, plan *offline.Plan) *Set {
+func setOf(r *Request, plan *offline.Plan) *Set {
 	set := describe(r)
-	set.InstanceType, set.Region, set.Zone = diff.Output(plan.Outputs, "instance_type"), diff.Output(plan.Outputs, "region"), diff.Output(plan.Outputs, "zone")
+	set.InstanceType, set.Region, set.Zone = outputValue(plan.Outputs, "instance_type"), outputValue(plan.Outputs,
+		"region"), outputValue(plan.Outputs, "zone")
 	set.Addresses = addressesOf(plan.Outputs)
 	set.Reads, set.Open = plan.Reads, plan.Open
-	set.Resources = diff.Resources(plan)
+	set.Resources = Resources(plan)
 	for _, warning := range plan.Warnings {
-		if slices.Contains(set.Warnings, text.OneLine(warning.Detail)) {
-			continue // a check that was reported without the engine
+		if slices.Contains(set.Warnings, print.Collapse(warning.Detail)) {
+			continue // already reported by a check
 		}
-		set.Warnings = append(set.Warnings, text.OneLine(warning.Summary+": "+warning.Detail))
+		set.Warnings = append(set.Warnings, print.Collapse(warning.Summary+": "+warning.Detail))
 	}
 	return set
 }
 
-// notPlanned returns an error with the object that cannot be planned, and every error of the engine.
-func notPlanned(r *manifest.Request, err error) error {
+// notPlanned returns the engine's errors with the object that cannot be planned.
+func notPlanned(r *Request, err error) error {
 	kind, namespace, name := r.Title()
-	where := fmt.Sprintf("%s:%d: document %d, %s %s/%s", r.Source.File, r.Source.Line, r.Source.Document, kind, namespace, name)
+	where := fmt.Sprintf("%s:%d: document %d, %s %s/%s", r.Source.File, r.Source.Line, r.Source.Document, kind,
+		namespace, name)
 	var refused *failure.Error
 	if !errors.As(err, &refused) || len(refused.Diagnostics) == 0 {
 		return fmt.Errorf("%s: %w", where, err)
@@ -112,11 +112,11 @@ func notPlanned(r *manifest.Request, err error) error {
 		if one.File != "" {
 			fmt.Fprintf(&line, "%s:%d of the module %s: ", one.File, one.Line, r.Module.Name())
 		}
-		line.WriteString(text.OneLine(one.Summary))
+		line.WriteString(print.Collapse(one.Summary))
 		if one.Detail != "" {
-			line.WriteString("; " + text.OneLine(one.Detail))
+			line.WriteString("; " + print.Collapse(one.Detail))
 		}
-		lines = append(lines, text.Printable(line.String()))
+		lines = append(lines, print.Printable(line.String()))
 	}
 	return errors.New(strings.Join(lines, "\n"))
 }

@@ -1,4 +1,4 @@
-package preview
+package preview_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 	"github.com/machine-iac/machine-iac-operator/test/planning"
 )
 
@@ -37,11 +38,12 @@ func TestEqualInputsArePlannedOnce(t *testing.T) {
 		outcomes := make([]offline.Outcome, len(inputs))
 		for n, in := range inputs {
 			planned = append(planned, in.Unknown.NamePrefix)
-			outcomes[n].Plan = &offline.Plan{Resources: []offline.Resource{{Address: in.Unknown.NamePrefix, Action: engine.ActionCreate}}}
+			outcomes[n].Plan = &offline.Plan{
+				Resources: []offline.Resource{{Address: in.Unknown.NamePrefix, Action: engine.ActionCreate}}}
 		}
 		return outcomes
 	})
-	result, err := Plan(t.Context(), requests, planner, "")
+	result, err := preview.Plan(t.Context(), requests, planner, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +57,7 @@ func TestEqualInputsArePlannedOnce(t *testing.T) {
 	if diff := cmp.Diff([]string{"m-", "m-", "other-", ""}, got); diff != "" {
 		t.Errorf("each has its plan (-want +got):\n%s", diff)
 	}
-	if want := (Summary{Machines: 4, Add: 4}); result.Summary != want || !result.Summary.Changes() {
+	if want := (preview.Summary{Machines: 4, Add: 4}); result.Summary != want || !result.Summary.Changes() {
 		t.Errorf("the summary is %+v; want %+v", result.Summary, want)
 	}
 }
@@ -69,14 +71,16 @@ func TestEveryFailureIsReported(t *testing.T) {
 	planner := plannerFunc(func(_ offline.Module, inputs []offline.Input) []offline.Outcome {
 		outcomes := make([]offline.Outcome, len(inputs))
 		outcomes[0].Plan = &offline.Plan{}
-		outcomes[1].Err = &failure.Error{Op: failure.OpPlan, Class: failure.InvalidConfiguration, Diagnostics: []failure.Diagnostic{
-			{Summary: "Invalid value", Detail: "It is too\nlarge.", File: "main.tf", Line: 7}, {Summary: "Another"},
-		}}
+		outcomes[1].Err = &failure.Error{Op: failure.OpPlan, Class: failure.InvalidConfiguration,
+			Diagnostics: []failure.Diagnostic{
+				{Summary: "Invalid value", Detail: "It is too\nlarge.", File: "main.tf", Line: 7}, {Summary: "Another"},
+			}}
 		outcomes[2].Err = errors.New("no engine")
 		return outcomes
 	})
-	_, err := Plan(t.Context(), requests, planner, "")
-	const want = "f.json:2: document 2, Machine openshift-machine-api/refused: planning: main.tf:7 of the module example: Invalid value; It is too large.\n" +
+	_, err := preview.Plan(t.Context(), requests, planner, "")
+	const want = "f.json:2: document 2, Machine openshift-machine-api/refused: planning: main.tf:7 of the module " +
+		"example: Invalid value; It is too large.\n" +
 		"f.json:2: document 2, Machine openshift-machine-api/refused: planning: Another\n" +
 		"f.json:3: document 3, Machine openshift-machine-api/broken: no engine"
 	if err == nil || err.Error() != want {
@@ -88,18 +92,21 @@ func TestACheckIsReportedOnce(t *testing.T) {
 	content := `{"apiVersion":"machine.openshift.io/v1beta1","kind":"Machine","metadata":{"name":"m","labels":{"machine.openshift.io/cluster-api-cluster":"demo"}},` +
 		`"spec":{"providerSpec":{"value":{"apiVersion":"machine.openshift.io/v1beta1","kind":"AWSMachineProviderConfig","ami":{"id":"ami-1"},` +
 		`"placement":{"region":"r"},"iamInstanceProfile":{"id":"p"}}}}}`
-	const noSubnet = "providerSpec.subnet: No subnet has been provided. Instances may be created in an unexpected subnet and may not join the cluster."
+	const noSubnet = "providerSpec.subnet: No subnet has been provided. Instances may be created in an unexpected " +
+		"subnet and may not join the cluster."
 	requests := planning.Requests(t, "f", content, planning.Catalog(t, "modules/aws"))
 	planner := plannerFunc(func(offline.Module, []offline.Input) []offline.Outcome {
 		return []offline.Outcome{{Plan: &offline.Plan{Warnings: []failure.Diagnostic{
-			{Summary: "Check block assertion failed", Detail: noSubnet}, {Summary: "Argument is deprecated", Detail: "Leave it out."},
+			{Summary: "Check block assertion failed", Detail: noSubnet},
+			{Summary: "Argument is deprecated", Detail: "Leave it out."},
 		}}}}
 	})
-	result, err := Plan(t.Context(), requests, planner, "")
+	result, err := preview.Plan(t.Context(), requests, planner, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{noSubnet, "Argument is deprecated: Leave it out."}, result.Sets[0].Warnings); diff != "" {
+	if diff := cmp.Diff([]string{noSubnet, "Argument is deprecated: Leave it out."},
+		result.Sets[0].Warnings); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

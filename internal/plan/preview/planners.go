@@ -15,35 +15,30 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 )
 
-// Planners has the planner of each engine. It is a [Planner] itself.
+// Planners is a [Planner] that dispatches to the planner of each engine.
 type Planners map[v1alpha1.Engine]Planner
 
 // Plan implements [Planner].
 func (p Planners) Plan(ctx context.Context, m offline.Module, inputs []offline.Input) []offline.Outcome {
-	engine := v1alpha1.EngineTerraform
-	if m.Stack {
-		engine = v1alpha1.EnginePulumi
-	}
-	if planner, ok := p[engine]; ok {
+	if planner, ok := p[m.Engine]; ok {
 		return planner.Plan(ctx, m, inputs)
 	}
 	outcomes := make([]offline.Outcome, len(inputs))
 	for n := range outcomes {
-		outcomes[n].Err = fmt.Errorf("there is no planner for the engine %s", engine)
+		outcomes[n].Err = fmt.Errorf("there is no planner for the engine %s", m.Engine)
 	}
 	return outcomes
 }
 
-// ModuleOf returns a module as a planner takes it.
+// ModuleOf converts a module for a planner.
 func ModuleOf(from *module.Module) offline.Module {
-	m := offline.Module{Files: from.Files(), Environment: environmentOf(from), Stack: from.Engine() == v1alpha1.EnginePulumi}
-	if m.Stack {
-		m.Locals = func(in offline.Input) (values, unknown any, err error) { return localsOf(from, in) }
+	return offline.Module{
+		Engine: from.Engine(), Files: from.Files(), Environment: environmentOf(from),
+		Locals: func(in offline.Input) (values, unknown any, err error) { return localsOf(from, in) },
 	}
-	return m
 }
 
-// localsOf evaluates the locals of a stack as a run does, with unknown values.
+// localsOf evaluates a stack's locals as a run does, with unknown values.
 func localsOf(stack *module.Module, in offline.Input) (values, unknown any, err error) {
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(in.Variables, &raw); err != nil {
@@ -65,11 +60,11 @@ func localsOf(stack *module.Module, in offline.Input) (values, unknown any, err 
 	if err != nil || len(locals) == 0 {
 		return nil, nil, err
 	}
-	values, unknown = split(cty.ObjectVal(locals))
+	values, unknown = splitValue(cty.ObjectVal(locals))
 	return values, unknown, nil
 }
 
-// withUnknown returns a machine with unknown values in place of what is not known.
+// withUnknown returns machine with its unknown attributes marked.
 func withUnknown(machine cty.Value, unknown offline.Unknown) cty.Value {
 	fields := machine.AsValueMap()
 	text := cty.UnknownVal(cty.String).RefineNotNull()
@@ -85,8 +80,8 @@ func withUnknown(machine cty.Value, unknown offline.Unknown) cty.Value {
 	return cty.ObjectVal(fields)
 }
 
-// split returns a value as JSON decodes it, and true in place of each part that is unknown.
-func split(value cty.Value) (known, unknown any) {
+// splitValue returns a decoded JSON value, and the marks of its unknown parts: true in place of each.
+func splitValue(value cty.Value) (known, unknown any) {
 	of := value.Type()
 	switch {
 	case !value.IsKnown(), of.IsSetType() && !value.IsWhollyKnown(): // what is in a set depends on what is equal
@@ -102,23 +97,23 @@ func split(value cty.Value) (known, unknown any) {
 	case of.IsObjectType() || of.IsMapType():
 		object, marks := map[string]any{}, map[string]any{}
 		for name, inner := range value.AsValueMap() {
-			object[name], marks[name] = split(inner)
+			object[name], marks[name] = splitValue(inner)
 		}
 		return object, marks
 	}
 	list, marks := []any{}, []any{}
 	for _, inner := range value.AsValueSlice() {
-		one, mark := split(inner)
+		one, mark := splitValue(inner)
 		list, marks = append(list, one), append(marks, mark)
 	}
 	return list, marks
 }
 
-// placeholder is written in place of credentials. No plan ever sees it.
+// placeholder replaces credentials. No plan sees it.
 const placeholder = "unknown"
 
-// environmentOf is the environment in which the module's providers return their schemas. An argument that is required unless a variable
-// is set must not be required, so each credential has a placeholder.
+// environmentOf returns the environment in which the module's providers return their schemas. Each credential has a
+// placeholder, since some arguments are required unless an environment variable is set.
 func environmentOf(served *module.Module) map[string]string {
 	environment := served.Constants()
 	if credentials := served.Spec().Credentials; credentials != nil {

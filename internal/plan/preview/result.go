@@ -2,14 +2,12 @@ package preview
 
 import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/diff"
-	"github.com/machine-iac/machine-iac-operator/internal/plan/manifest"
 )
 
-// FormatVersion is the version of [Preview] as it is printed. It changes when a field goes or changes its meaning.
+// FormatVersion is the version of the printed [Preview]. It changes when a field is removed or changes its meaning.
 const FormatVersion = "1"
 
-// Preview is what would happen, as it is printed for machines. docs/preview.md describes it.
+// Preview is the printed result. docs/reference/previews.md describes it.
 type Preview struct {
 	FormatVersion string  `json:"formatVersion"`
 	Engine        string  `json:"engine,omitempty"`
@@ -17,60 +15,60 @@ type Preview struct {
 	Summary       Summary `json:"summary"`
 }
 
-// Summary counts, each replica by itself.
+// Summary counts changed resources over all replicas.
 type Summary struct {
 	Sets     int `json:"machineSets"`
 	Machines int `json:"machines"`
 	Add      int `json:"add"`
 	Change   int `json:"change"`
 	Destroy  int `json:"destroy"`
-	// Live is what a cluster has; nil where none was read. Add, Change and Destroy are then those of the Machines that would be created.
+	// Live is nil unless a cluster was read. With it, Add, Change and Destroy only count Machines to be created.
 	Live *LiveSummary `json:"live,omitempty"`
 }
 
 // Changes reports whether anything would change.
 func (s Summary) Changes() bool { return s.Add+s.Change+s.Destroy > 0 || s.Live.changes() }
 
-// Set is a MachineSet, or a Machine by itself, and the plan of one Machine that represents all.
+// Set is a MachineSet or a standalone Machine, with the plan of one Machine that represents all.
 type Set struct {
-	Kind      string          `json:"kind"`
-	Namespace string          `json:"namespace"`
-	Name      string          `json:"name"`
-	Source    manifest.Source `json:"source"`
-	Replicas  int32           `json:"replicas"`
-	// Module is name@sha256:digest, ProviderSpec apiVersion and kind.
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Source    Source `json:"source"`
+	Replicas  int32  `json:"replicas"`
+	// Module is name@sha256:digest; ProviderSpec is apiVersion and kind.
 	Module       string `json:"module"`
 	ProviderSpec string `json:"providerSpec"`
-	// MachineName is the name of the Machine that is planned, or what is known of it where it is generated.
+	// MachineName is the planned Machine's name, or the known part of a generated name.
 	MachineName string `json:"machineName"`
 	Generated   bool   `json:"generated,omitempty"`
 
-	InstanceType diff.Value `json:"instanceType"`
-	Region       diff.Value `json:"region"`
-	Zone         diff.Value `json:"zone"`
-	Addresses    []Address  `json:"addresses,omitempty"`
-	// Size is nil where the module does not define it.
+	InstanceType Value     `json:"instanceType"`
+	Region       Value     `json:"region"`
+	Zone         Value     `json:"zone"`
+	Addresses    []Address `json:"addresses,omitempty"`
+	// Size is nil if the module does not define it.
 	Size *Size `json:"size,omitempty"`
-	// Image names what the instance boots from; null where the module does not define it.
-	Image   diff.Value        `json:"image"`
-	Disks   []Disk            `json:"disks,omitempty"`
-	Secrets []manifest.Secret `json:"secrets,omitempty"`
+	// Image is what the instance boots from; null if the module does not define it.
+	Image   Value    `json:"image"`
+	Disks   []Disk   `json:"disks,omitempty"`
+	Secrets []Secret `json:"secrets,omitempty"`
 
-	Resources []diff.Resource `json:"resources"`
-	Reads     []string        `json:"reads,omitempty"`
-	Open      []string        `json:"open,omitempty"`
-	Warnings  []string        `json:"warnings,omitempty"`
-	// Live is what a cluster has of it; nil where none was read.
+	Resources []Resource `json:"resources"`
+	Reads     []string   `json:"reads,omitempty"`
+	Open      []string   `json:"open,omitempty"`
+	Warnings  []string   `json:"warnings,omitempty"`
+	// Live is nil unless a cluster was read.
 	Live *Live `json:"live,omitempty"`
 }
 
-// Address is one of the instance's. Type is empty where not even that is known.
+// Address is an address of the instance. Type is empty if unknown.
 type Address struct {
-	Type    string     `json:"type,omitempty"`
-	Address diff.Value `json:"address"`
+	Type    string `json:"type,omitempty"`
+	Address Value  `json:"address"`
 }
 
-// Size is what an instance offers.
+// Size is the instance's capacity.
 type Size struct {
 	CPU          int64  `json:"cpu"`
 	MemoryMiB    int64  `json:"memoryMiB"`
@@ -78,19 +76,19 @@ type Size struct {
 	Architecture string `json:"architecture"`
 }
 
-// Disk is one of the instance's.
+// Disk is a disk of the instance.
 type Disk struct {
 	// Size is a Kubernetes quantity.
-	Size diff.Value `json:"size"`
-	// Type is the provider's name for it; empty where the module does not define it.
+	Size Value `json:"size"`
+	// Type is the provider's name for the disk type; empty if the module does not define it.
 	Type string `json:"type,omitempty"`
 }
 
-// Summarise counts what sets would change.
+// Summarise counts the changes of the sets.
 func Summarise(sets []*Set) Summary {
 	var summary Summary
 	for _, set := range sets {
-		if set.Kind == manifest.KindMachineSet {
+		if set.Kind == KindMachineSet {
 			summary.Sets++
 		}
 		summary.Machines += int(set.Replicas)
@@ -99,7 +97,6 @@ func Summarise(sets []*Set) Summary {
 	return summary
 }
 
-// add counts the resources of so many Machines.
 func (s *Summary) add(set *Set, machines int) {
 	for _, resource := range set.Resources {
 		switch resource.Action {

@@ -35,18 +35,18 @@ const (
 	maxHeaderBytes = 16 << 10
 )
 
-// Options of a Server; the zero value is a good one.
+// Options configure a Server. The zero value is usable.
 type Options struct {
-	// MaxBody is the most bytes of a state that an engine may send. 64 MiB when zero.
+	// MaxBody is the maximum size of a state in bytes. Defaults to 64 MiB.
 	MaxBody int64
-	// SaveTimeout is how long one request of an engine waits for the API server before it is refused with an error that it retries; 2
-	// minutes when zero.
+	// SaveTimeout is how long a request waits for the API server before it fails with an error that engines retry.
+	// Defaults to 2 minutes.
 	SaveTimeout time.Duration
-	// Logger gets what an engine was refused; nothing when unset.
+	// Logger logs rejected requests; optional.
 	Logger logr.Logger
 }
 
-// Server serves the engines' http backend on loopback. Each Endpoint opens one state with a password of its own.
+// Server serves the engines' http backend on loopback. Each Endpoint opens one state with its own password.
 type Server struct {
 	options Options
 
@@ -54,12 +54,12 @@ type Server struct {
 	server  *http.Server
 	address string
 	served  chan error
-	// opened is by user name, paths by path; both have the same states.
+	// opened maps user names, and paths maps paths, to the same states.
 	opened map[string]*openState
 	paths  map[string]*openState
 }
 
-// New returns a Server that does not listen yet.
+// New returns a Server. Start it.
 func New(options Options) *Server {
 	if options.MaxBody <= 0 {
 		options.MaxBody = defaultMaxBody
@@ -73,8 +73,8 @@ func New(options Options) *Server {
 	return &Server{options: options, opened: map[string]*openState{}, paths: map[string]*openState{}}
 }
 
-// Start listens on a free port of loopback and returns. The end of ctx does not end serving, because engines save their
-// state when the manager stops: Close does.
+// Start listens on a free port of loopback and returns. It serves until Close rather than until ctx ends, because
+// engines save their states while the manager stops.
 func (b *Server) Start(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -104,7 +104,7 @@ func (b *Server) Start(ctx context.Context) error {
 	return nil
 }
 
-// Close stops listening and waits for requests under way until ctx ends; then it cuts them off.
+// Close stops listening and drains requests until ctx ends; then it cancels them.
 func (b *Server) Close(ctx context.Context) error {
 	b.mu.Lock()
 	server, served := b.server, b.served
@@ -133,9 +133,9 @@ func (b *Server) Close(ctx context.Context) error {
 	return nil
 }
 
-// Endpoint is what an engine needs to reach its state. It prints without the password.
+// Endpoint is the address and credentials of a state. It prints without the password.
 type Endpoint struct {
-	// Address, LockAddress and UnlockAddress are for the settings of the same names of the http backend.
+	// Address, LockAddress and UnlockAddress are the http backend's settings of the same names.
 	Address, LockAddress, UnlockAddress string
 	// Username and Password open this state only.
 	Username, Password string
@@ -143,7 +143,7 @@ type Endpoint struct {
 	close func()
 }
 
-// Close shuts the endpoint: its password opens nothing any more. A request under way goes on until the session ends.
+// Close invalidates the password. A request in progress may go on until the session ends.
 func (e Endpoint) Close() {
 	if e.close != nil {
 		e.close()
@@ -162,15 +162,15 @@ func (e Endpoint) MarshalLog() any { return e.Address }
 // MarshalJSON returns the address, so that no encoder shows the password.
 func (e Endpoint) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "%q", e.Address), nil }
 
-// Store is where the state of an endpoint is.
+// Store stores the state of an endpoint.
 type Store interface {
-	// Read returns the state, nil where there is none yet.
+	// Read returns the state, or nil if none was stored yet.
 	Read(ctx context.Context) ([]byte, error)
-	// Write stores a state. What is no success is refused with the status that the error has from a [state.Session].
+	// Write stores a state. An error maps to the status of the same error of a [state.Session].
 	Write(ctx context.Context, raw []byte) error
 }
 
-// sessionStore is the state of one Machine.
+// sessionStore is the Store of one Machine.
 type sessionStore struct{ *state.Session }
 
 // Read implements Store.
@@ -185,7 +185,7 @@ func (s sessionStore) Read(ctx context.Context) ([]byte, error) {
 // Write implements Store.
 func (s sessionStore) Write(ctx context.Context, raw []byte) error { return s.Put(ctx, raw) }
 
-// Open makes an endpoint for a session, with a new random password. One state has one endpoint at a time.
+// Open returns an endpoint with a new random password for a session. A state has at most one endpoint.
 func (b *Server) Open(session *state.Session) (Endpoint, error) {
 	endpoint, err := b.open(&openState{store: sessionStore{session}}, pathPrefix+session.Key().String())
 	if err != nil {
@@ -195,7 +195,7 @@ func (b *Server) Open(session *state.Session) (Endpoint, error) {
 	return endpoint, nil
 }
 
-// OpenStore makes an endpoint for a state that is made of several, with a new random password.
+// OpenStore returns an endpoint with a new random password for a state that combines several.
 func (b *Server) OpenStore(store Store) (Endpoint, error) {
 	endpoint, err := b.open(&openState{store: store}, batchPrefix+randomHex(usernameBytes))
 	if err != nil {
@@ -205,7 +205,7 @@ func (b *Server) OpenStore(store Store) (Endpoint, error) {
 	return endpoint, nil
 }
 
-// OpenCopy makes an endpoint that serves a copy of a state, with a new random password. It takes no locks, and refuses to be written.
+// OpenCopy returns an endpoint with a new random password for a read-only copy of a state, without locks.
 func (b *Server) OpenCopy(content []byte) (Endpoint, error) {
 	endpoint, err := b.open(&openState{fixed: content}, copyPrefix+randomHex(usernameBytes))
 	if err != nil {
@@ -227,7 +227,8 @@ func (b *Server) open(opened *openState, path string) (Endpoint, error) {
 	}
 	b.opened[username], b.paths[path] = opened, opened
 	return Endpoint{
-		Address: b.address + path, Username: username, Password: password, close: func() { b.closeEndpoint(username, opened) },
+		Address: b.address + path, Username: username, Password: password,
+		close: func() { b.closeEndpoint(username, opened) },
 	}, nil
 }
 
@@ -240,20 +241,19 @@ func (b *Server) closeEndpoint(username string, opened *openState) {
 	}
 }
 
-// openState is the inside of an endpoint.
+// openState is an open endpoint.
 type openState struct {
 	store Store
 	// fixed is the content of a copy, which has no store.
 	fixed    []byte
 	path     string
 	password [sha256.Size]byte
-	// writing lets one state at a time be read into memory.
+	// writing limits the requests that read a state into memory to one.
 	writing chan struct{}
-	// lock is the engine's.
-	lock engineLock
+	lock    engineLock
 }
 
-// authenticate authenticates a request: who it is, and whether the path is theirs. It returns the status to refuse the request with.
+// authenticate returns the endpoint that the user may access at the path, or the status to reject the request with.
 func (b *Server) authenticate(request *http.Request) (*openState, int) {
 	username, password, _ := request.BasicAuth()
 	given := sha256.Sum256([]byte(password))
@@ -279,6 +279,6 @@ func (b *Server) authenticate(request *http.Request) (*openState, int) {
 
 func randomHex(size int) string {
 	random := make([]byte, size)
-	_, _ = rand.Read(random) // never fails: it ends the process instead
+	_, _ = rand.Read(random) // never fails: it crashes the process instead
 	return hex.EncodeToString(random)
 }

@@ -24,7 +24,7 @@ const (
 	maxLockBody = 64 << 10
 )
 
-// engineLock is the lock that an engine takes for its process. It is kept in memory: the session holds the persisted one.
+// engineLock is the lock of an engine process. It lives in memory: the session holds the persisted lock.
 type engineLock struct {
 	mu   sync.Mutex
 	id   string
@@ -33,7 +33,7 @@ type engineLock struct {
 	last string
 }
 
-// take returns the holder's info when another has the lock.
+// take returns the holder's info if another holds the lock.
 func (l *engineLock) take(id string, info []byte) (holder []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -44,7 +44,7 @@ func (l *engineLock) take(id string, info []byte) (holder []byte) {
 	return nil
 }
 
-// drop returns false when the lock is not the given one.
+// drop releases the lock, or returns the holder and false if the lock is another.
 func (l *engineLock) drop(id string) (holder []byte, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,7 +58,7 @@ func (l *engineLock) drop(id string) (holder []byte, ok bool) {
 	return nil, true
 }
 
-// held reports whether the lock is the given one.
+// held reports whether the lock is the given one, and returns the holder.
 func (l *engineLock) held(id string) (holder []byte, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,7 +113,7 @@ func (b *Server) get(w http.ResponseWriter, request *http.Request, opened *openS
 	}
 }
 
-// read returns the state as it is stored, or the copy.
+// read returns the stored state, or the copy.
 func (o *openState) read(ctx context.Context) ([]byte, error) {
 	if o.store == nil {
 		return o.fixed, nil
@@ -136,7 +136,7 @@ func (b *Server) post(w http.ResponseWriter, request *http.Request, opened *open
 	if !ok {
 		return
 	}
-	// The whole state is here: it is saved even when the engine hangs up now.
+	// The state was received completely: save it even if the engine disconnects.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(request.Context()), b.options.SaveTimeout)
 	defer cancel()
 	if err := opened.store.Write(ctx, body); err != nil {
@@ -176,7 +176,7 @@ func (b *Server) unlock(w http.ResponseWriter, request *http.Request, opened *op
 	w.WriteHeader(http.StatusOK)
 }
 
-// refuseLock refuses a request whose lock is not the one that is held: 423 with the holder, 409 when there is none.
+// refuseLock rejects a request with the wrong lock: 423 with the holder, or 409 if no lock is held.
 func (b *Server) refuseLock(w http.ResponseWriter, request *http.Request, holder []byte) {
 	if holder == nil {
 		b.refuse(w, request, http.StatusConflict, "the lock is not held; take it and send its id")
@@ -187,7 +187,7 @@ func (b *Server) refuseLock(w http.ResponseWriter, request *http.Request, holder
 	b.write(w, request, http.StatusLocked, holder)
 }
 
-// lockInfo reads the JSON that an engine describes its lock with.
+// lockInfo reads an engine's description of its lock.
 func (b *Server) lockInfo(w http.ResponseWriter, request *http.Request) (id string, info []byte, ok bool) {
 	info, ok = b.body(w, request, maxLockBody)
 	if !ok {
@@ -201,7 +201,7 @@ func (b *Server) lockInfo(w http.ResponseWriter, request *http.Request) (id stri
 	return parsed.ID, info, true
 }
 
-// body reads a body, its size bounded and its MD5 checked when there is one.
+// body reads a request of bounded size, and verifies its MD5 checksum, if any.
 func (b *Server) body(w http.ResponseWriter, request *http.Request, limit int64) ([]byte, bool) {
 	if request.ContentLength > limit {
 		b.refuse(w, request, http.StatusRequestEntityTooLarge, "the body is too large")
@@ -223,7 +223,8 @@ func (b *Server) body(w http.ResponseWriter, request *http.Request, limit int64)
 	return body, true
 }
 
-// fail responds to an error of the store. Engines retry after a 5xx status, so only what a retry can fix gets one.
+// fail maps an error of the store to a response. Engines retry after a 5xx status, so only errors that a retry may fix
+// get one.
 func (b *Server) fail(w http.ResponseWriter, request *http.Request, err error) {
 	status := http.StatusFailedDependency
 	refused, isRefused := errors.AsType[*statefile.RefusedError](err)
@@ -242,14 +243,16 @@ func (b *Server) fail(w http.ResponseWriter, request *http.Request, err error) {
 }
 
 func (b *Server) refuse(w http.ResponseWriter, request *http.Request, status int, why string) {
-	b.options.Logger.Info("Refused a request", "method", request.Method, "path", request.URL.Path, "status", status, "reason", why)
+	b.options.Logger.Info("Refused a request", "method", request.Method, "path", request.URL.Path, "status", status,
+		"reason", why)
 	http.Error(w, why, status)
 }
 
 func (b *Server) write(w http.ResponseWriter, request *http.Request, status int, body []byte) {
 	w.WriteHeader(status)
 	if _, err := w.Write(body); err != nil {
-		b.options.Logger.V(1).Info("An engine hung up", "method", request.Method, "path", request.URL.Path, "error", err.Error())
+		b.options.Logger.V(1).Info("An engine hung up", "method", request.Method, "path", request.URL.Path, "error",
+			err.Error())
 	}
 }
 

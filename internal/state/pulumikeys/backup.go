@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// Backup returns the keys with their passphrases, as they are in the Secret; nil where there is none.
+// Backup returns the keys with their passphrases, as stored in the Secret, or nil if there is none.
 func (k *Keys) Backup(ctx context.Context) (map[string][]byte, error) {
 	_, ring, err := k.read(ctx)
 	if apierrors.IsNotFound(err) {
@@ -23,7 +23,7 @@ func (k *Keys) Backup(ctx context.Context) (map[string][]byte, error) {
 	return ring.data()
 }
 
-// InBackup returns what keys a backup has, without the keys.
+// InBackup lists the keys in a backup, without passphrases.
 func InBackup(data map[string][]byte) ([]Entry, error) {
 	ring, err := readKeyring(data)
 	if err != nil {
@@ -32,49 +32,50 @@ func InBackup(data map[string][]byte) ([]Entry, error) {
 	return ring.entries(), nil
 }
 
-// Restore adds the keys of a backup that the Secret lacks, and returns them. Runs encrypt with the key that is current; only where there is no
-// Secret, the current key of the backup becomes that.
+// Restore adds the missing keys of a backup to the Secret and returns them. The Secret's current key stays current; the
+// backup's becomes current only if there is no Secret.
 func (k *Keys) Restore(ctx context.Context, data map[string][]byte) ([]Entry, error) {
 	kept, err := readKeyring(data)
 	if err != nil {
 		return nil, fmt.Errorf("reading the keys of checkpoints in the backup: %w", err)
 	}
 	var added keyring
-	err = retry.OnError(retry.DefaultRetry, func(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }, func() error {
-		secret, ring, err := k.read(ctx)
-		missing := apierrors.IsNotFound(err)
-		if err != nil && !missing {
-			return err
-		}
-		if added, err = ring.lacking(kept); err != nil || len(added) == 0 {
-			return err
-		}
-		if missing {
-			return k.create(ctx, added)
-		}
-		for _, one := range added {
-			one.Current = false
-			if one.Replaced.IsZero() {
-				one.Replaced = k.now()
+	err = retry.OnError(retry.DefaultRetry,
+		func(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }, func() error {
+			secret, ring, err := k.read(ctx)
+			missing := apierrors.IsNotFound(err)
+			if err != nil && !missing {
+				return err
 			}
-			ring = append(ring, one)
-		}
-		if err := ring.write(secret); err != nil {
-			return err
-		}
-		return k.client.Update(ctx, secret)
-	})
+			if added, err = ring.lacking(kept); err != nil || len(added) == 0 {
+				return err
+			}
+			if missing {
+				return k.create(ctx, added)
+			}
+			for _, one := range added {
+				one.Current = false
+				if one.Replaced.IsZero() {
+					one.Replaced = k.now()
+				}
+				ring = append(ring, one)
+			}
+			if err := ring.write(secret); err != nil {
+				return err
+			}
+			return k.client.Update(ctx, secret)
+		})
 	if err != nil {
 		return nil, fmt.Errorf("adding keys to Secret %s: %w", k.name(), err)
 	}
 	return added.entries(), nil
 }
 
-// create makes the Secret with keys.
 func (k *Keys) create(ctx context.Context, ring keyring) error {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: k.options.Namespace, Name: SecretName, Labels: map[string]string{"app.kubernetes.io/name": "machine-iac-operator"},
+			Namespace: k.options.Namespace, Name: SecretName,
+			Labels: map[string]string{"app.kubernetes.io/name": "machine-iac-operator"},
 		},
 		Type: SecretType,
 	}
@@ -84,7 +85,7 @@ func (k *Keys) create(ctx context.Context, ring keyring) error {
 	return k.client.Create(ctx, secret)
 }
 
-// lacking returns the keys of another ring that this one does not have. A key with another passphrase is an error: one of both is wrong.
+// lacking returns the keys of another ring that this one lacks. It fails if a key has different passphrases in both.
 func (r keyring) lacking(other keyring) (keyring, error) {
 	var lacking keyring
 	for _, one := range other {
@@ -99,7 +100,7 @@ func (r keyring) lacking(other keyring) (keyring, error) {
 	return lacking, nil
 }
 
-// data returns the keys as they are in a Secret.
+// data returns the Secret's data.
 func (r keyring) data() (map[string][]byte, error) {
 	secret := &corev1.Secret{}
 	err := r.write(secret)

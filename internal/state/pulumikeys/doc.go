@@ -1,4 +1,4 @@
-// Package pulumikeys keeps the keys that the checkpoints of a cluster are encrypted with, in one Secret of the manager's namespace. There
-// is one key, and more only while one is being replaced: [Keys.Rotate] adds a key and makes it the current one, every run that follows
-// encrypts its checkpoint with it, and [Keys.Prune] removes the older ones once [Uses] finds no checkpoint with them.
+// Package pulumikeys stores the keys that encrypt a cluster's checkpoints in one Secret in the manager's namespace.
+// There is one key, except during a rotation: [Keys.Rotate] adds a key and makes it current, later runs encrypt their
+// checkpoints with it, and [Keys.Prune] removes older keys once [Uses] finds no checkpoint encrypted with them.
 package pulumikeys

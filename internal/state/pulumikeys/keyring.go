@@ -14,8 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The Secret's data: the id of the current key under dataCurrent, and for each key its parts under its id and one of the suffixes. The
-// passphrase stands alone so that a person can hand it to pulumi.
+// Data keys of the Secret: dataCurrent holds the current key's ID. Each key's parts are under its ID and a suffix. The
+// passphrase is separate, so that a person can pass it to pulumi.
 const (
 	dataCurrent      = "current"
 	suffixPassphrase = ".passphrase"
@@ -24,19 +24,18 @@ const (
 	idLength         = 12
 )
 
-// Entry is what may be shown of a key.
+// Entry is the public part of a key.
 type Entry struct {
 	// ID names the key in the Secret.
 	ID string
-	// Salt is what a checkpoint says of the key that it is encrypted with.
+	// Salt identifies the key in checkpoints.
 	Salt string
-	// Current says that runs encrypt with it.
+	// Current means that runs encrypt with this key.
 	Current bool
 	// Created is when it was made, Replaced when another took its place; zero for the current one.
 	Created, Replaced time.Time
 }
 
-// stored is a key as the Secret has it.
 type stored struct {
 	Entry
 	passphrase string
@@ -50,14 +49,14 @@ type times struct {
 // keyring is the content of the Secret.
 type keyring []stored
 
-// IDOf returns a short name for the key with a salt, which reveals nothing of its passphrase.
+// IDOf returns a short name for the key with a salt. It reveals nothing about the passphrase.
 func IDOf(salt string) string {
 	sum := sha256.Sum256([]byte(salt))
 	return hex.EncodeToString(sum[:])[:idLength]
 }
 
-// readKeyring reads the Secret's content, the current key first and then the newest. A content without a current key is refused: a key
-// made in its place would leave checkpoints that nobody opens.
+// readKeyring reads the Secret, the current key first, then the newest. It rejects a Secret without a current key: a
+// replacement key could not decrypt the existing checkpoints.
 func readKeyring(data map[string][]byte) (keyring, error) {
 	current := string(data[dataCurrent])
 	var ring keyring
@@ -66,12 +65,13 @@ func readKeyring(data map[string][]byte) (keyring, error) {
 		if !is {
 			continue
 		}
-		one := stored{Entry: Entry{ID: id, Salt: string(data[id+suffixSalt]), Current: id == current}, passphrase: string(passphrase)}
+		one := stored{Entry: Entry{ID: id, Salt: string(data[id+suffixSalt]), Current: id == current},
+			passphrase: string(passphrase)}
 		if one.Salt == "" || one.passphrase == "" {
 			return nil, fmt.Errorf("the key %s lacks its passphrase or its salt", id)
 		}
 		var when times
-		if json.Unmarshal(data[id+suffixTimes], &when) == nil { // a key without times is an old one
+		if json.Unmarshal(data[id+suffixTimes], &when) == nil { // an old key has no times
 			one.Created, one.Replaced = when.Made, when.Replaced
 		}
 		ring = append(ring, one)
@@ -91,11 +91,12 @@ func readKeyring(data map[string][]byte) (keyring, error) {
 	return ring, nil
 }
 
-// write replaces the keys in a Secret, and leaves alone what else is in it.
+// write replaces the keys in a Secret and keeps its other data.
 func (r keyring) write(secret *corev1.Secret) error {
 	data := map[string][]byte{}
 	for name, value := range secret.Data {
-		if name != dataCurrent && !slices.ContainsFunc([]string{suffixPassphrase, suffixSalt, suffixTimes}, func(s string) bool { return strings.HasSuffix(name, s) }) {
+		if name != dataCurrent && !slices.ContainsFunc([]string{suffixPassphrase, suffixSalt, suffixTimes},
+			func(s string) bool { return strings.HasSuffix(name, s) }) {
 			data[name] = value
 		}
 	}
@@ -104,7 +105,8 @@ func (r keyring) write(secret *corev1.Secret) error {
 		if err != nil {
 			return fmt.Errorf("writing the times of the key %s: %w", one.ID, err)
 		}
-		data[one.ID+suffixPassphrase], data[one.ID+suffixSalt], data[one.ID+suffixTimes] = []byte(one.passphrase), []byte(one.Salt), raw
+		data[one.ID+suffixPassphrase], data[one.ID+suffixSalt], data[one.ID+
+			suffixTimes] = []byte(one.passphrase), []byte(one.Salt), raw
 		if one.Current {
 			data[dataCurrent] = []byte(one.ID)
 		}
@@ -126,7 +128,7 @@ func (r keyring) find(salt string) (stored, bool) {
 	return r[at], true
 }
 
-// with returns the keyring with a new key in the current one's place.
+// with returns the keyring with a new current key.
 func (r keyring) with(fresh stored, now time.Time) keyring {
 	fresh.Current, fresh.Created = true, now
 	next := keyring{fresh}
@@ -139,8 +141,8 @@ func (r keyring) with(fresh stored, now time.Time) keyring {
 	return next
 }
 
-// spare splits off the keys that nobody needs: not current, not in use, and replaced so long ago that no run that began with them still
-// goes on.
+// spare splits off keys that are not current, not in use, and replaced so long ago that no run that started with them
+// can still be active.
 func (r keyring) spare(inUse []string, before time.Time) (kept, spare keyring) {
 	for _, one := range r {
 		if one.Current || slices.Contains(inUse, one.Salt) || one.Replaced.After(before) {

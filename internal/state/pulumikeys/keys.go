@@ -20,42 +20,42 @@ import (
 const (
 	// SecretName is the name of the Secret with the keys.
 	SecretName = "machine-iac-pulumi-keys"
-	// SecretType is its type, so that nothing else takes it for its own.
+	// SecretType is the Secret's type. It keeps other programs from using the Secret.
 	SecretType corev1.SecretType = "machine-iac.io/pulumi-keys"
 	// DefaultGrace is the default of Options.Grace.
 	DefaultGrace = 24 * time.Hour
 )
 
-// ErrUnknown says that the Secret has no such key.
+// ErrUnknown means that the Secret has no such key.
 var ErrUnknown = errors.New("it is not among the keys of this cluster")
 
-// Options are what Keys work with.
+// Options configure Keys.
 type Options struct {
-	// Namespace of the Secret: the manager's own.
+	// Namespace of the Secret: the manager's.
 	Namespace string
-	// Grace is how long a key that was replaced is kept whatever uses it: a run that began with it still writes with it. Zero means
-	// DefaultGrace.
+	// Grace is how long a replaced key is kept even if unused: an active run that started with it still writes with it.
+	// Defaults to DefaultGrace.
 	Grace time.Duration
-	// Clock provides the time; nil means the machine's.
+	// Clock defaults to the system clock.
 	Clock clock.PassiveClock
 }
 
-// Keys are the keys of a cluster. They may be used at once by many.
+// Keys are the keys of a cluster. They are safe for concurrent use.
 type Keys struct {
 	client  client.Client
 	options Options
 
-	// newKey and readKey are those of package pulumi; they take a good part of a second.
+	// newKey and readKey are functions of package pulumi; they take a good part of a second.
 	newKey  func(ctx context.Context) (*pulumi.Key, error)
 	readKey func(ctx context.Context, passphrase, salt string) (*pulumi.Key, error)
 
 	mu sync.Mutex
-	// derived are keys by their salts.
+	// derived caches keys by salt.
 	derived map[string]*pulumi.Key
 }
 
-// New returns the keys in the Secret of a namespace. The client must read from the API server and not from a cache: a key that was made a
-// moment ago must not be made again. It needs get, create and update of Secrets there.
+// New returns the keys in the Secret of a namespace. The client must read from the API server without a cache, so that
+// a new key is never created twice. It needs get, create and update of Secrets there.
 func New(live client.Client, options Options) (*Keys, error) {
 	if options.Namespace == "" {
 		return nil, errors.New("keeping the keys of checkpoints: the namespace of their Secret must be set")
@@ -67,12 +67,13 @@ func New(live client.Client, options Options) (*Keys, error) {
 		options.Clock = clock.RealClock{}
 	}
 	return &Keys{
-		client: live, options: options, newKey: pulumi.NewKey, readKey: pulumi.ReadKey, derived: map[string]*pulumi.Key{},
+		client: live, options: options, newKey: pulumi.NewKey, readKey: pulumi.ReadKey,
+		derived: map[string]*pulumi.Key{},
 	}, nil
 }
 
-// Current returns the key to encrypt with. Where there is none it makes the first; of several managers that do so at once one wins, and all
-// return its key.
+// Current returns the key to encrypt with. It creates the first key; if several managers do so at once, one wins and
+// all return its key.
 func (k *Keys) Current(ctx context.Context) (*pulumi.Key, error) {
 	_, ring, err := k.read(ctx)
 	if apierrors.IsNotFound(err) {
@@ -84,7 +85,8 @@ func (k *Keys) Current(ctx context.Context) (*pulumi.Key, error) {
 	return k.derive(ctx, ring.current())
 }
 
-// For returns the key with a salt, as pulumi.SaltOf returns that of a checkpoint. It is ErrUnknown where there is none.
+// For returns the key with a salt, such as pulumi.SaltOf returns for a checkpoint. It returns ErrUnknown if there is
+// none.
 func (k *Keys) For(ctx context.Context, salt string) (*pulumi.Key, error) {
 	k.mu.Lock()
 	known, ok := k.derived[salt]
@@ -104,7 +106,7 @@ func (k *Keys) For(ctx context.Context, salt string) (*pulumi.Key, error) {
 	return k.derive(ctx, one)
 }
 
-// List returns what may be shown of the keys, the current one first; none where there is no Secret.
+// List returns the public parts of the keys, the current one first.
 func (k *Keys) List(ctx context.Context) ([]Entry, error) {
 	_, ring, err := k.read(ctx)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -113,7 +115,7 @@ func (k *Keys) List(ctx context.Context) ([]Entry, error) {
 	return ring.entries(), nil
 }
 
-// Rotate makes a key and makes it the current one. The older ones stay, for the checkpoints that were encrypted with them.
+// Rotate creates a key and makes it current. Older keys stay for the checkpoints that they encrypted.
 func (k *Keys) Rotate(ctx context.Context) (Entry, error) {
 	if _, _, err := k.read(ctx); apierrors.IsNotFound(err) {
 		ring, err := k.first(ctx)
@@ -137,8 +139,8 @@ func (k *Keys) Rotate(ctx context.Context) (Entry, error) {
 	return next.current().Entry, nil
 }
 
-// Prune removes the keys that are not current, whose salts are not in use, and that were replaced longer ago than the grace. It returns
-// those that it removed. Read what is in use before, as [Uses] does.
+// Prune removes keys that are not current, whose salts are not in use, and that were replaced before the grace period,
+// and returns them. Call [Uses] first to find the salts in use.
 func (k *Keys) Prune(ctx context.Context, inUse []string) ([]Entry, error) {
 	var removed keyring
 	err := k.change(ctx, func(ring keyring) keyring {
@@ -157,17 +159,17 @@ func (k *Keys) Prune(ctx context.Context, inUse []string) ([]Entry, error) {
 	return removed.entries(), nil
 }
 
-// Grace is how long a key that was replaced is kept whatever uses it.
+// Grace returns how long a replaced key is kept even if unused.
 func (k *Keys) Grace() time.Duration { return k.options.Grace }
 
 func (k *Keys) name() types.NamespacedName {
 	return types.NamespacedName{Namespace: k.options.Namespace, Name: SecretName}
 }
 
-// now has whole seconds: nobody needs more, and it reads better.
+// now returns whole seconds, which are easier to read.
 func (k *Keys) now() time.Time { return k.options.Clock.Now().UTC().Truncate(time.Second) }
 
-// read returns the Secret as it is. What the API server says that is not there is passed on as it is.
+// read returns the Secret and its keys. It returns the API server's "not found" unchanged.
 func (k *Keys) read(ctx context.Context) (*corev1.Secret, keyring, error) {
 	secret := &corev1.Secret{}
 	if err := k.client.Get(ctx, k.name(), secret); err != nil {
@@ -175,12 +177,13 @@ func (k *Keys) read(ctx context.Context) (*corev1.Secret, keyring, error) {
 	}
 	ring, err := readKeyring(secret.Data)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the keys of checkpoints in Secret %s: %w; put it back from a backup, or remove it where no checkpoint is left", k.name(), err)
+		return nil, nil, fmt.Errorf("reading the keys of checkpoints in Secret %s: %w; put it back from a backup, or "+
+			"remove it where no checkpoint is left", k.name(), err)
 	}
 	return secret, ring, nil
 }
 
-// first makes the Secret with a key, or reads the one that somebody else has made meanwhile.
+// first creates the Secret with a key, or reads the Secret that another manager has just created.
 func (k *Keys) first(ctx context.Context) (keyring, error) {
 	fresh, err := k.makeKey(ctx)
 	if err != nil {
@@ -198,7 +201,7 @@ func (k *Keys) first(ctx context.Context) (keyring, error) {
 	return ring, nil
 }
 
-// change writes the keys that edit returns, on what is there when it is written.
+// change writes the keys that edit returns. It retries with the latest Secret after a conflict.
 func (k *Keys) change(ctx context.Context, edit func(keyring) keyring) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		secret, ring, err := k.read(ctx)
@@ -227,7 +230,7 @@ func (k *Keys) makeKey(ctx context.Context) (stored, error) {
 	return stored{Entry: Entry{ID: IDOf(key.Salt()), Salt: key.Salt()}, passphrase: key.Passphrase()}, nil
 }
 
-// derive returns the key of what the Secret has. Of two that derive it at once one waits for the other.
+// derive returns a stored key. Concurrent calls derive it once.
 func (k *Keys) derive(ctx context.Context, one stored) (*pulumi.Key, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

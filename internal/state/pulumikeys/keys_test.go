@@ -23,7 +23,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/suite"
 )
 
-// keysWith returns the keys of a namespace through a client.
+// keysWith returns the keys of a namespace.
 func keysWith(live client.Client, namespace string, now clock.PassiveClock) *pulumikeys.Keys {
 	GinkgoHelper()
 	keys, err := pulumikeys.New(live, pulumikeys.Options{Namespace: namespace, Clock: now})
@@ -32,19 +32,19 @@ func keysWith(live client.Client, namespace string, now clock.PassiveClock) *pul
 	return keys
 }
 
-// readyMade are keys that tests share, since making and deriving one is dear.
+// readyMade shares keys between tests, because creating and deriving one is slow.
 type readyMade struct {
 	keys []*pulumi.Key
 
 	mu    sync.Mutex
 	given int
-	// reads counts how often one was derived anew.
+	// reads counts derivations.
 	reads int
 }
 
 var shelf readyMade
 
-// next hands out another one each time; a spec takes as many as there are at most.
+// next returns another key each time, up to the maximum that a spec needs.
 func (r *readyMade) next(context.Context) (*pulumi.Key, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,7 +66,8 @@ func (r *readyMade) read(ctx context.Context, passphrase, salt string) (*pulumi.
 func secretIn(ctx context.Context, namespace string) *corev1.Secret {
 	GinkgoHelper()
 	secret := &corev1.Secret{}
-	Expect(plane.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: pulumikeys.SecretName}, secret)).To(Succeed())
+	Expect(plane.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: pulumikeys.SecretName}, secret)).
+		To(Succeed())
 	return secret
 }
 
@@ -88,11 +89,15 @@ var _ = Describe("The keys of a cluster", func() {
 		reads := shelf.reads
 		manager := keysWith(plane.Client, namespace, now)
 		for range 2 {
-			Expect(manager.Current(ctx)).To(And(HaveField("Salt()", key.Salt()), HaveField("Passphrase()", key.Passphrase())))
+			Expect(manager.Current(ctx)).
+				To(And(HaveField("Salt()", key.Salt()), HaveField("Passphrase()", key.Passphrase())))
 			Expect(keys.Current(ctx)).To(HaveField("Salt()", key.Salt()))
 		}
 		Expect(shelf.reads-reads).To(Equal(1), "deriving it again would cost every run half a second")
-		Expect(keys.List(ctx)).To(HaveExactElements(And(HaveField("Current", true), HaveField("Salt", key.Salt()), HaveField("Created", now.Now()), HaveField("Replaced", BeZero()))))
+		Expect(keys.List(ctx)).
+			To(
+				HaveExactElements(And(HaveField("Current", true), HaveField("Salt", key.Salt()),
+					HaveField("Created", now.Now()), HaveField("Replaced", BeZero()))))
 		Expect(secretIn(ctx, namespace).Type).To(Equal(pulumikeys.SecretType))
 	})
 
@@ -104,7 +109,8 @@ var _ = Describe("The keys of a cluster", func() {
 		live, err := client.NewWithWatch(plane.Config, client.Options{Scheme: plane.Scheme})
 		Expect(err).NotTo(HaveOccurred())
 		racing := interceptor.NewClient(live, interceptor.Funcs{
-			Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+			Create: func(ctx context.Context, c client.WithWatch, object client.Object,
+				options ...client.CreateOption) error {
 				looked.Done()
 				looked.Wait()
 				return c.Create(ctx, object, options...)
@@ -154,7 +160,8 @@ var _ = Describe("The keys of a cluster", func() {
 		Expect(err).NotTo(HaveOccurred())
 		var once sync.Once
 		beaten := interceptor.NewClient(live, interceptor.Funcs{
-			Update: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.UpdateOption) error {
+			Update: func(ctx context.Context, c client.WithWatch, object client.Object,
+				options ...client.UpdateOption) error {
 				once.Do(func() {
 					defer GinkgoRecover()
 					_, err := keys.Rotate(ctx)
@@ -195,8 +202,10 @@ var _ = Describe("The keys of a cluster", func() {
 		_, err := keys.Current(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		for name, damage := range map[string]func(map[string][]byte){
-			"is not in it":                     func(data map[string][]byte) { data["current"] = []byte("other") },
-			"lacks its passphrase or its salt": func(data map[string][]byte) { delete(data, string(data["current"])+".salt") },
+			"is not in it": func(data map[string][]byte) { data["current"] = []byte("other") },
+			"lacks its passphrase or its salt": func(data map[string][]byte) {
+				delete(data, string(data["current"])+".salt")
+			},
 		} {
 			secret := secretIn(ctx, namespace)
 			whole := secret.DeepCopy()
@@ -218,14 +227,18 @@ var _ = Describe("The keys of a cluster", func() {
 		secret.Data[string(secret.Data["current"])+".passphrase"] = []byte("hunter22")
 		Expect(plane.Client.Update(ctx, secret)).To(Succeed())
 		_, err = keysWith(plane.Client, namespace, now).Current(ctx)
-		Expect(err).To(MatchError(And(ContainSubstring("the passphrase is not the salt's"), Not(ContainSubstring("hunter22")))))
+		Expect(err).
+			To(
+				MatchError(And(ContainSubstring("the passphrase does not match the salt"),
+					Not(ContainSubstring("hunter22")))))
 	})
 })
 
 var _ = Describe("What uses a key", func() {
 	put := func(ctx SpecContext, namespace string, uid types.UID, bodies ...[]byte) {
 		GinkgoHelper()
-		session, err := state.New(plane.Client, state.Options{}).Acquire(ctx, state.KeyFor(namespace, uid), state.AcquireOptions{Lock: state.Lock{Owner: "m", Run: "r"}})
+		session, err := state.New(plane.Client, state.Options{}).Acquire(ctx, state.KeyFor(namespace, uid),
+			state.AcquireOptions{Lock: state.Lock{Owner: "m", Run: "r"}})
 		Expect(err).NotTo(HaveOccurred())
 		for _, body := range bodies {
 			Expect(session.Put(ctx, body)).To(Succeed())
@@ -234,7 +247,9 @@ var _ = Describe("What uses a key", func() {
 	}
 	checkpoint := func(serial uint64, salt string) []byte {
 		GinkgoHelper()
-		raw := fmt.Appendf(nil, `{"version":3,"checkpoint":{"latest":{"secrets_providers":{"type":"passphrase","state":{"salt":%q}}}}}`, salt)
+		raw := fmt.Appendf(nil,
+			`{"version":3,"checkpoint":{"latest":{"secrets_providers":{"type":"passphrase","state":{"salt":%q}}}}}`,
+			salt)
 		if salt == "" {
 			raw = []byte(`{"version":3,"checkpoint":{"stack":"organization/acme/machine"}}`)
 		}
@@ -252,7 +267,8 @@ var _ = Describe("What uses a key", func() {
 		put(ctx, one, "u5")
 		put(ctx, two, "u6", checkpoint(1, "v1:b:y"))
 		store := state.New(plane.Client, state.Options{})
-		Expect(pulumikeys.Uses(ctx, store, one)).To(Equal(map[string]pulumikeys.Use{"v1:a:x": {Versions: 2}, "v1:b:y": {Checkpoints: 2}}))
+		Expect(pulumikeys.Uses(ctx, store, one)).
+			To(Equal(map[string]pulumikeys.Use{"v1:a:x": {Versions: 2}, "v1:b:y": {Checkpoints: 2}}))
 		Expect(pulumikeys.Uses(ctx, store, "")).To(HaveKeyWithValue("v1:b:y", pulumikeys.Use{Checkpoints: 3}))
 	})
 

@@ -11,14 +11,14 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
-// Use counts what is encrypted with one key.
+// Use counts the states that one key encrypts.
 type Use struct {
-	// Checkpoints are those that are current, Versions those that are kept from before.
+	// Checkpoints counts current states, Versions earlier ones.
 	Checkpoints, Versions int
 }
 
-// Uses reads the states of a namespace, of all where it is empty, and counts by the salts of the keys what is encrypted with them. A state
-// that cannot be read is an error: nobody knows what opens it.
+// Uses reads the states of a namespace, or of all namespaces if it is empty, and counts them by salt. An unreadable
+// state is an error, because its key is unknown.
 func Uses(ctx context.Context, store *state.Store, namespace string) (map[string]Use, error) {
 	heads, err := store.List(ctx, namespace)
 	if err != nil {
@@ -33,7 +33,8 @@ func Uses(ctx context.Context, store *state.Store, namespace string) (map[string
 	return uses, nil
 }
 
-// count adds what a state is encrypted with. One that is gone meanwhile is ErrNotFound. What is written meanwhile is among the versions.
+// count counts a state and its versions. It returns ErrNotFound for a state that is gone. A state that is replaced
+// meanwhile is among the versions.
 func count(ctx context.Context, store *state.Store, key state.Key, uses map[string]Use) error {
 	snapshot, err := store.Get(ctx, key)
 	if err != nil || snapshot.Raw == nil {
@@ -52,7 +53,7 @@ func count(ctx context.Context, store *state.Store, key state.Key, uses map[stri
 		}
 		raw, err := store.Version(ctx, key, version.Serial)
 		if errors.Is(err, state.ErrNotFound) {
-			continue // it has made room for a newer one meanwhile
+			continue // evicted by a newer version
 		}
 		if err != nil {
 			return err
@@ -74,13 +75,13 @@ func add(uses map[string]Use, raw []byte, more Use) error {
 	return nil
 }
 
-// SaltOf returns the salt of the key that a state is encrypted with; "" for what is no checkpoint: the states of other engines are beside Pulumi's.
+// SaltOf returns the salt of the key that encrypts a state, or "" for a state of another engine.
 func SaltOf(raw []byte) (string, error) {
 	var file struct {
 		Format string `json:"format"`
 	}
 	if err := json.Unmarshal(raw, &file); err != nil {
-		return "", errors.New("it is no JSON") // the decoder's own words may repeat what is in it
+		return "", errors.New("it is no JSON") // the decoder's error may quote the state
 	}
 	if file.Format != statefile.FormatPulumi {
 		return "", nil

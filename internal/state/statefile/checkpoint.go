@@ -3,23 +3,19 @@ package statefile
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 )
 
-// FormatPulumi is the format of a state that [Checkpoint] makes. A state without a format is one of Terraform's.
-const FormatPulumi = "pulumi"
-
-// checkpointVersion is the version of Pulumi's checkpoints that is read here.
+// checkpointVersion is the supported version of Pulumi's checkpoints.
 const checkpointVersion = 3
 
-// Checkpoint is a state of Pulumi's: a checkpoint, which has neither serial nor lineage, with both.
+// Checkpoint is a state of Pulumi: a checkpoint with the serial and lineage that it lacks.
 type Checkpoint struct {
 	// Serial grows by one with each change.
 	Serial uint64
 	// Lineage is the same for all states of one Machine.
 	Lineage string
-	// Raw is the checkpoint as Pulumi wrote it.
+	// Raw is Pulumi's checkpoint.
 	Raw json.RawMessage
 }
 
@@ -30,9 +26,10 @@ type checkpointFile struct {
 	Checkpoint json.RawMessage `json:"checkpoint"`
 }
 
-// Encode returns the state. It is a *RefusedError with ReasonCorrupt when Raw is no checkpoint.
+// Encode returns the state, or a *RefusedError with ReasonCorrupt if Raw is not a checkpoint.
 func (c Checkpoint) Encode() ([]byte, error) {
-	raw, err := json.Marshal(checkpointFile{Format: FormatPulumi, Serial: &c.Serial, Lineage: c.Lineage, Checkpoint: c.Raw})
+	raw, err := json.Marshal(checkpointFile{Format: FormatPulumi, Serial: &c.Serial, Lineage: c.Lineage,
+		Checkpoint: c.Raw})
 	if err != nil {
 		return nil, Malformed("its checkpoint is " + describeJSON(err))
 	}
@@ -42,7 +39,7 @@ func (c Checkpoint) Encode() ([]byte, error) {
 	return raw, nil
 }
 
-// ParseCheckpoint reads what Encode has made. What is not that gives a *RefusedError with ReasonCorrupt.
+// ParseCheckpoint is the inverse of Encode. It returns a *RefusedError with ReasonCorrupt for anything else.
 func ParseCheckpoint(raw []byte) (*Checkpoint, error) {
 	var file checkpointFile
 	if err := json.Unmarshal(raw, &file); err != nil {
@@ -56,10 +53,13 @@ func ParseCheckpoint(raw []byte) (*Checkpoint, error) {
 	case file.Lineage == "":
 		return nil, Malformed("it has no lineage")
 	}
+	if err := checkSerial(*file.Serial); err != nil {
+		return nil, Malformed(err.Error())
+	}
 	return &Checkpoint{Serial: *file.Serial, Lineage: file.Lineage, Raw: file.Checkpoint}, nil
 }
 
-// checkpoint is what is read of Pulumi's own file.
+// checkpoint has the needed fields of Pulumi's file.
 type checkpoint struct {
 	Version    int `json:"version"`
 	Checkpoint *struct {
@@ -91,11 +91,11 @@ type checkpointResource struct {
 const (
 	stackType      = "pulumi:pulumi:Stack"
 	providerPrefix = "pulumi:providers:"
-	// secretSignature marks a JSON object that stands for an encrypted value.
+	// secretSignature marks a JSON object that represents an encrypted value.
 	secretSignature = "4dabf18193072939515e22adb298388d"
 )
 
-func parsePulumi(raw []byte) (*State, error) {
+func parsePulumi(raw []byte, _ *stateFile) (*State, error) {
 	envelope, err := ParseCheckpoint(raw)
 	if err != nil {
 		return nil, err
@@ -110,12 +110,14 @@ func parsePulumi(raw []byte) (*State, error) {
 	case file.Checkpoint == nil:
 		return nil, Malformed("its checkpoint is empty")
 	}
-	parsed := &State{Format: FormatPulumi, Serial: envelope.Serial, Lineage: envelope.Lineage, Outputs: map[string]Output{}}
+	parsed := &State{Format: FormatPulumi, Serial: envelope.Serial, Lineage: envelope.Lineage,
+		Outputs: map[string]Output{}}
 	latest := file.Checkpoint.Latest
 	if latest == nil {
 		return parsed, nil
 	}
 	parsed.EngineVersion = latest.Manifest.Version
+	at := map[string]int{}
 	for i, element := range latest.Resources {
 		if element.Type == stackType {
 			parsed.Outputs = element.outputs()
@@ -127,7 +129,7 @@ func parsePulumi(raw []byte) (*State, error) {
 		if err != nil {
 			return nil, Malformed(fmt.Sprintf("resource %d %s", i, err))
 		}
-		parsed.Resources = join(parsed.Resources, resource)
+		parsed.Resources = join(parsed.Resources, at, resource)
 	}
 	for _, pending := range latest.PendingOperations {
 		if pending.Type == "creating" && pending.Resource.made() {
@@ -137,15 +139,17 @@ func parsePulumi(raw []byte) (*State, error) {
 	return parsed, nil
 }
 
-// made reports whether there is something behind it: components and providers are Pulumi's alone.
+// made reports whether the resource has infrastructure: components and providers exist only in Pulumi.
 func (r checkpointResource) made() bool {
 	return r.Custom && !strings.HasPrefix(r.Type, providerPrefix)
 }
 
-// join adds a resource. One that was replaced stands in a checkpoint twice until the old one is destroyed.
-func join(resources []Resource, next Resource) []Resource {
-	at := slices.IndexFunc(resources, func(r Resource) bool { return r.Address() == next.Address() })
-	if at < 0 {
+// join adds a resource; indices maps addresses to positions. A replaced resource is in a checkpoint twice until the old
+// one is destroyed.
+func join(resources []Resource, indices map[string]int, next Resource) []Resource {
+	at, known := indices[next.Address()]
+	if !known {
+		indices[next.Address()] = len(resources)
 		return append(resources, next)
 	}
 	resources[at].Instances += next.Instances
@@ -154,7 +158,7 @@ func join(resources []Resource, next Resource) []Resource {
 	return resources
 }
 
-// resource reads urn:pulumi:stack::project::parent$type::name.
+// resource parses urn:pulumi:stack::project::parent$type::name.
 func (r checkpointResource) resource() (Resource, error) {
 	parts := strings.SplitN(r.URN, "::", 4)
 	if len(parts) != 4 || parts[3] == "" || r.Type == "" {
@@ -164,7 +168,8 @@ func (r checkpointResource) resource() (Resource, error) {
 	if !nested {
 		parents = ""
 	}
-	read := Resource{Module: parents, Mode: ModeManaged, Type: r.Type, Name: parts[3], Provider: providerOf(r.Provider), Instances: 1}
+	read := Resource{Module: parents, Mode: ModeManaged, Type: r.Type, Name: parts[3], Provider: providerOf(r.Provider),
+		Instances: 1}
 	if r.External {
 		read.Mode = ModeData
 	}
@@ -177,7 +182,7 @@ func (r checkpointResource) resource() (Resource, error) {
 	return read, nil
 }
 
-// providerOf leaves out the id, which is another for each state.
+// providerOf strips the id, which differs between states.
 func providerOf(reference string) string {
 	if at := strings.LastIndex(reference, "::"); at > 0 {
 		return reference[:at]
@@ -189,7 +194,7 @@ func (r checkpointResource) outputs() map[string]Output {
 	read := map[string]Output{}
 	for name, value := range r.Outputs {
 		var object map[string]json.RawMessage
-		_ = json.Unmarshal(value, &object) // no object, no secret
+		_ = json.Unmarshal(value, &object) // not an object, so not a secret
 		_, secret := object[secretSignature]
 		read[name] = Output{Value: value, Sensitive: secret}
 	}

@@ -51,8 +51,10 @@ func TestParseCheckpoint(t *testing.T) {
 		Format: FormatPulumi, Serial: 7, Lineage: "l1", EngineVersion: "v3.255.0",
 		Outputs: map[string]Output{"provider_id": {Value: []byte(`"kubemark://a"`)}, "token": {Sensitive: true}},
 		Resources: []Resource{
-			{Mode: ModeManaged, Type: "kubectl:index/manifest:Manifest", Name: "this", Provider: provider, Instances: 2, Deposed: 1},
-			{Mode: ModeManaged, Module: "acme:index:Pool", Type: "acme:index:Disk", Name: "data", Instances: 1, Tainted: 1},
+			{Mode: ModeManaged, Type: "kubectl:index/manifest:Manifest", Name: "this", Provider: provider, Instances: 2,
+				Deposed: 1},
+			{Mode: ModeManaged, Module: "acme:index:Pool", Type: "acme:index:Disk", Name: "data", Instances: 1,
+				Tainted: 1},
 			{Mode: ModeData, Type: "acme:index:Image", Name: "latest", Instances: 1},
 		},
 		Unfinished: []string{"urn:pulumi:machine::kubemark::acme:index:Address::a"},
@@ -78,23 +80,27 @@ func TestParseCheckpointRefuses(t *testing.T) {
 		wantDetail string
 	}{
 		"no serial, so that a write could be an older one": {
-			raw: `{"format":"pulumi","lineage":"l1","checkpoint":` + goodCheckpoint + `}`, wantDetail: "it has no serial",
+			raw:        `{"format":"pulumi","lineage":"l1","checkpoint":` + goodCheckpoint + `}`,
+			wantDetail: "it has no serial",
 		},
 		"no lineage, so that another Machine's would pass": {
 			raw: `{"format":"pulumi","serial":1,"checkpoint":` + goodCheckpoint + `}`, wantDetail: "it has no lineage",
 		},
 		"a checkpoint of a version that is not known here": {
-			raw: `{"format":"pulumi","serial":1,"lineage":"l1","checkpoint":{"version":4,"checkpoint":{}}}`, wantDetail: "its checkpoint has version 4, not 3",
+			raw:        `{"format":"pulumi","serial":1,"lineage":"l1","checkpoint":{"version":4,"checkpoint":{}}}`,
+			wantDetail: "its checkpoint has version 4, not 3",
 		},
 		"an envelope around nothing": {
-			raw: `{"format":"pulumi","serial":1,"lineage":"l1","checkpoint":{"version":3}}`, wantDetail: "its checkpoint is empty",
+			raw:        `{"format":"pulumi","serial":1,"lineage":"l1","checkpoint":{"version":3}}`,
+			wantDetail: "its checkpoint is empty",
 		},
 		"a resource that cannot be addressed": {
 			raw:        `{"format":"pulumi","serial":1,"lineage":"l1","checkpoint":{"version":3,"checkpoint":{"latest":{"resources":[{"custom":true,"type":"a:b:C","urn":"x"}]}}}}`,
 			wantDetail: "resource 0 has no type or no name in its URN",
 		},
 		"an unknown format": {
-			raw: `{"format":"cfn","serial":1,"lineage":"l1"}`, wantDetail: "it has no version; encrypted states are not supported",
+			raw: `{"format":"cfn","serial":1,"lineage":"l1"}`, wantDetail: "it has no version; encrypted states are " +
+				"not supported",
 		},
 	}
 	for name, tc := range cases {
@@ -109,7 +115,8 @@ func TestParseCheckpointRefuses(t *testing.T) {
 }
 
 func TestParseCheckpointOfAStackThatWasNeverRun(t *testing.T) {
-	raw, err := Checkpoint{Serial: 1, Lineage: "l1", Raw: []byte(`{"version":3,"checkpoint":{"stack":"organization/kubemark/machine"}}`)}.Encode()
+	raw, err := Checkpoint{Serial: 1, Lineage: "l1",
+		Raw: []byte(`{"version":3,"checkpoint":{"stack":"organization/kubemark/machine"}}`)}.Encode()
 	if err != nil {
 		t.Fatalf("encoding: %v", err)
 	}

@@ -7,40 +7,39 @@ import (
 	"strings"
 )
 
-// Relation says how a state that could not be saved relates to the stored one.
+// Relation is how an unsaved state relates to the stored one.
 type Relation string
 
 const (
 	// RelationSame is the stored state.
 	RelationSame Relation = "Same"
-	// RelationNewer is of the stored lineage with a higher serial, or there is no stored state.
+	// RelationNewer has the stored lineage and a higher serial, or there is no stored state.
 	RelationNewer Relation = "Newer"
-	// RelationOlder is of the stored lineage with a lower serial.
+	// RelationOlder has the stored lineage and a lower serial.
 	RelationOlder Relation = "Older"
-	// RelationConflicting has lineage and serial of the stored state and another content.
+	// RelationConflicting has the stored lineage and serial, but different content.
 	RelationConflicting Relation = "Conflicting"
-	// RelationForeign is of another lineage.
+	// RelationForeign has another lineage.
 	RelationForeign Relation = "Foreign"
 )
 
-// Comparison is what a state that could not be saved is beside the stored one.
+// Comparison is the result of comparing an unsaved state with the stored one.
 type Comparison struct {
-	// Relation by lineage, serial and content.
 	Relation Relation
 	// Serial of the unsaved state.
 	Serial uint64
 	// Lineage of the unsaved state.
 	Lineage string
-	// Missing are the managed resources that the unsaved state has and the stored one does not. With any, the unsaved state
-	// must not be dropped: it may be all that knows of them.
+	// Missing are the managed resources that only the unsaved state has. If there are any, keep the unsaved state: it
+	// may be the only record of them.
 	Missing []ResourceID
 }
 
 // ResourceID names one instance of a resource.
 type ResourceID struct {
-	// Address as engines print it, with its index.
+	// Address is the engine's address, with the index.
 	Address string `json:"address"`
-	// ID that the provider gave it, empty where it has none or it is not known.
+	// ID is the provider's ID; empty if there is none or it is unknown.
 	ID string `json:"id,omitempty"`
 }
 
@@ -61,14 +60,14 @@ func Names(ids []ResourceID) string {
 	return strings.Join(names, ", ")
 }
 
-// Compare says what a state that an engine could not save is beside the stored one, which is nil where none was stored. It
-// fails when either cannot be read.
+// Compare compares a state that an engine could not save with the stored one, which may be nil. It fails if either
+// cannot be read.
 func Compare(stored, unsaved []byte) (Comparison, error) {
 	next, err := Parse(unsaved)
 	if err != nil {
 		return Comparison{}, fmt.Errorf("comparing the unsaved state: %w", err)
 	}
-	found, err := instancesOf(unsaved, next)
+	found, err := formatOf(next.Format).instances(unsaved)
 	if err != nil {
 		return Comparison{}, fmt.Errorf("comparing the unsaved state: %w", err)
 	}
@@ -81,7 +80,7 @@ func Compare(stored, unsaved []byte) (Comparison, error) {
 	if err != nil {
 		return Comparison{}, fmt.Errorf("comparing with the stored state: %w", err)
 	}
-	have, err := instancesOf(stored, current)
+	have, err := formatOf(current.Format).instances(stored)
 	if err != nil {
 		return Comparison{}, fmt.Errorf("comparing with the stored state: %w", err)
 	}
@@ -104,7 +103,7 @@ func relation(current, next *State, stored, unsaved []byte) Relation {
 	return RelationConflicting
 }
 
-// sameJSON compares regardless of white space: engines indent what they write to disk.
+// sameJSON ignores white space, because engines indent the files that they write.
 func sameJSON(a, b []byte) bool {
 	var left, right bytes.Buffer
 	if json.Compact(&left, a) != nil || json.Compact(&right, b) != nil {
@@ -113,15 +112,15 @@ func sameJSON(a, b []byte) bool {
 	return bytes.Equal(left.Bytes(), right.Bytes())
 }
 
-// instance is one thing that a state says exists.
+// instance is an existing resource in a state.
 type instance struct {
 	ResourceID
 	kind string
 }
 
-// missingFrom picks what found has and have does not. One that has an ID is the same only under that ID, wherever it stands in
-// the state, and each ID counts as often as it is there: some providers give the same to all. One without an ID is known by
-// its address, which means nothing across lineages.
+// missingFrom returns the instances in found that have lacks. It matches instances by ID, at any address, and counts
+// duplicates, since some providers give the same ID to all. It matches instances without an ID by address, which means
+// nothing across lineages.
 func missingFrom(have, found []instance, foreign bool) []ResourceID {
 	addresses, exact, moved := map[string]bool{}, map[instance]int{}, map[instance]int{}
 	for _, i := range have {
@@ -149,58 +148,29 @@ func missingFrom(have, found []instance, foreign bool) []ResourceID {
 	return missing
 }
 
-// anywhere is the instance without regard for its address.
+// anywhere returns the instance without its address.
 func (i instance) anywhere() instance {
 	i.Address = ""
 	return i
 }
 
-// builtin is the provider in the engine itself. Its resources, terraform_data, are nowhere but in a state.
+// builtin is the engine's own provider. Its resources, terraform_data, exist only in a state.
 const builtin = `provider["terraform.io/builtin/terraform"]`
 
-// instancesOf lists the managed instances of a state that parsed well.
-func instancesOf(raw []byte, parsed *State) ([]instance, error) {
-	if parsed.Format == FormatPulumi {
-		return checkpointInstances(raw)
-	}
-	var file struct {
-		Resources []struct {
-			Module    string `json:"module"`
-			Mode      string `json:"mode"`
-			Type      string `json:"type"`
-			Name      string `json:"name"`
-			Provider  string `json:"provider"`
-			Instances []struct {
-				Index      json.RawMessage `json:"index_key"`
-				Deposed    string          `json:"deposed"`
-				Attributes json.RawMessage `json:"attributes"`
-			} `json:"instances"`
-		} `json:"resources"`
-	}
-	if err := json.Unmarshal(raw, &file); err != nil {
-		return nil, Malformed(describeJSON(err))
-	}
+func terraformInstances(raw []byte) ([]instance, error) {
+	objects, err := terraformObjects(raw)
 	var found []instance
-	for _, r := range file.Resources {
-		if r.Mode == ModeData || r.Provider == builtin {
-			continue
+	for _, one := range objects {
+		at := one.address
+		if one.deposed != "" {
+			at += " deposed " + one.deposed
 		}
-		address := Resource{Module: r.Module, Mode: r.Mode, Type: r.Type, Name: r.Name}.Address()
-		for _, i := range r.Instances {
-			at := address
-			if len(i.Index) > 0 {
-				at += "[" + string(i.Index) + "]"
-			}
-			if i.Deposed != "" {
-				at += " deposed " + i.Deposed
-			}
-			found = append(found, instance{kind: r.Type, ResourceID: ResourceID{Address: at, ID: idOf(i.Attributes)}})
-		}
+		found = append(found, instance{kind: one.kind, ResourceID: ResourceID{Address: at, ID: idOf(one.attributes)}})
 	}
-	return found, nil
+	return found, err
 }
 
-// checkpointInstances counts as well what Pulumi had begun to make: it may exist.
+// checkpointInstances includes resources whose create Pulumi had started, because they may exist.
 func checkpointInstances(raw []byte) ([]instance, error) {
 	envelope, err := ParseCheckpoint(raw)
 	if err != nil {
@@ -241,7 +211,7 @@ func checkpointInstances(raw []byte) ([]instance, error) {
 	return found, nil
 }
 
-// idOf reads the attribute "id" of Terraform's attributes, empty when there is none.
+// idOf returns the attribute "id", or "".
 func idOf(attributes json.RawMessage) string {
 	var named struct {
 		ID json.RawMessage `json:"id"`

@@ -1,3 +1,4 @@
-// Package statefile reads what an engine writes down of its resources: a state of Terraform or OpenTofu, or a checkpoint of Pulumi in the
-// envelope that gives it a serial and a lineage. [Parse] reads either, and [Compare] says what one state lists that another does not.
+// Package statefile reads the states of engines: those of Terraform and OpenTofu, and Pulumi's checkpoints in an
+// envelope with a serial and a lineage. [Parse] reads either, and [Compare] finds what one state lists and another does
+// not.
 package statefile

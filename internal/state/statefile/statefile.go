@@ -11,15 +11,15 @@ const stateVersion = 4
 
 // Modes of a resource.
 const (
-	// ModeManaged is a resource that the engine made and must destroy.
+	// ModeManaged is a resource that the engine created and must destroy.
 	ModeManaged = "managed"
 	// ModeData is a data source: nothing to destroy.
 	ModeData = "data"
 )
 
-// State is what this project reads of an engine's state.
+// State has the fields of a state that this project reads.
 type State struct {
-	// Format is FormatPulumi, or empty for a state of Terraform's.
+	// Format is FormatTerraform or FormatPulumi.
 	Format string
 	// Serial grows by one with each change.
 	Serial uint64
@@ -31,7 +31,7 @@ type State struct {
 	Outputs map[string]Output
 	// Resources in the engine's order.
 	Resources []Resource
-	// Unfinished are the URNs of resources that Pulumi had begun to make when it was last heard of. They may exist.
+	// Unfinished are the URNs of resources whose create Pulumi had started at its last update. They may exist.
 	Unfinished []string
 }
 
@@ -41,7 +41,7 @@ type Output struct {
 	Value json.RawMessage `json:"value"`
 	// Type as the engine writes types in JSON.
 	Type json.RawMessage `json:"type"`
-	// Sensitive says that the value must not be shown.
+	// Sensitive means that the value must not be shown.
 	Sensitive bool `json:"sensitive"`
 }
 
@@ -53,7 +53,7 @@ func (o Output) String() string {
 	return string(o.Value)
 }
 
-// Resource is one resource of the state with all its instances.
+// Resource is a resource in a state with all its instances.
 type Resource struct {
 	// Module is the address of the module instance, empty for the root.
 	Module string
@@ -65,15 +65,15 @@ type Resource struct {
 	Name string
 	// Provider as the engine writes it.
 	Provider string
-	// Instances that exist, deposed ones included.
+	// Instances is the number of instances, deposed ones included.
 	Instances int
-	// Tainted instances, which the engine would replace.
+	// Tainted is the number of instances that the engine would replace.
 	Tainted int
-	// Deposed instances, which the engine would destroy.
+	// Deposed is the number of instances that the engine would destroy.
 	Deposed int
 }
 
-// Address returns the resource's address as engines print it.
+// Address returns the engine's address of the resource.
 func (r Resource) Address() string {
 	address := r.Type + "." + r.Name
 	if r.Mode == ModeData {
@@ -85,7 +85,7 @@ func (r Resource) Address() string {
 	return address
 }
 
-// Managed returns the resources that exist and that only a destroy may end.
+// Managed returns the existing resources that only a destroy removes.
 func (s *State) Managed() []Resource {
 	var managed []Resource
 	for _, resource := range s.Resources {
@@ -118,18 +118,24 @@ type stateFileElement struct {
 	} `json:"instances"`
 }
 
-// Parse reads a state of version 4, or one of Pulumi's as [Checkpoint] makes it. What is neither gives a *RefusedError with ReasonCorrupt.
+// Parse reads a state of version 4, or an encoded [Checkpoint]. It returns a *RefusedError with ReasonCorrupt for
+// anything else.
 func Parse(raw []byte) (*State, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil, Malformed("it is empty")
+	}
+	if err := CheckSize(raw); err != nil {
+		return nil, Malformed(err.Error())
 	}
 	var file stateFile
 	if err := json.Unmarshal(raw, &file); err != nil {
 		return nil, Malformed(describeJSON(err))
 	}
+	return formatOf(file.Format).parse(raw, &file)
+}
+
+func parseTerraform(_ []byte, file *stateFile) (*State, error) {
 	switch {
-	case file.Format == FormatPulumi:
-		return parsePulumi(raw)
 	case file.Version == nil:
 		return nil, Malformed("it has no version; encrypted states are not supported")
 	case *file.Version != stateVersion:
@@ -138,6 +144,9 @@ func Parse(raw []byte) (*State, error) {
 		return nil, Malformed("it has no serial")
 	case file.Lineage == "":
 		return nil, Malformed("it has no lineage")
+	}
+	if err := checkSerial(*file.Serial); err != nil {
+		return nil, Malformed(err.Error())
 	}
 	parsed := &State{
 		Serial:        *file.Serial,
@@ -169,7 +178,7 @@ func (e stateFileElement) resource() Resource {
 	return resource
 }
 
-// WithSerial changes the serial of a state, of either format, and nothing else. Names come out in another order.
+// WithSerial returns a state of any format with another serial. It may reorder fields.
 func WithSerial(raw []byte, serial uint64) ([]byte, error) {
 	var file map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &file); err != nil {

@@ -35,7 +35,8 @@ func TestParseState(t *testing.T) {
 			"token":       {Value: []byte(`"secret-value"`), Type: []byte(`"string"`), Sensitive: true},
 		},
 		Resources: []Resource{
-			{Mode: ModeManaged, Type: "kubectl_manifest", Name: "this", Provider: "p", Instances: 3, Tainted: 1, Deposed: 1},
+			{Mode: ModeManaged, Type: "kubectl_manifest", Name: "this", Provider: "p", Instances: 3, Tainted: 1,
+				Deposed: 1},
 			{Module: "module.net[0]", Mode: ModeManaged, Type: "net", Name: "empty", Provider: "p"},
 			{Mode: ModeData, Type: "image", Name: "latest", Provider: "p", Instances: 1},
 		},
@@ -47,7 +48,8 @@ func TestParseState(t *testing.T) {
 	for _, resource := range got.Resources {
 		addresses = append(addresses, resource.Address())
 	}
-	if diff := cmp.Diff([]string{"kubectl_manifest.this", "module.net[0].net.empty", "data.image.latest"}, addresses); diff != "" {
+	if diff := cmp.Diff([]string{"kubectl_manifest.this", "module.net[0].net.empty", "data.image.latest"},
+		addresses); diff != "" {
 		t.Errorf("addresses differ (-want +got):\n%s", diff)
 	}
 	if managed := got.Managed(); len(managed) != 1 || managed[0].Name != "this" {
@@ -63,20 +65,28 @@ func TestParseStateRefusesWhatIsNoState(t *testing.T) {
 		body       string
 		wantDetail string
 	}{
-		"an empty body":                   {body: " \n", wantDetail: "empty"},
-		"a body cut short":                {body: goodState[:200], wantDetail: "invalid JSON at byte"},
-		"bytes behind the end":            {body: goodState + "x", wantDetail: "invalid JSON at byte"},
-		"an encrypted state":              {body: `{"serial":1,"lineage":"l","encrypted_data":"x"}`, wantDetail: "encrypted"},
-		"version 3":                       {body: `{"version":3,"serial":1,"lineage":"l"}`, wantDetail: "version 3"},
-		"no serial":                       {body: `{"version":4,"lineage":"l"}`, wantDetail: "no serial"},
-		"a negative serial":               {body: `{"version":4,"serial":-1,"lineage":"l"}`, wantDetail: `"serial" has the wrong type`},
-		"no lineage":                      {body: `{"version":4,"serial":1}`, wantDetail: "no lineage"},
-		"a list":                          {body: `[1]`, wantDetail: "wrong type"},
-		"null":                            {body: `null`, wantDetail: "no version"},
-		"a resource of an unknown mode":   {body: `{"version":4,"serial":1,"lineage":"l","resources":[{"mode":"x","type":"t","name":"n"}]}`, wantDetail: "resource 0"},
-		"a resource without a type":       {body: `{"version":4,"serial":1,"lineage":"l","resources":[{"mode":"managed","name":"n"}]}`, wantDetail: "resource 0"},
-		"outputs of the wrong shape":      {body: `{"version":4,"serial":1,"lineage":"l","outputs":{"a":"top-secret"}}`, wantDetail: "wrong type"},
-		"resources that are not a list":   {body: `{"version":4,"serial":1,"lineage":"l","resources":{"a":"top-secret"}}`, wantDetail: "wrong type"},
+		"an empty body":        {body: " \n", wantDetail: "empty"},
+		"a body cut short":     {body: goodState[:200], wantDetail: "invalid JSON at byte"},
+		"bytes behind the end": {body: goodState + "x", wantDetail: "invalid JSON at byte"},
+		"an encrypted state": {body: `{"serial":1,"lineage":"l","encrypted_data":"x"}`,
+			wantDetail: "encrypted"},
+		"version 3": {body: `{"version":3,"serial":1,"lineage":"l"}`, wantDetail: "version 3"},
+		"no serial": {body: `{"version":4,"lineage":"l"}`, wantDetail: "no serial"},
+		"a negative serial": {body: `{"version":4,"serial":-1,"lineage":"l"}`,
+			wantDetail: `"serial" has the wrong type`},
+		"no lineage": {body: `{"version":4,"serial":1}`, wantDetail: "no lineage"},
+		"a list":     {body: `[1]`, wantDetail: "wrong type"},
+		"null":       {body: `null`, wantDetail: "no version"},
+		"a resource of an unknown mode": {
+			body:       `{"version":4,"serial":1,"lineage":"l","resources":[{"mode":"x","type":"t","name":"n"}]}`,
+			wantDetail: "resource 0"},
+		"a resource without a type": {
+			body:       `{"version":4,"serial":1,"lineage":"l","resources":[{"mode":"managed","name":"n"}]}`,
+			wantDetail: "resource 0"},
+		"outputs of the wrong shape": {body: `{"version":4,"serial":1,"lineage":"l","outputs":{"a":"top-secret"}}`,
+			wantDetail: "wrong type"},
+		"resources that are not a list": {
+			body: `{"version":4,"serial":1,"lineage":"l","resources":{"a":"top-secret"}}`, wantDetail: "wrong type"},
 		"a web page instead of the state": {body: `<html>top-secret</html>`, wantDetail: "invalid JSON"},
 	}
 	for name, tc := range cases {
@@ -98,7 +108,9 @@ func TestParseStateRefusesWhatIsNoState(t *testing.T) {
 
 func FuzzParseState(f *testing.F) {
 	f.Add([]byte(goodState))
-	f.Add([]byte(`{"version":4,"serial":1,"lineage":"l","resources":[{"mode":"managed","type":"t","name":"n","instances":[{}]}]}`))
+	f.Add(
+		[]byte(
+			`{"version":4,"serial":1,"lineage":"l","resources":[{"mode":"managed","type":"t","name":"n","instances":[{}]}]}`))
 	f.Add([]byte(`null`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		parsed, err := Parse(body)

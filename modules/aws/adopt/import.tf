@@ -4,11 +4,13 @@ variable "adopt" {
     provider_id = string
     id          = string
   })
-  description = "Which instance is adopted: the Machine's provider ID, aws:///ZONE/ID, and the ID that a user has named."
+  description = "Which instance is adopted: the Machine's provider ID, aws:///ZONE/ID, and the ID that a user has named. Without both, the cluster's instance of the Machine's name."
 }
 
 locals {
-  adopt_id      = var.adopt.id != "" ? var.adopt.id : try(regex("[^/]+$", var.adopt.provider_id), "none")
+  adopt_by_name = "${var.adopt.id}${var.adopt.provider_id}" == ""
+  adopt_id      = local.adopt_by_name ? var.machine.name : var.adopt.id != "" ? var.adopt.id : try(regex("[^/]+$", var.adopt.provider_id), "none")
+  adopt_by      = local.adopt_by_name ? { "tag:Name" = var.machine.name, "tag:${local.cluster_tag}" = "owned" } : { "instance-id" = local.adopt_id }
   found         = data.aws_instance.adopted
   found_tags    = { for name, value in local.user_tags : name => value if contains(keys(local.found.tags), name) }
   found_profile = one(compact(var.provider_spec.iamInstanceProfile[*].id))
@@ -17,14 +19,21 @@ locals {
 data "aws_instances" "adopted" {
   instance_state_names = ["pending", "running", "stopping", "stopped"]
 
-  filter {
-    name   = "instance-id"
-    values = [local.adopt_id]
+  dynamic "filter" {
+    for_each = local.adopt_by
+    content {
+      name   = filter.key
+      values = [filter.value]
+    }
   }
 
   lifecycle {
     postcondition {
-      condition     = length(self.ids) == 1
+      condition     = length(self.ids) <= 1
+      error_message = "Several instances of the cluster are called ${var.machine.name}, ${join(", ", self.ids)}: name the Machine's in the annotation machine-iac.io/adopt-id."
+    }
+    postcondition {
+      condition     = length(self.ids) > 0
       error_message = "There is no instance ${local.adopt_id} to adopt."
     }
   }

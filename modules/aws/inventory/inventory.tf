@@ -18,9 +18,10 @@ data "aws_instance" "inventory" {
 output "inventory" {
   description = "The instances of the cluster."
   value = [for instance in data.aws_instance.inventory : {
-    provider_id = "aws:///${instance.availability_zone}/${instance.id}"
-    name        = lookup(instance.tags, "Name", instance.id)
-    created     = instance.launch_time
-    machine_uid = lookup(instance.tags, "machine-iac.io/machine-uid", "")
+    provider_id  = "aws:///${instance.availability_zone}/${instance.id}"
+    name         = lookup(instance.tags, "Name", instance.id)
+    created      = instance.launch_time
+    machine_uid  = lookup(instance.tags, "machine-iac.io/machine-uid", "")
+    installation = lookup(instance.tags, "machine-iac.io/installation", "")
   }]
 }

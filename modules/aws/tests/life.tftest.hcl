@@ -13,6 +13,9 @@ mock_provider "aws" {
       secondary_private_ips = ["10.0.1.21"]
     }
   }
+  mock_data "aws_vpc" {
+    defaults = { dhcp_options_id = "dopt-0a" }
+  }
   mock_data "aws_vpc_dhcp_options" {
     defaults = { domain_name = "ec2.internal example.com" }
   }
@@ -54,6 +57,15 @@ variables {
   user_data = "{}"
 }
 
+run "reads_what_concerns_the_instance_before_it_is_made" {
+  command = plan
+
+  assert {
+    condition     = data.aws_vpc_dhcp_options.instance["dopt-0a"].dhcp_options_id == "dopt-0a"
+    error_message = "What is read of the network is known in the plan of a create."
+  }
+}
+
 run "answers_the_outputs_of_the_contract" {
   assert {
     condition     = output.provider_id == "aws:///us-east-1a/i-0123456789abcdef0"
@@ -89,6 +101,22 @@ run "answers_the_outputs_of_the_contract" {
   assert {
     condition     = aws_ec2_tag.user["team"].resource_id == "i-0123456789abcdef0"
     error_message = "The user's tags are kept on the instance."
+  }
+}
+
+run "takes_a_network_without_dhcp_options" {
+  override_data {
+    target = data.aws_vpc.instance
+    values = { dhcp_options_id = "default" }
+  }
+
+  assert {
+    condition     = length(data.aws_vpc_dhcp_options.instance) == 0
+    error_message = "There are none to be read."
+  }
+  assert {
+    condition     = [for address in output.addresses : address.address if address.type == "InternalDNS"] == ["ip-10-0-1-20.ec2.internal"]
+    error_message = "The instance has the name that EC2 gives it, and no other."
   }
 }
 
@@ -158,12 +186,28 @@ run "refuses_another_instance_type" {
   expect_failures = [terraform_data.made_with]
 }
 
-run "refuses_other_user_data" {
+run "leaves_other_user_data_to_later_machines" {
   command = plan
 
   variables {
     user_data = "{\"ignition\":{}}"
   }
 
-  expect_failures = [terraform_data.made_with]
+  assert {
+    condition     = nonsensitive(aws_instance.this.user_data_base64) == base64encode("{}")
+    error_message = "What has booted reads nothing of it."
+  }
+}
+
+run "is_the_same_without_its_user_data" {
+  command = plan
+
+  variables {
+    user_data = ""
+  }
+
+  assert {
+    condition     = nonsensitive(aws_instance.this.user_data_base64) == base64encode("{}")
+    error_message = "What has booted reads nothing of it."
+  }
 }

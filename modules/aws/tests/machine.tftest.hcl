@@ -23,6 +23,9 @@ mock_provider "aws" {
   mock_data "aws_security_groups" {
     defaults = { ids = ["sg-0a"] }
   }
+  mock_data "aws_vpc" {
+    defaults = { dhcp_options_id = "dopt-0a" }
+  }
   mock_data "aws_vpc_dhcp_options" {
     defaults = { domain_name = "ec2.internal" }
   }

@@ -175,7 +175,7 @@ run "refuses_more_tags_than_an_instance_has" {
       placement          = { region = "us-east-1" }
       credentialsSecret  = { name = "aws-cloud-credentials" }
       userDataSecret     = { name = "worker-user-data" }
-      tags               = [for number in range(48) : { name = "tag-${number}" }]
+      tags               = [for number in range(47) : { name = "tag-${number}" }]
     }
   }
 

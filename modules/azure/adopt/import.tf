@@ -5,11 +5,14 @@ variable "adopt" {
     provider_id = string
     id          = string
   })
-  description = "Which virtual machine is adopted: the Machine's provider ID, azure:// and an ID of Resource Manager, and the ID that a user has named."
+  description = "Which virtual machine is adopted: the Machine's provider ID, azure:// and an ID of Resource Manager, and the ID that a user has named. Without both, the cluster's virtual machine of the Machine's name."
 }
 
 locals {
-  adopt_id    = var.adopt.id != "" ? var.adopt.id : trimprefix(var.adopt.provider_id, "azure://")
+  adopt_by_name = "${var.adopt.id}${var.adopt.provider_id}" == ""
+  adopt_id = local.adopt_by_name ? "${local.compute}/virtualMachines/${var.machine.name}" : (
+    var.adopt.id != "" ? var.adopt.id : trimprefix(var.adopt.provider_id, "azure://")
+  )
   adopt_parts = try(regex("(?i)^/subscriptions/([^/]+)/resourceGroups/([^/]+)/providers/Microsoft.Compute/virtualMachines/([^/]+)$", local.adopt_id), ["", "", ""])
   # Cloud providers write the resource group in small letters, and an import takes what the module writes.
   found_id = "${local.compute}/virtualMachines/${var.machine.name}"
@@ -45,7 +48,7 @@ data "azurerm_resources" "adopted" {
     }
     postcondition {
       condition = alltrue([for machine in self.resources :
-        contains(keys(machine.tags), "kubernetes.io_cluster.${var.machine.cluster_id}") || !anytrue([for name in keys(machine.tags) : startswith(name, "kubernetes.io_cluster.")])
+        contains(keys(machine.tags), "kubernetes.io_cluster.${var.machine.cluster_id}") || !local.adopt_by_name && !anytrue([for name in keys(machine.tags) : startswith(name, "kubernetes.io_cluster.")])
       ])
       error_message = "The virtual machine ${local.adopt_id} belongs to the cluster ${join(", ", flatten([for machine in self.resources : [for name in keys(machine.tags) : trimprefix(name, "kubernetes.io_cluster.") if startswith(name, "kubernetes.io_cluster.")]]))}, and the Machine to the cluster ${var.machine.cluster_id}."
     }

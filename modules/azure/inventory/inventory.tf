@@ -8,9 +8,10 @@ data "azurerm_resources" "inventory" {
 output "inventory" {
   description = "The virtual machines of the cluster."
   value = [for machine in data.azurerm_resources.inventory.resources : {
-    provider_id = "azure://${replace(machine.id, "resourceGroups/${machine.resource_group_name}/", "resourceGroups/${lower(machine.resource_group_name)}/")}"
-    name        = machine.name
-    created     = ""
-    machine_uid = lookup(machine.tags, "machine-iac.io_machine-uid", "")
+    provider_id  = "azure://${replace(machine.id, "resourceGroups/${machine.resource_group_name}/", "resourceGroups/${lower(machine.resource_group_name)}/")}"
+    name         = machine.name
+    created      = ""
+    machine_uid  = lookup(machine.tags, "machine-iac.io_machine-uid", "")
+    installation = lookup(machine.tags, "machine-iac.io_installation", "")
   }]
 }

@@ -814,16 +814,6 @@ run "refuses_more_user_data_than_azure_takes" {
   expect_failures = [var.user_data]
 }
 
-run "refuses_no_user_data_at_all" {
-  command = plan
-
-  variables {
-    user_data = ""
-  }
-
-  expect_failures = [var.user_data]
-}
-
 run "refuses_a_network_without_a_subnet" {
   command = plan
 

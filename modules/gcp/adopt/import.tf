@@ -4,11 +4,12 @@ variable "adopt" {
     provider_id = string
     id          = string
   })
-  description = "Which instance is adopted: the Machine's provider ID, gce://PROJECT/ZONE/NAME, and the ID that a user has named, projects/PROJECT/zones/ZONE/instances/NAME."
+  description = "Which instance is adopted: the Machine's provider ID, gce://PROJECT/ZONE/NAME, and the ID that a user has named, projects/PROJECT/zones/ZONE/instances/NAME. Without both, the cluster's instance of the Machine's name."
 }
 
 locals {
-  adopt_id = var.adopt.id != "" ? trimprefix(var.adopt.id, "https://www.googleapis.com/compute/v1/") : try(
+  adopt_by_name = "${var.adopt.id}${var.adopt.provider_id}" == ""
+  adopt_id = local.adopt_by_name ? local.wanted_id : var.adopt.id != "" ? trimprefix(var.adopt.id, "https://www.googleapis.com/compute/v1/") : try(
     format("projects/%s/zones/%s/instances/%s", regex("^gce://([^/]+)/([^/]+)/([^/]+)$", var.adopt.provider_id)...), var.adopt.provider_id
   )
   wanted_id = "projects/${var.provider_spec.projectID}/zones/${var.provider_spec.zone}/instances/${var.machine.name}"
@@ -27,7 +28,7 @@ data "google_compute_instance" "adopted" {
     }
     postcondition {
       condition = (
-        contains(keys(self.labels), "kubernetes-io-cluster-${var.machine.cluster_id}") || !anytrue([for name in keys(self.labels) : startswith(name, "kubernetes-io-cluster-")])
+        contains(keys(self.labels), "kubernetes-io-cluster-${var.machine.cluster_id}") || !local.adopt_by_name && !anytrue([for name in keys(self.labels) : startswith(name, "kubernetes-io-cluster-")])
       )
       error_message = "The instance ${local.adopt_id} belongs to the cluster ${join(", ", [for name in keys(self.labels) : trimprefix(name, "kubernetes-io-cluster-") if startswith(name, "kubernetes-io-cluster-")])}, and the Machine to the cluster ${var.machine.cluster_id}."
     }

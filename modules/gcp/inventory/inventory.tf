@@ -14,9 +14,10 @@ locals {
 output "inventory" {
   description = "The instances of the cluster."
   value = [for index, found in data.google_cloud_asset_search_all_resources.inventory.results : {
-    provider_id = format("gce://%s/%s/%s", local.inventory_names[index]...)
-    name        = local.inventory_names[index][2]
-    created     = found.create_time
-    machine_uid = lookup(found.labels, "machine-iac-io-machine-uid", "")
+    provider_id  = format("gce://%s/%s/%s", local.inventory_names[index]...)
+    name         = local.inventory_names[index][2]
+    created      = found.create_time
+    machine_uid  = lookup(found.labels, "machine-iac-io-machine-uid", "")
+    installation = lookup(found.labels, "machine-iac-io-installation", "")
   } if lookup(found.labels, "kubernetes-io-cluster-${var.machine.cluster_id}", "") == "owned"]
 }

@@ -93,12 +93,28 @@ run "refuses_another_machine_type" {
   expect_failures = [terraform_data.made_with]
 }
 
-run "refuses_other_user_data" {
+run "leaves_other_user_data_to_later_machines" {
   command = plan
 
   variables {
     user_data = "{}"
   }
 
-  expect_failures = [terraform_data.made_with]
+  assert {
+    condition     = strcontains(nonsensitive(google_compute_instance.this.metadata)["user-data"], "3.2.0")
+    error_message = "What has booted reads nothing of it."
+  }
+}
+
+run "is_the_same_without_its_user_data" {
+  command = plan
+
+  variables {
+    user_data = ""
+  }
+
+  assert {
+    condition     = strcontains(nonsensitive(google_compute_instance.this.metadata)["user-data"], "3.2.0")
+    error_message = "What has booted reads nothing of it."
+  }
 }

@@ -4,10 +4,11 @@ variable "adopt" {
     provider_id = string
     id          = string
   })
-  description = "Which Node is adopted: the Machine's provider ID, and the ID that a user has named."
+  description = "Which Node is adopted: the Machine's provider ID, and the ID that a user has named. Without both, the cluster's Node of the Machine's name."
 }
 
 locals {
+  adopt_by_name = "${var.adopt.id}${var.adopt.provider_id}" == ""
   # A user names a Node by its name, or by the path that a state has as its ID: /api/v1/nodes/NAME.
   adopt_name = var.adopt.id != "" ? basename(var.adopt.id) : var.machine.name
   found      = jsondecode(data.kubectl_objects.adopted.objects[0])
@@ -43,7 +44,8 @@ data "kubectl_objects" "adopted" {
     }
     postcondition {
       condition = alltrue([
-        for node in self.objects : try(jsondecode(node).metadata.labels["machine-iac.io/cluster-id"], var.machine.cluster_id) == var.machine.cluster_id
+        for node in self.objects :
+        try(jsondecode(node).metadata.labels["machine-iac.io/cluster-id"], local.adopt_by_name ? "" : var.machine.cluster_id) == var.machine.cluster_id
       ])
       error_message = "The Node ${local.adopt_name} belongs to the cluster ${join("", [for node in self.objects : try(jsondecode(node).metadata.labels["machine-iac.io/cluster-id"], "")])}, and the Machine to the cluster ${var.machine.cluster_id}."
     }

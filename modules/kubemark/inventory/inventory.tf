@@ -12,9 +12,10 @@ locals {
 output "inventory" {
   description = "The simulated Nodes of the cluster."
   value = [for node in local.inventory : {
-    provider_id = node.spec.providerID
-    name        = node.metadata.name
-    created     = node.metadata.creationTimestamp
-    machine_uid = try(node.metadata.labels["machine-iac.io/machine-uid"], "")
+    provider_id  = node.spec.providerID
+    name         = node.metadata.name
+    created      = node.metadata.creationTimestamp
+    machine_uid  = try(node.metadata.labels["machine-iac.io/machine-uid"], "")
+    installation = try(node.metadata.labels["machine-iac.io/installation"], "")
   } if startswith(try(node.spec.providerID, ""), "kubemark://")]
 }

@@ -9,9 +9,10 @@ locals {
 output "inventory" {
   description = "The domains that were made for Machines of the cluster."
   value = [for domain in local.inventory : {
-    provider_id = "libvirt:///${domain.uuid}"
-    name        = domain.name
-    created     = ""
-    machine_uid = try(regex("^Machine [^ ]+ ([0-9a-f-]+) ", domain.description)[0], "")
+    provider_id  = "libvirt:///${domain.uuid}"
+    name         = domain.name
+    created      = ""
+    machine_uid  = try(regex("^Machine [^ ]+ ([0-9a-f-]+) ", domain.description)[0], "")
+    installation = try(regex("^Machine [^ ]+ [0-9a-f-]+ of the installation ([^ ]+) ", domain.description)[0], "")
   } if endswith(domain.description, " of the cluster ${var.machine.cluster_id}")]
 }

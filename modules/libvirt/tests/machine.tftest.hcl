@@ -271,12 +271,28 @@ run "refuses_what_would_need_another_domain" {
   expect_failures = [terraform_data.made_with]
 }
 
-run "refuses_other_user_data" {
+run "leaves_other_user_data_to_later_machines" {
   command = plan
 
   variables {
     user_data = "{\"ignition\":{\"version\":\"3.4.0\"}}"
   }
 
-  expect_failures = [terraform_data.made_with]
+  assert {
+    condition     = strcontains(nonsensitive(libvirt_ignition.user_data[0].content), "config/worker")
+    error_message = "What has booted reads nothing of it."
+  }
+}
+
+run "is_the_same_without_its_user_data" {
+  command = plan
+
+  variables {
+    user_data = ""
+  }
+
+  assert {
+    condition     = strcontains(nonsensitive(libvirt_ignition.user_data[0].content), "config/worker")
+    error_message = "What has booted reads nothing of it."
+  }
 }

@@ -4,33 +4,39 @@ variable "adopt" {
     provider_id = string
     id          = string
   })
-  description = "Which virtual machine is adopted: the Machine's provider ID, nutanix://UUID, and the UUID that a user has named."
+  description = "Which virtual machine is adopted: the Machine's provider ID, nutanix://UUID, and the UUID that a user has named. Without both, the cluster's virtual machine of the Machine's name."
 }
 
 locals {
-  adopt_uuid = lower(var.adopt.id != "" ? var.adopt.id : trimprefix(var.adopt.provider_id, "nutanix://"))
-  found      = jsondecode(one(data.nutanix_search.adopted.entities))
+  adopt_by_name = "${var.adopt.id}${var.adopt.provider_id}" == ""
+  adopt_uuid    = local.adopt_by_name ? var.machine.name : lower(var.adopt.id != "" ? var.adopt.id : trimprefix(var.adopt.provider_id, "nutanix://"))
+  found         = jsondecode(one(data.nutanix_search.adopted.entities))
 }
 
 # OpenShift's installer makes a category for a cluster, kubernetes-io-cluster-CLUSTER, and its provider puts each virtual machine into it. Without
 # any such category the name must be the Machine's, unless a user has named the virtual machine.
 data "nutanix_search" "adopted" {
   kind = "virtual_machine"
-  uuid = local.adopt_uuid
+  uuid = local.adopt_by_name ? null : local.adopt_uuid
+  name = local.adopt_by_name ? var.machine.name : null
 
   lifecycle {
     precondition {
-      condition     = can(regex(local.uuid, local.adopt_uuid))
+      condition     = local.adopt_by_name || can(regex(local.uuid, local.adopt_uuid))
       error_message = "${jsonencode(local.adopt_uuid)} is not the UUID of a virtual machine: name it as 4237a8c4-0000-0000-0000-000000000000."
     }
     postcondition {
-      condition     = length(self.entities) == 1
+      condition     = length(self.entities) <= 1
+      error_message = "Several virtual machines are called ${var.machine.name}: name the Machine's in the annotation machine-iac.io/adopt-id."
+    }
+    postcondition {
+      condition     = length(self.entities) > 0
       error_message = "There is no virtual machine with the UUID ${local.adopt_uuid} to adopt."
     }
     postcondition {
       condition = alltrue([
         for one in self.entities : contains(keys(jsondecode(one).categories), local.cluster_key)
-        || !anytrue([for key in keys(jsondecode(one).categories) : startswith(key, "kubernetes-io-cluster-")])
+        || !local.adopt_by_name && !anytrue([for key in keys(jsondecode(one).categories) : startswith(key, "kubernetes-io-cluster-")])
       ])
       error_message = "The virtual machine ${local.adopt_uuid} belongs to the cluster ${join(", ", flatten([for one in self.entities : [for key in keys(jsondecode(one).categories) : trimprefix(key, "kubernetes-io-cluster-") if startswith(key, "kubernetes-io-cluster-")]]))}, and the Machine to the cluster ${var.machine.cluster_id}."
     }

@@ -11,9 +11,10 @@ locals {
 output "inventory" {
   description = "The virtual machines of the cluster."
   value = [for one in local.inventory : {
-    provider_id = "nutanix://${one.uuid}"
-    name        = one.name
-    created     = one.created
-    machine_uid = try(regex("^Machine [^ ]+ ([0-9a-f-]+)$", one.description)[0], "")
+    provider_id  = "nutanix://${one.uuid}"
+    name         = one.name
+    created      = one.created
+    machine_uid  = try(regex("^(?:Installation [^ ]+, )?Machine [^ ]+ ([0-9a-f-]+)$", one.description)[0], "")
+    installation = try(regex("^Installation ([^ ]+), Machine ", one.description)[0], "")
   } if contains(try(keys(one.categories), []), "kubernetes-io-cluster-${var.machine.cluster_id}")]
 }

@@ -136,6 +136,29 @@ run "leaves_other_user_data_to_later_machines" {
   }
 }
 
+run "is_the_same_without_its_user_data" {
+  command = plan
+
+  variables {
+    user_data = ""
+  }
+
+  override_data {
+    target = data.nutanix_search.image
+    values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
+  }
+
+  override_data {
+    target = data.nutanix_search.clusters
+    values = { entities = ["{\"uuid\":\"0005b6f1-8f43-a0f2-02b7-3cecef193712\",\"name\":\"pe-1\",\"prism_central\":false}", "{\"uuid\":\"9a1e8a3e-0000-4b00-9b00-000000000001\",\"name\":\"pc-1\",\"prism_central\":true}"] }
+  }
+
+  assert {
+    condition     = strcontains(base64decode(nonsensitive(nutanix_virtual_machine.this.guest_customization_cloud_init_user_data)), "3.2.0")
+    error_message = "A guest that has booted reads nothing of it."
+  }
+}
+
 run "is_the_same_without_its_image" {
   command = plan
 

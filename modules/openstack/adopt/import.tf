@@ -5,13 +5,14 @@ variable "adopt" {
     provider_id = string
     id          = string
   })
-  description = "Which server is adopted: the Machine's provider ID, openstack:///ID or openstack://REGION/ID, and the ID that a user has named."
+  description = "Which server is adopted: the Machine's provider ID, openstack:///ID or openstack://REGION/ID, and the ID that a user has named. Without both, the cluster's server of the Machine's name."
 }
 
 locals {
-  adopt_id  = var.adopt.id != "" ? var.adopt.id : try(regex("[^/]+$", var.adopt.provider_id), "none")
-  found     = jsondecode(one(data.openstack_compute_instances_v2.adopted.servers))
-  found_key = "${local.found.name} (${local.adopt_id})"
+  adopt_by_name = "${var.adopt.id}${var.adopt.provider_id}" == ""
+  adopt_id      = local.adopt_by_name ? var.machine.name : var.adopt.id != "" ? var.adopt.id : try(regex("[^/]+$", var.adopt.provider_id), "none")
+  found         = jsondecode(one(data.openstack_compute_instances_v2.adopted.servers))
+  found_key     = "${local.found.name} (${local.adopt_id})"
 
   # Ports of the server, by the keys of those that are wanted.
   attached = zipmap(data.openstack_networking_ports_v2.adopted.names, data.openstack_networking_ports_v2.adopted.ids)
@@ -27,11 +28,17 @@ locals {
 # The cluster is in the metadata or in a tag, as the installer and OpenShift's actuator write it. Without either the name must be the
 # Machine's, unless a user has named the server.
 data "openstack_compute_instances_v2" "adopted" {
-  instance_id = local.adopt_id
+  instance_id = local.adopt_by_name ? null : local.adopt_id
+  name        = local.adopt_by_name ? var.machine.name : null
+  metadata    = local.adopt_by_name ? { openshiftClusterID = var.machine.cluster_id } : null
 
   lifecycle {
     postcondition {
-      condition     = length(self.servers) == 1
+      condition     = length(self.servers) <= 1
+      error_message = "Several servers of the cluster are called ${var.machine.name}, ${join(", ", self.ids)}: name the Machine's in the annotation machine-iac.io/adopt-id."
+    }
+    postcondition {
+      condition     = length(self.servers) > 0
       error_message = "There is no server ${local.adopt_id} to adopt."
     }
     postcondition {

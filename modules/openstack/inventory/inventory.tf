@@ -11,9 +11,10 @@ locals {
 output "inventory" {
   description = "The servers of the cluster."
   value = [for server in local.inventory : {
-    provider_id = "openstack:///${server.id}"
-    name        = server.name
-    created     = server.created
-    machine_uid = try(server.metadata["machine-iac.io_machine-uid"], "")
+    provider_id  = "openstack:///${server.id}"
+    name         = server.name
+    created      = server.created
+    machine_uid  = try(server.metadata["machine-iac.io_machine-uid"], "")
+    installation = try(server.metadata["machine-iac.io_installation"], "")
   }]
 }

@@ -4,46 +4,57 @@ variable "adopt" {
     provider_id = string
     id          = string
   })
-  description = "Which virtual machine is adopted: the Machine's provider ID, vsphere://UUID, and the UUID that a user has named."
+  description = "Which virtual machine is adopted: the Machine's provider ID, vsphere://UUID, and the UUID that a user has named. Without both, the cluster's virtual machine of the Machine's name in the folder of the providerSpec."
 }
 
 locals {
-  adopt_uuid = lower(var.adopt.id != "" ? var.adopt.id : trimprefix(var.adopt.provider_id, "vsphere://"))
-  found      = jsondecode(one(data.vsphere_virtual_machines.adopted.virtual_machines))
+  adopt_by_name = "${var.adopt.id}${var.adopt.provider_id}" == ""
+  adopt_uuid    = lower(var.adopt.id != "" ? var.adopt.id : trimprefix(var.adopt.provider_id, "vsphere://"))
+  adopt_as      = local.adopt_by_name ? var.machine.name : local.adopt_uuid
+  cluster_tag   = "openshift-${var.machine.cluster_id}/${var.machine.cluster_id}"
+  found = jsondecode(one([
+    for machine in data.vsphere_virtual_machines.adopted.virtual_machines : machine if !local.adopt_by_name || jsondecode(machine).name == var.machine.name
+  ]))
 }
 
 # OpenShift's installer makes a category of tags for a cluster, openshift-CLUSTER, and its actuator gives each virtual machine the tag CLUSTER of it.
-# Without any such tag the name must be the Machine's, unless a user has named the virtual machine.
+# Without any such tag the name must be the Machine's, unless a user has named the virtual machine. A search by the name alone needs the tag.
 data "vsphere_virtual_machines" "adopted" {
-  datacenter = var.provider_spec.workspace.datacenter
-  uuid       = local.adopt_uuid
+  datacenter = coalesce(var.provider_spec.workspace.datacenter, "*")
+  folder     = local.adopt_by_name ? local.folder : null
+  uuid       = local.adopt_by_name ? null : local.adopt_uuid
 
   lifecycle {
     precondition {
-      condition     = can(regex("^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", local.adopt_uuid))
+      condition     = local.adopt_by_name || can(regex("^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", local.adopt_uuid))
       error_message = "${jsonencode(local.adopt_uuid)} is not the BIOS UUID of a virtual machine: name it as 4237a8c4-0000-0000-0000-000000000000."
     }
     postcondition {
-      condition     = length(self.virtual_machines) == 1
-      error_message = "There is no virtual machine with the UUID ${local.adopt_uuid} to adopt."
+      condition = length([
+        for machine in self.virtual_machines : machine if !local.adopt_by_name || jsondecode(machine).name == var.machine.name
+      ]) == 1
+      error_message = "There is no virtual machine ${local.adopt_by_name ? "called" : "with the UUID"} ${local.adopt_as} to adopt."
     }
     postcondition {
       condition = alltrue([
-        for machine in self.virtual_machines : contains(values(jsondecode(machine).tags), "openshift-${var.machine.cluster_id}/${var.machine.cluster_id}")
+        for machine in self.virtual_machines : contains(values(jsondecode(machine).tags), local.cluster_tag)
         || !anytrue([for tag in values(jsondecode(machine).tags) : startswith(tag, "openshift-")])
+        || local.adopt_by_name && jsondecode(machine).name != var.machine.name
       ])
-      error_message = "The virtual machine ${local.adopt_uuid} belongs to the cluster ${join(", ", flatten([for machine in self.virtual_machines : [for tag in values(jsondecode(machine).tags) : split("/", tag)[1] if startswith(tag, "openshift-")]]))}, and the Machine to the cluster ${var.machine.cluster_id}."
+      error_message = "The virtual machine ${local.adopt_as} belongs to the cluster ${join(", ", flatten([for machine in self.virtual_machines : [for tag in values(jsondecode(machine).tags) : split("/", tag)[1] if startswith(tag, "openshift-")] if !local.adopt_by_name || jsondecode(machine).name == var.machine.name]))}, and the Machine to the cluster ${var.machine.cluster_id}."
     }
     postcondition {
       condition = var.adopt.id != "" || alltrue([
-        for machine in self.virtual_machines : jsondecode(machine).name == var.machine.name
-        || contains(values(jsondecode(machine).tags), "openshift-${var.machine.cluster_id}/${var.machine.cluster_id}")
+        for machine in self.virtual_machines : contains(values(jsondecode(machine).tags), local.cluster_tag)
+        || (jsondecode(machine).name == var.machine.name) != local.adopt_by_name
       ])
-      error_message = "The virtual machine ${local.adopt_uuid} does not prove that it is the Machine's: it has neither the tag ${var.machine.cluster_id} of the category openshift-${var.machine.cluster_id} nor the name ${var.machine.name}. Add the tag, or name the virtual machine in the annotation machine-iac.io/adopt-id."
+      error_message = "The virtual machine ${local.adopt_as} does not prove that it is the Machine's: it lacks the tag ${var.machine.cluster_id} of the category openshift-${var.machine.cluster_id}${local.adopt_by_name ? "" : " and the name ${var.machine.name}"}. Add the tag, or name the virtual machine in the annotation machine-iac.io/adopt-id."
     }
     postcondition {
-      condition     = !anytrue([for machine in self.virtual_machines : jsondecode(machine).template])
-      error_message = "The virtual machine ${local.adopt_uuid} is a template."
+      condition = !anytrue([
+        for machine in self.virtual_machines : jsondecode(machine).template if !local.adopt_by_name || jsondecode(machine).name == var.machine.name
+      ])
+      error_message = "The virtual machine ${local.adopt_as} is a template."
     }
   }
 }

@@ -12,10 +12,11 @@ locals {
 output "inventory" {
   description = "The virtual machines of the cluster in the folder of the providerSpec."
   value = [for machine in local.inventory : {
-    provider_id = "vsphere://${machine.uuid}"
-    name        = machine.name
-    created     = machine.created
-    machine_uid = try(regex("^Machine [^ ]+ ([0-9a-f-]+)$", machine.annotation)[0], "")
+    provider_id  = "vsphere://${machine.uuid}"
+    name         = machine.name
+    created      = machine.created
+    machine_uid  = try(regex("^(?:Installation [^ ]+, )?Machine [^ ]+ ([0-9a-f-]+)$", machine.annotation)[0], "")
+    installation = try(regex("^Installation ([^ ]+), Machine ", machine.annotation)[0], "")
     } if !machine.template && (
     contains(values(machine.tags), "openshift-${var.machine.cluster_id}/${var.machine.cluster_id}")
     || basename(var.provider_spec.workspace.folder) == var.machine.cluster_id && !anytrue([for tag in values(machine.tags) : startswith(tag, "openshift-")])

@@ -146,11 +146,11 @@ run "makes_a_control_plane_machine_as_the_installer_asks_for" {
     error_message = "The virtual machine has the Machine's name."
   }
   assert {
-    condition     = data.vsphere_virtual_machine.template.name == "demo-x7k2p-rhcos-generated-region-generated-zone"
+    condition     = data.vsphere_virtual_machine.template[0].name == "demo-x7k2p-rhcos-generated-region-generated-zone"
     error_message = "It is made from the template that the installer uploaded."
   }
   assert {
-    condition     = data.vsphere_resource_pool.workspace.name == "/DC0/host/DC0_C0//Resources" && data.vsphere_datastore.workspace.name == "/DC0/datastore/LocalDS_0"
+    condition     = data.vsphere_resource_pool.workspace[0].name == "/DC0/host/DC0_C0//Resources" && data.vsphere_datastore.workspace[0].name == "/DC0/datastore/LocalDS_0"
     error_message = "Pool and datastore are looked up by their inventory paths, as they are written."
   }
   assert {
@@ -230,7 +230,7 @@ run "takes_every_field" {
     error_message = "A linked clone of the snapshot keeps the template's disk as it is."
   }
   assert {
-    condition     = data.vsphere_snapshot.template[0].name == "4.20.1" && data.vsphere_snapshot.template[0].virtual_machine_uuid == data.vsphere_virtual_machine.template.id
+    condition     = data.vsphere_snapshot.template[0].name == "4.20.1" && data.vsphere_snapshot.template[0].virtual_machine_uuid == data.vsphere_virtual_machine.template[0].id
     error_message = "The snapshot is the template's one of the name."
   }
   assert {
@@ -252,7 +252,7 @@ run "takes_every_field" {
     error_message = "There is a network device for each, in their order."
   }
   assert {
-    condition     = vsphere_virtual_machine.this.folder == "a/b" && data.vsphere_virtual_machine.template.name == "/DC0/vm/templates/rhcos"
+    condition     = vsphere_virtual_machine.this.folder == "a/b" && data.vsphere_virtual_machine.template[0].name == "/DC0/vm/templates/rhcos"
     error_message = "Folders and templates may lie deep."
   }
   assert {
@@ -307,7 +307,7 @@ run "finds_the_only_place_where_none_is_named" {
   }
 
   assert {
-    condition     = data.vsphere_datacenter.workspace.name == null && data.vsphere_resource_pool.workspace.name == "*/Resources" && data.vsphere_datastore.workspace.name == "*"
+    condition     = data.vsphere_datacenter.workspace[0].name == null && data.vsphere_resource_pool.workspace[0].name == "*/Resources" && data.vsphere_datastore.workspace[0].name == "*"
     error_message = "These are what vCenter's client has for the default."
   }
 
@@ -422,6 +422,19 @@ run "leaves_other_user_data_to_later_machines" {
   }
 }
 
+run "is_the_same_without_its_user_data" {
+  command = plan
+
+  variables {
+    user_data = ""
+  }
+
+  assert {
+    condition     = base64decode(nonsensitive(vsphere_virtual_machine.this.extra_config)["guestinfo.ignition.config.data"]) == "{\"ignition\":{\"version\":\"3.2.0\"}}"
+    error_message = "What has booted reads nothing of it."
+  }
+}
+
 run "refuses_what_would_need_another_virtual_machine" {
   command = plan
 
@@ -514,7 +527,7 @@ run "is_made_as_a_part_of_an_openshift_cluster" {
     error_message = "No network of the datacenter is looked for."
   }
   assert {
-    condition     = join(" ", local.network_ids) == "network-7"
+    condition     = join(" ", local.made_of.network_ids) == "network-7"
     error_message = "The network is one of the compute cluster."
   }
   assert {

@@ -15,8 +15,10 @@ import (
 // head is what the page begins with.
 const head = `# Benchmarks
 
-Measured by ` + "`make bench`" + `, which writes this page; ` + "`make bench TESTFLAGS='-run NAME'`" + ` measures one benchmark again and leaves the
-rest. Compare the ratios; the seconds depend on the machine.
+Run ` + "`make bench`" + ` to measure and rewrite this page, or
+` + "`make bench TESTFLAGS='-run NAME'`" + ` for one section. Compare the ratios; the seconds depend
+on the machine. CPU seconds include all child processes of the measured programs and exclude the API
+server.
 `
 
 // Section is a part of the page.

@@ -1,5 +1,6 @@
-// Package provider_test runs the integration suite of machine-controller-manager, which every provider of Gardener passes, with this project's
-// driver. It wants two clusters and both programs, started by "make start"; test/e2egardener of the main module provides them.
+// Package provider_test runs the integration suite of machine-controller-manager, which every
+// provider of Gardener passes, with this project's driver. It wants two clusters and both programs,
+// started by "make start"; test/e2egardener of the main module provides them.
 package provider_test
 
 import (

@@ -13,6 +13,9 @@ mock_provider "aws" {
       secondary_private_ips = ["10.0.1.21"]
     }
   }
+  mock_data "aws_vpc" {
+    defaults = { dhcp_options_id = "dopt-0a" }
+  }
   mock_data "aws_vpc_dhcp_options" {
     defaults = { domain_name = "ec2.internal example.com" }
   }

@@ -13,6 +13,9 @@ mock_provider "aws" {
       secondary_private_ips = ["10.0.1.21"]
     }
   }
+  mock_data "aws_vpc" {
+    defaults = { dhcp_options_id = "dopt-0a" }
+  }
   mock_data "aws_vpc_dhcp_options" {
     defaults = { domain_name = "ec2.internal example.com" }
   }
@@ -51,6 +54,7 @@ variables {
     tags               = [{ name = "team", value = "a" }]
     loadBalancers      = [{ name = "demo-x7k2p-int", type = "network" }]
   }
+  cluster   = { installation = "c0ffee00-0000-4000-8000-000000000001" }
   user_data = "{}"
 }
 
@@ -63,14 +67,18 @@ run "lists_instances" {
   }
   override_data {
     target = data.aws_instance.inventory
-    values = { id = "i-1", availability_zone = "us-east-1a", launch_time = "2026-01-01T00:00:00Z", tags = { Name = "a", "machine-iac.io/machine-uid" = "u" } }
+    values = { id = "i-1", availability_zone = "us-east-1a", launch_time = "2026-01-01T00:00:00Z", tags = { Name = "a", "machine-iac.io/machine-uid" = "u", "machine-iac.io/installation" = "i" } }
   }
   assert {
     condition     = [for filter in data.aws_instances.inventory.filter : [filter.name, tolist(filter.values)]] == [["tag-key", tolist(["kubernetes.io/cluster/demo-x7k2p"])]]
     error_message = "Instances of other clusters are not asked for."
   }
   assert {
-    condition     = output.inventory == [{ provider_id = "aws:///us-east-1a/i-1", name = "a", created = "2026-01-01T00:00:00Z", machine_uid = "u" }]
+    condition     = output.inventory == [{ provider_id = "aws:///us-east-1a/i-1", name = "a", created = "2026-01-01T00:00:00Z", machine_uid = "u", installation = "i" }]
     error_message = "Every instance is listed, with the UID of its Machine."
+  }
+  assert {
+    condition     = aws_instance.this.tags["machine-iac.io/installation"] == "c0ffee00-0000-4000-8000-000000000001" && aws_instance.this.volume_tags == aws_instance.this.tags
+    error_message = "What is made bears the UID of the installation."
   }
 }

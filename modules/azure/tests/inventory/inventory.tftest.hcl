@@ -50,6 +50,7 @@ variables {
     vnet                 = "demo-x7k2p-vnet"
     zone                 = "1"
   }
+  cluster   = { installation = "c0ffee00-0000-4000-8000-000000000001" }
   user_data = "{\"ignition\":{\"version\":\"3.2.0\"}}"
 }
 
@@ -58,14 +59,18 @@ run "lists_machines" {
 
   override_data {
     target = data.azurerm_resources.inventory
-    values = { resources = [{ id = "/subscriptions/s/resourceGroups/Demo-RG/providers/Microsoft.Compute/virtualMachines/a", name = "a", type = "t", location = "eastus", tags = { "machine-iac.io_machine-uid" = "u" }, resource_group_name = "Demo-RG" }] }
+    values = { resources = [{ id = "/subscriptions/s/resourceGroups/Demo-RG/providers/Microsoft.Compute/virtualMachines/a", name = "a", type = "t", location = "eastus", tags = { "machine-iac.io_machine-uid" = "u", "machine-iac.io_installation" = "i" }, resource_group_name = "Demo-RG" }] }
   }
   assert {
     condition     = data.azurerm_resources.inventory.required_tags == tomap({ "kubernetes.io_cluster.demo-x7k2p" = "owned" })
     error_message = "Virtual machines of other clusters are not asked for."
   }
   assert {
-    condition     = output.inventory == [{ provider_id = "azure:///subscriptions/s/resourceGroups/demo-rg/providers/Microsoft.Compute/virtualMachines/a", name = "a", created = "", machine_uid = "u" }]
+    condition     = output.inventory == [{ provider_id = "azure:///subscriptions/s/resourceGroups/demo-rg/providers/Microsoft.Compute/virtualMachines/a", name = "a", created = "", machine_uid = "u", installation = "i" }]
     error_message = "Every virtual machine is listed, with the UID of its Machine."
+  }
+  assert {
+    condition     = azurerm_linux_virtual_machine.this[0].tags["machine-iac.io_installation"] == "c0ffee00-0000-4000-8000-000000000001"
+    error_message = "What is made bears the UID of the installation."
   }
 }

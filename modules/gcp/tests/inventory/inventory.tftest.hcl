@@ -36,6 +36,7 @@ variables {
     userDataSecret         = { name = "worker-user-data" }
     zone                   = "us-central1-a"
   }
+  cluster   = { installation = "c0ffee00-0000-4000-8000-000000000001" }
   user_data = "{\"ignition\":{\"version\":\"3.2.0\"}}"
 }
 
@@ -49,7 +50,7 @@ run "lists_instances" {
         {
           name         = "//compute.googleapis.com/projects/my-project/zones/us-central1-b/instances/a"
           create_time  = "2026-01-01T00:00:00Z"
-          labels       = { "kubernetes-io-cluster-demo-x7k2p" = "owned", "machine-iac-io-machine-uid" = "u" }
+          labels       = { "kubernetes-io-cluster-demo-x7k2p" = "owned", "machine-iac-io-machine-uid" = "u", "machine-iac-io-installation" = "i" }
           asset_type   = "compute.googleapis.com/Instance", description = "", display_name = "a", folders = [], kms_keys = [], location = "us-central1-b", network_tags = []
           organization = "", parent_asset_type = "", parent_full_resource_name = "", project = "projects/1", state = "RUNNING", update_time = ""
         },
@@ -68,7 +69,11 @@ run "lists_instances" {
     error_message = "Instances of other clusters are not asked for."
   }
   assert {
-    condition     = output.inventory == [{ provider_id = "gce://my-project/us-central1-b/a", name = "a", created = "2026-01-01T00:00:00Z", machine_uid = "u" }]
+    condition     = output.inventory == [{ provider_id = "gce://my-project/us-central1-b/a", name = "a", created = "2026-01-01T00:00:00Z", machine_uid = "u", installation = "i" }]
     error_message = "Every instance is listed, with the UID of its Machine."
+  }
+  assert {
+    condition     = google_compute_instance.this.labels["machine-iac-io-installation"] == "c0ffee00-0000-4000-8000-000000000001"
+    error_message = "What is made bears the UID of the installation."
   }
 }

@@ -12,6 +12,7 @@ variables {
   provider_spec = {
     credentialsSecret = { name = "kubemark-credentials" }
   }
+  cluster   = { installation = "c0ffee00-0000-4000-8000-000000000001" }
   user_data = ""
 }
 
@@ -22,7 +23,7 @@ run "lists_simulated_nodes" {
     target = data.kubectl_objects.inventory
     values = {
       objects = [
-        "{\"metadata\":{\"name\":\"a\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\",\"labels\":{\"machine-iac.io/machine-uid\":\"u\"}},\"spec\":{\"providerID\":\"kubemark://u\"}}",
+        "{\"metadata\":{\"name\":\"a\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\",\"labels\":{\"machine-iac.io/machine-uid\":\"u\",\"machine-iac.io/installation\":\"i\"}},\"spec\":{\"providerID\":\"kubemark://u\"}}",
         "{\"metadata\":{\"name\":\"b\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\"},\"spec\":{\"providerID\":\"aws:///z/i\"}}",
         "{\"metadata\":{\"name\":\"c\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\"},\"spec\":{}}",
       ]
@@ -33,7 +34,11 @@ run "lists_simulated_nodes" {
     error_message = "Nodes of other clusters are not asked for."
   }
   assert {
-    condition     = output.inventory == [{ provider_id = "kubemark://u", name = "a", created = "2026-01-01T00:00:00Z", machine_uid = "u" }]
+    condition     = output.inventory == [{ provider_id = "kubemark://u", name = "a", created = "2026-01-01T00:00:00Z", machine_uid = "u", installation = "i" }]
     error_message = "What is no simulated Node is left out."
+  }
+  assert {
+    condition     = yamldecode(kubectl_manifest.this.yaml_body).metadata.labels["machine-iac.io/installation"] == "c0ffee00-0000-4000-8000-000000000001"
+    error_message = "What is made bears the UID of the installation."
   }
 }

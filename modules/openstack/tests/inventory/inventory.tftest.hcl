@@ -48,6 +48,7 @@ variables {
     floatingIP       = "203.0.113.7"
     userDataSecret   = { name = "worker-user-data" }
   }
+  cluster   = { installation = "c0ffee00-0000-4000-8000-000000000001" }
   user_data = "{\"ignition\":{\"version\":\"3.2.0\"}}"
 }
 
@@ -56,7 +57,7 @@ run "lists_servers" {
 
   override_data {
     target = data.openstack_compute_instances_v2.inventory
-    values = { ids = ["server-1", "server-2"], servers = ["{\"id\":\"server-1\",\"name\":\"a\",\"metadata\":{\"openshiftClusterID\":\"demo-x7k2p\",\"machine-iac.io_machine-uid\":\"u\"},\"tags\":[],\"status\":\"ACTIVE\",\"image_id\":\"\",\"key_name\":\"\",\"availability_zone\":\"nova\",\"flavor_name\":\"m1.xlarge\",\"created\":\"2026-01-01T00:00:00Z\"}", "{\"id\":\"server-2\",\"name\":\"b\",\"metadata\":{\"openshiftClusterID\":\"demo-x7k2p\"},\"tags\":[],\"status\":\"ACTIVE\",\"image_id\":\"\",\"key_name\":\"\",\"availability_zone\":\"nova\",\"flavor_name\":\"m1.xlarge\",\"created\":\"2026-01-01T00:00:00Z\"}"] }
+    values = { ids = ["server-1", "server-2"], servers = ["{\"id\":\"server-1\",\"name\":\"a\",\"metadata\":{\"openshiftClusterID\":\"demo-x7k2p\",\"machine-iac.io_machine-uid\":\"u\",\"machine-iac.io_installation\":\"i\"},\"tags\":[],\"status\":\"ACTIVE\",\"image_id\":\"\",\"key_name\":\"\",\"availability_zone\":\"nova\",\"flavor_name\":\"m1.xlarge\",\"created\":\"2026-01-01T00:00:00Z\"}", "{\"id\":\"server-2\",\"name\":\"b\",\"metadata\":{\"openshiftClusterID\":\"demo-x7k2p\"},\"tags\":[],\"status\":\"ACTIVE\",\"image_id\":\"\",\"key_name\":\"\",\"availability_zone\":\"nova\",\"flavor_name\":\"m1.xlarge\",\"created\":\"2026-01-01T00:00:00Z\"}"] }
   }
   assert {
     condition     = data.openstack_compute_instances_v2.inventory.metadata == tomap({ openshiftClusterID = "demo-x7k2p" })
@@ -64,9 +65,16 @@ run "lists_servers" {
   }
   assert {
     condition = output.inventory == [
-      { provider_id = "openstack:///server-1", name = "a", created = "2026-01-01T00:00:00Z", machine_uid = "u" },
-      { provider_id = "openstack:///server-2", name = "b", created = "2026-01-01T00:00:00Z", machine_uid = "" },
+      { provider_id = "openstack:///server-1", name = "a", created = "2026-01-01T00:00:00Z", machine_uid = "u", installation = "i" },
+      { provider_id = "openstack:///server-2", name = "b", created = "2026-01-01T00:00:00Z", machine_uid = "", installation = "" },
     ]
     error_message = "Every server is listed, with the UID of its Machine where it has one."
+  }
+  assert {
+    condition = (
+      openstack_compute_instance_v2.this.metadata["machine-iac.io_installation"] == "c0ffee00-0000-4000-8000-000000000001"
+      && alltrue([for port in openstack_networking_port_v2.interface : startswith(port.description, "Installation c0ffee00-0000-4000-8000-000000000001, Machine ")])
+    )
+    error_message = "What is made bears the UID of the installation."
   }
 }

@@ -110,3 +110,39 @@ run "what_is_no_uuid_is_not_adopted" {
 
   expect_failures = [data.vsphere_virtual_machines.adopted]
 }
+
+run "no_machine_of_the_name_is_not_adopted" {
+  command = plan
+
+  variables {
+    adopt = {
+      provider_id = ""
+      id          = ""
+    }
+  }
+
+  override_data {
+    target = data.vsphere_virtual_machines.adopted
+    values = { virtual_machines = ["{\"name\":\"demo-x7k2p-worker-0-other\",\"path\":\"/DC0/vm/demo-x7k2p/demo-x7k2p-worker-0-other\",\"uuid\":\"4237a8c4-0000-0000-0000-000000000000\",\"annotation\":\"\",\"created\":\"2026-01-01T00:00:00Z\",\"template\":false,\"num_cpus\":4,\"memory_mib\":16384,\"tags\":{\"urn:1\":\"openshift-demo-x7k2p/demo-x7k2p\"}}"] }
+  }
+
+  expect_failures = [data.vsphere_virtual_machines.adopted]
+}
+
+run "a_machine_of_the_name_alone_is_not_adopted" {
+  command = plan
+
+  variables {
+    adopt = {
+      provider_id = ""
+      id          = ""
+    }
+  }
+
+  override_data {
+    target = data.vsphere_virtual_machines.adopted
+    values = { virtual_machines = ["{\"name\":\"demo-x7k2p-worker-0-abcde\",\"path\":\"/DC0/vm/demo-x7k2p/demo-x7k2p-worker-0-abcde\",\"uuid\":\"4237a8c4-0000-0000-0000-000000000000\",\"annotation\":\"\",\"created\":\"2026-01-01T00:00:00Z\",\"template\":false,\"num_cpus\":4,\"memory_mib\":16384,\"tags\":{}}"] }
+  }
+
+  expect_failures = [data.vsphere_virtual_machines.adopted]
+}

@@ -1,0 +1,50 @@
+package iac
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/render"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+)
+
+// Capacity implements actuators.CapacityEstimator from the provider module's metadata.
+func (a *Actuator) Capacity(_ context.Context, machine *machinev1beta1.Machine) (*actuators.Capacity, error) {
+	machine, served, err := a.desired.Complete(machine)
+	if err != nil {
+		return nil, reporting.Typed(runs.Create, err)
+	}
+	if served.Spec().Capacity == nil {
+		return nil, nil
+	}
+	providerSpec, err := render.ProviderSpec(machine, served)
+	if err != nil {
+		return nil, actuators.InvalidConfiguration("%s", err.Error())
+	}
+	size, err := module.SizeOf(served, providerSpec)
+	if unknown, ok := errors.AsType[*module.UnknownTypeError](err); ok {
+		return nil, actuators.UnknownInstanceType(unknown.Type, unknown.Module, "%s.%s", render.ValuesPath(machine), unknown)
+	}
+	if err != nil {
+		return nil, actuators.InvalidConfiguration("%s.%s", render.ValuesPath(machine), err)
+	}
+	return &actuators.Capacity{CPU: size.CPU, MemoryMiB: size.MemoryMiB, GPU: size.GPU, Architecture: size.Architecture},
+		nil
+}
+
+// VolumeWait implements actuators.VolumeWaiter. It uses the Machine's current module, even if
+// another created the instance. Without a module there is no wait: Delete reports why it cannot
+// proceed.
+func (a *Actuator) VolumeWait(machine *machinev1beta1.Machine) time.Duration {
+	_, serving, err := a.desired.Complete(machine)
+	if err != nil || serving == nil {
+		return 0
+	}
+	return serving.VolumeWait()
+}

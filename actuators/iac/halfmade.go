@@ -1,0 +1,111 @@
+package iac
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/actuators/runner"
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+)
+
+// finish resumes an interrupted create whose instance the engine would replace. It untaints the
+// instance, plans and applies, and taints it again on failure. A useless instance is destroyed with
+// everything that belongs to it, and the next run creates another.
+func (t *task) finish(ctx context.Context) (err error) {
+	if err := t.setTainted(ctx, false); err != nil {
+		return err
+	}
+	destroyed := false
+	defer func() {
+		if err != nil && !destroyed && t.unsaved == nil { // an unsaved state has the same serial
+			err = errors.Join(err, t.setTainted(context.WithoutCancel(ctx), true))
+		}
+	}()
+	return t.inWorkspace(ctx, engine.SearchNone, func(workspace runner.Workspace) error {
+		why, err := t.complete(ctx, workspace)
+		if why == "" || err != nil {
+			return err
+		}
+		if t.wanted.Incomplete != nil {
+			return t.wanted.Incomplete // a replacement could not be created
+		}
+		t.touched, destroyed = true, true
+		report, err := workspace.Destroy(ctx)
+		t.noteApplied(report)
+		if err != nil {
+			return err
+		}
+		t.found = t.checkedNow(record.DriftCheck{Result: record.DriftNone})
+		return actuators.CreateFailed("the create was interrupted, and %s: destroyed the instance; creating another", why)
+	})
+}
+
+// setTainted sets whether the instance in the stored state is tainted.
+func (t *task) setTainted(ctx context.Context, tainted bool) error {
+	snapshot, err := t.session.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	changed, err := lifecycle.SetTainted(snapshot.Raw, tainted)
+	if err != nil {
+		return err
+	}
+	return t.session.Put(ctx, changed)
+}
+
+// complete applies the plan of a half-made instance, or returns why the instance is useless.
+func (t *task) complete(ctx context.Context, workspace runner.Workspace) (useless string, err error) {
+	report, err := workspace.Plan(ctx)
+	if why := t.wanted.Incomplete; why != nil && failure.ClassOf(err) == failure.InvalidConfiguration {
+		return "", why // the module requires missing inputs
+	}
+	if err != nil {
+		return "", err
+	}
+	if report.InstanceGone() {
+		return t.goneForGood()
+	}
+	if refused := lifecycle.CheckPlan(runs.Create, report, t.facts.Provisioned).Refused; refused != "" {
+		return refused, nil
+	}
+	if err := t.apply(ctx, workspace, report); err != nil {
+		return "", err
+	}
+	return t.broken(ctx)
+}
+
+// goneForGood returns "it is gone" once a second look has not found the instance either.
+func (t *task) goneForGood() (useless string, err error) {
+	now, again := t.actuator.clock.Now(), lifecycle.SecondLookAfter(t.wanted.Module.Settle())
+	if t.facts.Missing() && !now.Before(t.facts.Record.Check.At.Add(again)) {
+		return "it is gone", nil
+	}
+	summary := "the instance of an interrupted create was not found"
+	t.found = t.checkedNow(record.DriftCheck{Result: record.DriftMissing, Summary: summary})
+	return "", &undecidedError{until: now.Add(again), text: summary}
+}
+
+// broken returns why the infrastructure calls the instance broken, according to the module's
+// output, or "".
+func (t *task) broken(ctx context.Context) (why string, err error) {
+	snapshot, err := t.session.Snapshot(ctx)
+	if err != nil {
+		return "", err
+	}
+	parsed, err := snapshot.State()
+	if err != nil {
+		return "", err
+	}
+	outputs, err := (&lifecycle.Facts{State: parsed}).Outputs()
+	if err != nil || !slices.Contains(t.wanted.Module.Spec().BrokenStates, outputs.InstanceState) {
+		return "", err
+	}
+	return fmt.Sprintf("its state is %s", outputs.InstanceState), nil
+}

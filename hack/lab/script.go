@@ -1,0 +1,44 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Script is the file that [Manager.WriteScript] writes.
+func (l *Lab) Script() string { return filepath.Join(l.dir, "manager.sh") }
+
+// WriteScript writes the shell script behind 'make run'. It stops this manager and runs its program, as rebuilt since,
+// in the foreground with the same arguments and environment. With DEBUG set, it runs Delve, which listens on
+// 127.0.0.1:2345.
+func (m *Manager) WriteScript() error {
+	command := m.command
+	program, err := filepath.EvalSymlinks(command.Path) // the path that the kernel reports
+	if err != nil {
+		return err
+	}
+	var arguments, environment strings.Builder
+	for _, argument := range command.Args[1:] {
+		arguments.WriteString(" " + quoted(argument))
+	}
+	for _, variable := range command.Env {
+		environment.WriteString(" " + quoted(variable))
+	}
+	script := fmt.Sprintf(`#!/bin/sh
+manager() { case $(readlink /proc/%[1]d/exe) in %[4]s | %[4]s' (deleted)') ;; *) false ;; esac; }
+if manager; then kill %[1]d; fi
+while manager; do sleep 0.1; done
+set --%[2]s
+if [ -n "$DEBUG" ]; then
+  dlv=$(command -v dlv) || { echo 'run: dlv is not on PATH; install github.com/go-delve/delve/cmd/dlv' >&2; exit 1; }
+  exec env -i%[3]s "$dlv" exec --headless --listen=127.0.0.1:2345 %[4]s -- "$@"
+fi
+exec env -i%[3]s %[4]s "$@"
+`, m.PID(), arguments.String(), environment.String(), quoted(program))
+	return os.WriteFile(m.lab.Script(), []byte(script), 0o700)
+}
+
+// quoted quotes a shell word.
+func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

@@ -1,0 +1,51 @@
+package lab
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestTheScriptReplacesTheManager(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "it's a manager")
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(sleep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(program, content, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m := &Manager{process: process{what: "the manager", log: filepath.Join(dir, "log")}, lab: &Lab{dir: dir}}
+	if err := m.start(program, []string{"60"}, []string{"ODD=a 'b'", "PATH=" + os.Getenv("PATH")}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Kill() })
+	if err := m.WriteScript(); err != nil {
+		t.Fatal(err)
+	}
+	// As a developer would rebuild it.
+	if err := os.Remove(program); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$1 $ODD $OTHER\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(m.lab.Script())
+	command.Env = append(os.Environ(), "OTHER=value", "DEBUG=")
+	out, err := command.CombinedOutput()
+	if want := "60 a 'b' \n"; err != nil || string(out) != want {
+		t.Errorf("got %q, %v, want %q", out, err, want)
+	}
+	select {
+	case <-m.Ended():
+	case <-time.After(10 * time.Second):
+		t.Error("the manager that was started first still runs")
+	}
+}

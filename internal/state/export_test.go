@@ -1,0 +1,4 @@
+package state
+
+// DecodeIndex exports decodeIndex to tests.
+var DecodeIndex = decodeIndex

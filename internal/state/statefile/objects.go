@@ -1,0 +1,90 @@
+package statefile
+
+import "encoding/json"
+
+// Objects returns the attributes of the managed resources in a valid state, by address, except for resources that exist
+// only in the state. They may hold secrets.
+func Objects(raw []byte, parsed *State) (map[string]json.RawMessage, error) {
+	return formatOf(parsed.Format).objects(raw)
+}
+
+func terraformAttributes(raw []byte) (map[string]json.RawMessage, error) {
+	read, err := terraformObjects(raw)
+	objects := map[string]json.RawMessage{}
+	for _, one := range read {
+		if one.deposed == "" {
+			objects[one.address] = one.attributes
+		}
+	}
+	return objects, err
+}
+
+// object is one instance of a managed resource.
+type object struct {
+	address, kind, deposed string
+	attributes             json.RawMessage
+}
+
+// terraformObjects lists the instances of managed resources in a Terraform state, except for resources that exist only
+// in the state.
+func terraformObjects(raw []byte) ([]object, error) {
+	var file struct {
+		Resources []struct {
+			Module    string `json:"module"`
+			Mode      string `json:"mode"`
+			Type      string `json:"type"`
+			Name      string `json:"name"`
+			Provider  string `json:"provider"`
+			Instances []struct {
+				Index      json.RawMessage `json:"index_key"`
+				Deposed    string          `json:"deposed"`
+				Attributes json.RawMessage `json:"attributes"`
+			} `json:"instances"`
+		} `json:"resources"`
+	}
+	if err := json.Unmarshal(raw, &file); err != nil {
+		return nil, Malformed(describeJSON(err))
+	}
+	var found []object
+	for _, r := range file.Resources {
+		if r.Mode == ModeData || r.Provider == builtin {
+			continue
+		}
+		address := Resource{Module: r.Module, Mode: r.Mode, Type: r.Type, Name: r.Name}.Address()
+		for _, i := range r.Instances {
+			at := address
+			if len(i.Index) > 0 {
+				at += "[" + string(i.Index) + "]"
+			}
+			found = append(found, object{address: at, kind: r.Type, deposed: i.Deposed, attributes: i.Attributes})
+		}
+	}
+	return found, nil
+}
+
+func checkpointObjects(raw []byte) (map[string]json.RawMessage, error) {
+	envelope, err := ParseCheckpoint(raw)
+	if err != nil {
+		return nil, err
+	}
+	var file checkpoint
+	if err := json.Unmarshal(envelope.Raw, &file); err != nil {
+		return nil, Malformed("its checkpoint is " + describeJSON(err))
+	}
+	objects := map[string]json.RawMessage{}
+	if file.Checkpoint == nil || file.Checkpoint.Latest == nil {
+		return objects, nil
+	}
+	for _, one := range file.Checkpoint.Latest.Resources {
+		resource, err := one.resource()
+		if err != nil || !one.made() || one.External || one.Delete {
+			continue
+		}
+		outputs, err := json.Marshal(one.Outputs)
+		if err != nil {
+			return nil, Malformed("its outputs cannot be read")
+		}
+		objects[resource.Address()] = outputs
+	}
+	return objects, nil
+}
