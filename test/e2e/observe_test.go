@@ -87,6 +87,15 @@ func (w *world) metric(ctx context.Context, name string) float64 {
 	return lab.Sum(text, name)
 }
 
+// updatesStarted counts the updates that were started. Checks of drift, looks and second looks come on their own at any time.
+func (w *world) updatesStarted(ctx context.Context) float64 {
+	GinkgoHelper()
+	const started = "machine_iac_run_queue_seconds_count"
+	lines := w.series(ctx, started, label("operation", "update"))
+	Expect(lines).NotTo(BeEmpty())
+	return lab.Sum(strings.Join(lines, "\n"), started)
+}
+
 // label formats a label as in a series.
 func label(name, value string) string { return fmt.Sprintf("%s=%q", name, value) }
 

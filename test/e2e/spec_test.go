@@ -156,7 +156,7 @@ func aChangedProviderSpec() {
 		Expect(w.node(ctx, name).UID).To(Equal(uid))
 	})
 
-	It("is refused where only a new instance would bring it, and no engine is started for it "+
+	It("is refused where only a new instance would bring it, and no update is started for it "+
 		"again", func(ctx SpecContext) {
 		w.patchSpec(ctx, name, "cpu", 8)
 		until(ctx, patience, "the Machine refuses the change", func(ctx context.Context) error {
@@ -168,13 +168,12 @@ func aChangedProviderSpec() {
 		Expect(condition(refused, upToDate).Message).To(ContainSubstring(on.instance))
 		w.untouched(ctx, name, uid)
 
-		before := w.metric(ctx, "machine_iac_engine_starts_total")
+		before := w.updatesStarted(ctx)
 		for poke := range 3 {
 			w.kubectl(ctx, "annotate", "machine", name, "--overwrite", fmt.Sprintf("example.com/poke=%d", poke))
 			time.Sleep(time.Second)
 		}
-		after := w.metric(ctx, "machine_iac_engine_starts_total")
-		Expect(after).To(Equal(before), "engines were started for a change that is refused")
+		Expect(w.updatesStarted(ctx)).To(Equal(before), "an update was started for a change that is refused")
 		Expect(w.upToDateIs(w.get(ctx, name), corev1.ConditionFalse,
 			string(machinev1beta1.UnsupportedChangeMachineError))).To(Succeed())
 		w.untouched(ctx, name, uid)
@@ -221,7 +220,7 @@ func otherUserData() {
 		w.runs(ctx, before)
 		DeferCleanup(func(ctx SpecContext) { w.removed(ctx, before) })
 		w.settles(ctx, few+1)
-		starts = w.metric(ctx, "machine_iac_engine_starts_total")
+		starts = w.updatesStarted(ctx)
 	})
 
 	unconcerned := func(ctx SpecContext) {
@@ -231,8 +230,7 @@ func otherUserData() {
 		Consistently(ctx, func() error {
 			return w.upToDateIs(w.get(ctx, before), corev1.ConditionTrue, "")
 		}).WithTimeout(3 * time.Second).Should(Succeed())
-		Expect(w.metric(ctx, "machine_iac_engine_starts_total")).To(Equal(starts),
-			"engines were started for a Secret that only a create reads")
+		Expect(w.updatesStarted(ctx)).To(Equal(starts), "an update was started for a Secret that only a create reads")
 	}
 
 	It("concerns no instance that exists", func(ctx SpecContext) {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +38,7 @@ func TestStory(t *testing.T) {
 	RunSpecs(t, "The operator, end to end", suite, reporter)
 }
 
-// story is the outermost container. Its chapters are ordered, and the first failure ends it.
+// story is the outermost container. Its chapters are ordered. A failure ends a chapter, and the next one begins.
 const story = "The operator:"
 
 // w is the world of all chapters.
@@ -69,17 +71,59 @@ var _ = ReportAfterSuite("the data folder", func(report Report) {
 	}
 })
 
+// failedVariable names a file for the pattern of chapters that failed or did not begin, for -ginkgo.focus.
+const failedVariable = "E2E_FAILED"
+
+var _ = ReportAfterSuite("what failed", func(report Report) {
+	file := os.Getenv(failedVariable)
+	if file == "" {
+		return
+	}
+	var chapters []string
+	for _, spec := range report.SpecReports {
+		left := spec.State == types.SpecStateSkipped && spec.Failure.Message != "" // others are skipped by their labels
+		if name := chapterOf(spec); name != "" && (left || spec.State.Is(types.SpecStateFailureStates)) {
+			chapters = append(chapters, regexp.MustCompile(`[^\w ]`).ReplaceAllString(name, "."))
+		}
+	}
+	if len(chapters) > 0 {
+		pattern := story + " (" + strings.Join(slices.Compact(chapters), "|") + ") "
+		Expect(os.WriteFile(file, []byte(pattern), 0o600)).To(Succeed())
+	}
+})
+
+// chapterOf returns the title of a spec's chapter, or "" if it has none.
+func chapterOf(spec SpecReport) string {
+	if len(spec.ContainerHierarchyTexts) < 2 {
+		return ""
+	}
+	return spec.ContainerHierarchyTexts[1]
+}
+
 var _ = ReportBeforeEach(func(report SpecReport) {
 	if !report.State.Is(types.SpecStateSkipped | types.SpecStatePending) {
 		say("%s", strings.TrimPrefix(report.FullText(), story+" "))
 	}
 })
 
-var _ = Describe(story, Ordered, func() {
+var _ = Describe(story, Ordered, ContinueOnFailure, func() {
+	const most = 3      // a world in which more fails tells nothing new
+	var failed []string // chapters
+
 	BeforeAll(func(ctx SpecContext) { w.pod.start(ctx) })
+
+	BeforeEach(func() {
+		if slices.Contains(failed, chapterOf(CurrentSpecReport())) {
+			Skip("an earlier spec of this chapter failed")
+		}
+		if len(failed) == most {
+			Skip("too many chapters failed")
+		}
+	})
 
 	JustAfterEach(func(ctx SpecContext) {
 		if CurrentSpecReport().Failed() {
+			failed = append(failed, chapterOf(CurrentSpecReport()))
 			w.dump(ctx)
 		}
 	})
