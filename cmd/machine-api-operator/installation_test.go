@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -201,6 +202,7 @@ func TestTheInstallationIsKept(t *testing.T) {
 	t.Run("edited", func(t *testing.T) { i.with(t).editsAreTakenBack() })
 	t.Run("others", func(t *testing.T) { i.with(t).whatIsOthersStays() })
 	t.Run("reported", func(t *testing.T) { i.with(t).theRolloutIsReported() })
+	t.Run("a CRD that was deleted", func(t *testing.T) { i.with(t).aDeletedCRDIsReported() })
 }
 
 func (i *installation) with(t *testing.T) *installation { return &installation{T: t, plane: i.plane} }
@@ -367,6 +369,39 @@ func (i *installation) theRolloutIsReported() {
 		_, err := i.live(hook)
 		flags := strings.Join(deployment.Spec.Template.Spec.Containers[0].Args, " ")
 		return client.IgnoreNotFound(err) == nil && err != nil && strings.HasSuffix(flags, "--webhook-enabled=false --cluster-fact=platform=kubemark --max-concurrent-runs=3"), nil
+	})
+}
+
+func (i *installation) aDeletedCRDIsReported() {
+	i.rollOut()
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: operator.SettingsName}}
+	crd := &unstructured.Unstructured{}
+	crd.SetAPIVersion("apiextensions.k8s.io/v1")
+	crd.SetKind("CustomResourceDefinition")
+	crd.SetName("machines.machine.openshift.io")
+	if err := i.plane.Client.Get(i.Context(), client.ObjectKeyFromObject(crd), crd); err != nil {
+		i.Fatal(err)
+	}
+	if err := i.plane.Client.Delete(i.Context(), crd.DeepCopy()); err != nil {
+		i.Fatal(err)
+	}
+	i.eventually("the CRD is missed", func() (bool, error) {
+		poke := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"at":"%d"}}}`, time.Now().UnixNano()))
+		if err := i.plane.Client.Patch(i.Context(), settings, poke); err != nil { // sooner than the next resync
+			return false, err
+		}
+		status, err := i.status(operator.MachineAPIOperator)
+		return strings.HasPrefix(conditions(status), "Available=False/CRDsMissing Degraded=True/CRDsMissing"), err
+	})
+	crd.SetResourceVersion("")
+	crd.SetUID("")
+	unstructured.RemoveNestedField(crd.Object, "status")
+	if err := i.plane.Client.Create(i.Context(), crd); err != nil {
+		i.Fatal(err)
+	}
+	i.eventually("the installation is well again", func() (bool, error) {
+		status, err := i.status(operator.MachineAPIOperator)
+		return strings.HasPrefix(conditions(status), "Available=True/AsExpected Degraded=False/AsExpected"), err
 	})
 }
 

@@ -14,8 +14,11 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/tools/events"
@@ -28,8 +31,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/operator/operands"
 )
 
-// resync is how often everything is checked without an event.
-const resync = 10 * time.Minute
+// resync is how often everything is checked without an event. The deletion of a CRD causes none.
+const resync = time.Minute
 
 // AllowDowngrade is an annotation of the controllers' Deployment with the version of an older
 // operator that may take over.
@@ -115,6 +118,9 @@ func (r *Reconciler) sync(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
+	if err := r.served(ctx); err != nil {
+		return 0, err
+	}
 	r.unconfined = unconfined(in.Arguments)
 	r.outdated = !equality.Semantic.DeepEqual(in.TLS, r.options.TLS)
 	if err := r.allowed(ctx); err != nil {
@@ -136,6 +142,27 @@ func (r *Reconciler) sync(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	return r.rollout(ctx, applied)
+}
+
+// served returns an error if a CRD of the Machine API was deleted. The operator cannot restore it: it has no right to
+// write CRDs.
+func (r *Reconciler) served(ctx context.Context) error {
+	var missing []string
+	for _, kind := range []string{"Machine", "MachineSet", "MachineHealthCheck"} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(machinev1beta1.GroupVersion.WithKind(kind + "List"))
+		err := r.live.List(ctx, list, client.InNamespace(r.options.Namespace), client.Limit(1))
+		switch {
+		case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
+			missing = append(missing, strings.ToLower(kind)+"s."+machinev1beta1.GroupName)
+		case err != nil:
+			return fmt.Errorf("listing objects of kind %s: %w", kind, err)
+		}
+	}
+	if len(missing) > 0 {
+		return &missingCRDsError{missing}
+	}
+	return nil
 }
 
 // allowed returns an error if a newer operator has applied the operands.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -18,6 +19,8 @@ const (
 	reasonFailed       = "SyncingFailed"
 	// reasonDowngrade is not machine-api-operator's, which applies whatever it carries.
 	reasonDowngrade = "DowngradeRefused"
+	// reasonMissingCRDs is this operator's own. machine-api-operator leaves its CRDs to the cluster's version operator.
+	reasonMissingCRDs = "CRDsMissing"
 	// reasonSandbox says that engines may run unconfined.
 	reasonSandbox = "SandboxNotRequired"
 )
@@ -46,9 +49,17 @@ type downgradeError struct{ message string }
 
 func (e *downgradeError) Error() string { return e.message }
 
-// next returns the status after a sync, by machine-api-operator's rules: Available is never
-// withdrawn, the version is reported once it has been rolled out, and an upgrade may fail for a
-// while before the operator becomes degraded.
+// missingCRDsError names CRDs of the Machine API that the cluster does not have.
+type missingCRDsError struct{ names []string }
+
+func (e *missingCRDsError) Error() string {
+	return fmt.Sprintf("the cluster has no CRD %s; apply the CRDs of this release again (install/kubernetes/crds), and "+
+		"restore the objects from a backup", strings.Join(e.names, ", "))
+}
+
+// next returns the status after a sync, by machine-api-operator's rules: Available is only
+// withdrawn if a CRD was deleted, the version is reported once it has been rolled out, and an
+// upgrade may fail for a while before the operator becomes degraded.
 func next(before configv1.ClusterOperatorStatus, version string, related []configv1.ObjectReference, now time.Time,
 	o outcome) configv1.ClusterOperatorStatus {
 	after := *before.DeepCopy()
@@ -80,6 +91,14 @@ func next(before configv1.ClusterOperatorStatus, version string, related []confi
 	if refused, ok := errors.AsType[*downgradeError](o.failure); ok { // immediately: nothing progresses
 		set(configv1.OperatorProgressing, configv1.ConditionFalse, reasonDowngrade, "")
 		set(configv1.OperatorDegraded, configv1.ConditionTrue, reasonDowngrade, refused.message)
+		return after
+	}
+	if missing, ok := errors.AsType[*missingCRDsError](o.failure); ok {
+		if !initial(before) {
+			set(configv1.OperatorAvailable, configv1.ConditionFalse, reasonMissingCRDs, missing.Error())
+		}
+		set(configv1.OperatorProgressing, configv1.ConditionFalse, reasonMissingCRDs, "")
+		set(configv1.OperatorDegraded, configv1.ConditionTrue, reasonMissingCRDs, missing.Error())
 		return after
 	}
 	// it is allowed now

@@ -29,6 +29,7 @@ func after(before configv1.ClusterOperatorStatus, version string, syncs map[int]
 
 func TestNext(t *testing.T) {
 	running := after(configv1.ClusterOperatorStatus{}, "1.0.0", map[int]outcome{0: {rolledOut: true}})
+	missing := &missingCRDsError{[]string{"machines.machine.openshift.io"}}
 	for name, test := range map[string]struct {
 		before                           configv1.ClusterOperatorStatus
 		version                          string
@@ -46,6 +47,15 @@ func TestNext(t *testing.T) {
 			before: running, version: "0.9.0", syncs: map[int]outcome{9: {failure: &downgradeError{"1.0.0 was here"}}},
 			available: "True", progressing: "False", degraded: "True", reported: "1.0.0", message: "1.0.0 was here",
 		},
+		"a CRD that was deleted": {
+			before: running, version: "1.0.0", syncs: map[int]outcome{9: {failure: missing}},
+			available: "False", progressing: "False", degraded: "True", reported: "1.0.0", message: missing.Error(),
+		},
+		"a CRD that is back": {
+			before: running, version: "1.0.0", syncs: map[int]outcome{9: {failure: missing}, 10: {rolledOut: true}},
+			available: "True", progressing: "False", degraded: "False", reported: "1.0.0",
+		},
+		"a CRD that was never there":   {version: "1.0.0", syncs: map[int]outcome{0: {failure: missing}}, available: "False", degraded: "True", message: missing.Error()},
 		"an upgrade":                   {before: running, version: "1.1.0", syncs: map[int]outcome{9: {}}, available: "True", progressing: "True", degraded: "False", reported: "1.0.0"},
 		"an upgrade that fails":        {before: running, version: "1.1.0", syncs: map[int]outcome{9: {}, 28: {failure: errAway}}, available: "True", progressing: "True", degraded: "False", reported: "1.0.0"},
 		"an upgrade that fails long":   {before: running, version: "1.1.0", syncs: map[int]outcome{9: {}, 30: {failure: errAway}}, available: "True", progressing: "True", degraded: "True", reported: "1.0.0", message: "Failed when progressing towards operator: 1.1.0 because the API server is away"},
