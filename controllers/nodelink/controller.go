@@ -38,6 +38,8 @@ type scope struct {
 	node *corev1.Node
 	// machine is a copy of the Node's Machine; set by matchMachine.
 	machine *machinev1beta1.Machine
+	// awaitsAddress delays nodeRef, but no label, annotation or taint; set by checkAddress.
+	awaitsAddress bool
 }
 
 // New returns a Controller. It fails when a required option is missing.
@@ -50,6 +52,7 @@ func New(options Options) (*Controller, error) {
 		client: options.Client,
 		steps: []pipeline.Step[*scope]{
 			&matchMachine{client: options.Client, recorder: options.Recorder},
+			&checkAddress{client: options.Client, clock: options.Clock},
 			&setNodeRef{client: options.Client, reader: options.Reader, clock: options.Clock},
 			&applyMetadata{client: options.Client, recorder: options.Recorder},
 		},

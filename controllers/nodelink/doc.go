@@ -20,12 +20,15 @@
 //     them; one that had another value before gets it back. What was applied and what it replaced
 //     is recorded on the Node, so that those of others are not changed.
 //   - Before nodeRef is set, the Node is read from the API server.
+//   - A Machine that lacks its Node's InternalIP is checked soon, once per address (annotation
+//     machine-iac.io/address-checked). One without any IP address is linked when it has one, or two
+//     minutes after its Node registered.
 //   - An invalid label is left out and reported in an event; the others are applied.
 //
 // # Permissions
 //
 //   - core nodes: get, list, watch, patch
-//   - machine.openshift.io machines: get, list, watch
+//   - machine.openshift.io machines: get, list, watch, patch
 //   - machine.openshift.io machines/status: patch
 //   - events.k8s.io events: create, patch (those about Nodes go to the namespace default)
 package nodelink

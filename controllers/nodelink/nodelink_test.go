@@ -11,9 +11,13 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/controllers/nodelink"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
+	"github.com/machine-iac/machine-iac-operator/test/suite"
 )
 
 const machineAnnotation = "machine.openshift.io/machine"
@@ -128,6 +132,44 @@ var _ = Describe("NodeLink", func() {
 		Consistently(nodeRef(ctx, machine)).Should(BeNil())
 		machine.Status.Addresses = node.Status.Addresses
 		Expect(plane.Client.Status().Update(ctx, machine)).To(Succeed())
+		Eventually(nodeRef(ctx, machine)).Should(referTo(node))
+	})
+
+	It("asks for an address that the Machine lacks, and links once it is known", func(ctx SpecContext) {
+		const requested = "machine-iac.io/check-drift"
+		startManager()
+		node := builder.Node(builder.WithNodeInternalIPs("10.0.4.1"))
+		machine := newMachine(builder.WithProviderID(node.Spec.ProviderID),
+			builder.WithAnnotations(map[string]string{"machine-iac.io/instance": "x"}), func(m *machinev1beta1.Machine) {
+				m.Spec.Labels = map[string]string{"tier": "gold"}
+			})
+		create(ctx, machine, node)
+		request := func() string { return fetched(ctx, machine)().GetAnnotations()[requested] }
+		Eventually(request).Should(HavePrefix("10.0.4.1 "))
+		Eventually(labels(ctx, node)).Should(HaveKeyWithValue("tier", "gold"))
+		Consistently(nodeRef(ctx, machine)).Should(BeNil())
+		machine.Status.Addresses = node.Status.Addresses
+		Expect(plane.Client.Status().Update(ctx, machine)).To(Succeed())
+		Eventually(nodeRef(ctx, machine)).Should(referTo(node))
+
+		By("asking no more than every five minutes, whatever the kubelet writes")
+		asked := request()
+		for n := range 3 {
+			builder.WithNodeInternalIPs(fmt.Sprintf("10.0.4.%d", n+2))(node)
+			Expect(plane.Client.Status().Update(ctx, node)).To(Succeed())
+		}
+		Consistently(request).Should(Equal(asked))
+	})
+
+	It("links a Machine that gets no address two minutes after its Node registered", func(ctx SpecContext) {
+		later := clocktesting.NewFakePassiveClock(time.Now().Add(3 * time.Minute))
+		mgr := suite.NewManager(plane, "")
+		Expect(nodelink.SetupWithManager(ctx, mgr, nodelink.Options{Common: pipeline.Common{Clock: later}})).To(Succeed())
+		suite.Run(mgr)
+		node := builder.Node(builder.WithNodeInternalIPs("10.0.5.1"))
+		machine := newMachine(builder.WithProviderID(node.Spec.ProviderID),
+			builder.WithAnnotations(map[string]string{"machine-iac.io/instance": "x"}))
+		create(ctx, machine, node)
 		Eventually(nodeRef(ctx, machine)).Should(referTo(node))
 	})
 

@@ -32,6 +32,9 @@ func (r *setNodeRef) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	if current, err := r.isCurrent(ctx, s.node); err != nil || !current {
 		return false, err // the cache will show what has changed
 	}
+	if s.awaitsAddress {
+		return true, nil
+	}
 	before := s.machine.DeepCopy()
 	now := metav1.NewTime(r.clock.Now())
 	s.machine.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: s.node.Name, UID: s.node.UID}

@@ -1,0 +1,77 @@
+package nodelink
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
+)
+
+const (
+	// checkAnnotation requests a drift check, which also reads the addresses.
+	checkAnnotation = "machine-iac.io/check-drift"
+	// instanceAnnotation marks Machines with an instance of this operator.
+	instanceAnnotation = "machine-iac.io/instance"
+	// addressAnnotation records the Node address that a check was last requested for, and when.
+	addressAnnotation = "machine-iac.io/address-checked"
+)
+
+const (
+	// addressPatience is how long a new Node waits for its Machine's first IP address.
+	addressPatience = 2 * time.Minute
+	// addressInterval is the least time between two requests, since kubelets write their addresses themselves.
+	addressInterval = 5 * time.Minute
+)
+
+// checkAddress requests a check of the instance if the Machine lacks its Node's InternalIP: guests report addresses
+// after they boot, and addresses change. Without any IP address, nodeRef waits: cluster-machine-approver compares the
+// addresses of Machines that have a nodeRef, and a kubelet repeats a refused request only after a quarter of an hour.
+type checkAddress struct {
+	client client.Client
+	clock  clock.PassiveClock
+}
+
+// Reconcile implements pipeline.Step.
+func (c *checkAddress) Reconcile(ctx context.Context, s *scope) (bool, error) {
+	ip, known := nodeInternalIP(s.node), machineInternalIPs(s.machine)
+	_, ours := s.machine.Annotations[instanceAnnotation]
+	if len(ip) == 0 || slices.Contains(known, ip[0]) || !ours || !s.machine.DeletionTimestamp.IsZero() {
+		return true, nil
+	}
+	if err := c.request(ctx, s, ip[0]); err != nil {
+		return false, err
+	}
+	left := addressPatience - c.clock.Since(s.node.CreationTimestamp.Time)
+	if s.machine.Status.NodeRef != nil || len(known) > 0 || left <= 0 {
+		return true, nil
+	}
+	s.awaitsAddress = true
+	s.RequeueAfter(min(left, addressPatience)) // the API server's clock may be ahead
+	return true, nil
+}
+
+// request requests a check once per address.
+func (c *checkAddress) request(ctx context.Context, s *scope, ip string) error {
+	address, at, _ := strings.Cut(s.machine.Annotations[addressAnnotation], " ")
+	if address == ip {
+		return nil
+	}
+	now := c.clock.Now()
+	if last, err := time.Parse(time.RFC3339, at); err == nil && !last.After(now) && now.Sub(last) < addressInterval {
+		s.RequeueAfter(addressInterval - now.Sub(last))
+		return nil
+	}
+	before := s.machine.DeepCopy()
+	mark := ip + " " + now.UTC().Format(time.RFC3339)
+	s.machine.Annotations[addressAnnotation], s.machine.Annotations[checkAnnotation] = mark, mark
+	if err := c.client.Patch(ctx, s.machine, pipeline.IfUnchanged(before)); err != nil {
+		return s.Written(fmt.Errorf("requesting a check of Machine %s: %w", keyOf(before), err))
+	}
+	return nil
+}
