@@ -23,7 +23,7 @@ const (
 )
 
 const (
-	// addressPatience is how long a new Node waits for its Machine's first IP address.
+	// addressPatience is how long a Node waits for its Machine's first IP address.
 	addressPatience = 2 * time.Minute
 	// addressInterval is the least time between two requests, since kubelets write their addresses themselves.
 	addressInterval = 5 * time.Minute
@@ -44,34 +44,33 @@ func (c *checkAddress) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	if len(ip) == 0 || slices.Contains(known, ip[0]) || !ours || !s.machine.DeletionTimestamp.IsZero() {
 		return true, nil
 	}
-	if err := c.request(ctx, s, ip[0]); err != nil {
-		return false, err
+	asked, err := c.request(ctx, s, ip[0])
+	if err != nil || s.machine.Status.NodeRef != nil || len(known) > 0 {
+		return err == nil, err
 	}
-	left := addressPatience - c.clock.Since(s.node.CreationTimestamp.Time)
-	if s.machine.Status.NodeRef != nil || len(known) > 0 || left <= 0 {
-		return true, nil
+	if since := c.clock.Since(asked); since >= 0 && since < addressPatience { // not less: another leader's clock
+		s.awaitsAddress = true
+		s.RequeueAfter(addressPatience - since)
 	}
-	s.awaitsAddress = true
-	s.RequeueAfter(min(left, addressPatience)) // the API server's clock may be ahead
 	return true, nil
 }
 
-// request requests a check once per address.
-func (c *checkAddress) request(ctx context.Context, s *scope, ip string) error {
-	address, at, _ := strings.Cut(s.machine.Annotations[addressAnnotation], " ")
-	if address == ip {
-		return nil
-	}
+// request requests a check once per address, and returns when the last one was requested.
+func (c *checkAddress) request(ctx context.Context, s *scope, ip string) (time.Time, error) {
 	now := c.clock.Now()
-	if last, err := time.Parse(time.RFC3339, at); err == nil && !last.After(now) && now.Sub(last) < addressInterval {
+	address, at, _ := strings.Cut(s.machine.Annotations[addressAnnotation], " ")
+	last, err := time.Parse(time.RFC3339, at)
+	if asked := err == nil && !last.After(now); asked && address == ip {
+		return last, nil
+	} else if asked && now.Sub(last) < addressInterval {
 		s.RequeueAfter(addressInterval - now.Sub(last))
-		return nil
+		return last, nil
 	}
 	before := s.machine.DeepCopy()
 	mark := ip + " " + now.UTC().Format(time.RFC3339)
 	s.machine.Annotations[addressAnnotation], s.machine.Annotations[checkAnnotation] = mark, mark
 	if err := c.client.Patch(ctx, s.machine, pipeline.IfUnchanged(before)); err != nil {
-		return s.Written(fmt.Errorf("requesting a check of Machine %s: %w", keyOf(before), err))
+		return now, s.Written(fmt.Errorf("requesting a check of Machine %s: %w", keyOf(before), err))
 	}
-	return nil
+	return now, nil
 }

@@ -102,6 +102,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if r.outdated && r.options.Restart != nil {
 		r.options.Restart()
 	}
+	if missing, ok := errors.AsType[*missingCRDsError](err); ok {
+		log.FromContext(ctx).Error(missing, "Cannot install everything")
+		return reconcile.Result{RequeueAfter: resync}, nil
+	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -118,9 +122,6 @@ func (r *Reconciler) sync(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := r.served(ctx); err != nil {
-		return 0, err
-	}
 	r.unconfined = unconfined(in.Arguments)
 	r.outdated = !equality.Semantic.DeepEqual(in.TLS, r.options.TLS)
 	if err := r.allowed(ctx); err != nil {
@@ -135,7 +136,7 @@ func (r *Reconciler) sync(ctx context.Context) (time.Duration, error) {
 	if apierrors.IsConflict(err) {
 		return rolloutInterval / 5, nil // another writer is active
 	}
-	if err != nil {
+	if err := errors.Join(r.served(ctx), err); err != nil {
 		return 0, err
 	}
 	if err := r.remove(ctx, in); err != nil {
