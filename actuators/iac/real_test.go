@@ -646,6 +646,11 @@ func aLostInstanceIsFoundAndNotMadeTwice(t *testing.T, b *bench) {
 	if after := b.node(machine); after == nil || after.UID != before.UID {
 		t.Fatalf("the Node is %v, want the one with UID %s", after, before.UID)
 	}
+	b.loseState(machine)
+	b.bring(machine)
+	if told := strings.Join(b.warnings(), "\n"); !strings.Contains(told, "StateLost") {
+		t.Errorf("the state was deleted; the warnings are %q", told)
+	}
 	b.lose(machine, b.owner)
 	if err := b.drive(b.Delete, machine); err != nil {
 		t.Fatal(err)

@@ -42,6 +42,8 @@ func (t *task) reportSuccess() {
 	switch {
 	case t.decision.Adopt && t.decision.Operation == runs.Update:
 		reporting.Adopted(t.machine, t.adoption != nil && len(t.adoption.Changes) > 0).Send(recorder)
+	case t.imported && !t.facts.Stored && t.facts.Witness != nil:
+		reporting.StateLost(t.machine).Send(recorder)
 	case t.imported:
 		reporting.Succeeded(t.decision.Operation, t.machine,
 			"Found the instance of run "+t.intent.Abandoned+" and imported it into the state").Send(recorder)

@@ -10,6 +10,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/events"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
 // eventReasons are the event reasons of the Machine API's actuators.
@@ -75,6 +76,13 @@ func ModuleMissing(machine *machinev1beta1.Machine, note string) events.Event {
 func EpochRefuted(machine *machinev1beta1.Machine, epoch string) events.Event {
 	return events.Warning(machine, "StateForged", "TakeOver", "Took over the Machine's state: it claimed "+epoch+
 		", which the Lease does not know; find out who else can write Secrets")
+}
+
+// StateLost reports that someone deleted the state, and that a lookup found the instance again.
+func StateLost(machine *machinev1beta1.Machine) events.Event {
+	return events.Warning(machine, "StateLost", "LookUp", "The Secret "+state.KeyFor(machine.Namespace, machine.UID).Name+
+		" with the Machine's state was deleted; looked up the instance and imported it into a new state; find out who "+
+		"deleted the Secret")
 }
 
 // DoubtfulField reports a providerSpec field that may be a mistake.
