@@ -109,7 +109,7 @@ func (t *task) instanceNotFound(ctx context.Context, before []byte) error {
 // placeUnproven returns which parts of the place may differ from where the instance was created. It
 // returns "" if none do, or if a person has checked.
 func (t *task) placeUnproven() string {
-	made := t.facts.Record.Place
+	made := t.wanted.Here(t.facts.Record.Place)
 	if len(made) == 0 || made.Equal(t.wanted.Place) || t.facts.Confirmed == string(t.uid) {
 		return ""
 	}

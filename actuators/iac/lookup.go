@@ -147,10 +147,10 @@ func (t *task) checkPlace() error {
 	if t.wanted.PlaceErr != nil {
 		return reporting.Typed(t.asked, t.wanted.PlaceErr)
 	}
-	if !made.Contradicts(t.wanted.Place) {
+	if !t.wanted.Here(made).Contradicts(t.wanted.Place) {
 		return nil
 	}
-	return reporting.OtherPlace(t.asked, t.facts, made.Diff(t.wanted.Place))
+	return reporting.OtherPlace(t.asked, t.facts, made, t.wanted)
 }
 
 // undecidedError says that nothing was found where an instance may exist, and that it is too early

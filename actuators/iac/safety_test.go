@@ -3,6 +3,7 @@ package iac
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
@@ -101,6 +103,60 @@ func TestAnotherPlaceIsRefused(t *testing.T) {
 	b.comesRight(b.Delete, machine)
 	if b.node(machine) != nil {
 		t.Error("the instance is there after a Delete in its own place")
+	}
+}
+
+// Who may write the credentials can say that an endpoint has a new name.
+func TestARenamedPlaceIsTheSame(t *testing.T) {
+	parallel(t)
+	b := newBench(t)
+	machine := b.machine()
+	b.bring(machine)
+	before := b.node(machine)
+	secret := &corev1.Secret{}
+	write := func(change func()) {
+		t.Helper()
+		key := types.NamespacedName{Namespace: b.namespace, Name: "kubemark-credentials"}
+		if err := plane.Client.Get(t.Context(), key, secret); err != nil {
+			t.Fatal(err)
+		}
+		change()
+		if err := plane.Client.Update(t.Context(), secret); err != nil {
+			t.Fatal(err)
+		}
+	}
+	was, _ := b.record(machine).Place.Value("API server")
+	renamed := strings.Replace(was, "127.0.0.1", "localhost", 1)
+	write(func() { secret.Data["server"] = []byte(renamed) })
+	err := b.drive(b.Update, machine)
+	line := "API server: " + was + " => " + renamed
+	hint := fmt.Sprintf("add to the annotation %s of Secret %s: %s", desired.FormerPlaceAnnotation, secret.Name, line)
+	if !isReason(err, machinev1beta1.UnsupportedChangeMachineError) || !strings.Contains(err.Error(), hint) {
+		t.Fatalf("Update under the new name: %v, want UnsupportedChange with %q", err, hint)
+	}
+	declare := func(line string) {
+		t.Helper()
+		write(func() {
+			metav1.SetMetaDataAnnotation(&secret.ObjectMeta, desired.FormerPlaceAnnotation, "API server: https://a => https://b\n"+line)
+		})
+	}
+	declare("API server: " + was + " => https://another")
+	b.later(time.Hour)
+	if err := b.drive(b.Update, machine); err == nil || !strings.Contains(err.Error(), hint) {
+		t.Errorf("Update with a line for another name: %v, want %q", err, hint)
+	}
+	declare(line)
+	b.comesRight(b.Update, machine)
+	if now, _ := b.record(machine).Place.Value("API server"); now != renamed {
+		t.Errorf("the place is recorded as %q, want %q", now, renamed)
+	}
+	write(func() { delete(secret.Annotations, desired.FormerPlaceAnnotation) })
+	if after := b.node(machine); after == nil || after.UID != before.UID {
+		t.Fatal("the instance was touched")
+	}
+	b.comesRight(b.Delete, machine)
+	if b.node(machine) != nil {
+		t.Error("the instance is there after its deletion")
 	}
 }
 

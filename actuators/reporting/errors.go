@@ -16,6 +16,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -177,8 +178,9 @@ func AsMachineError(operation runs.Operation, err error) error {
 	return Typed(operation, err)
 }
 
-// OtherPlace returns the error for an instance in another place than the run's.
-func OtherPlace(operation runs.Operation, f *lifecycle.Facts, differs string) *actuators.MachineError {
+// OtherPlace returns the error for an instance that was made in another place than the run's.
+func OtherPlace(operation runs.Operation, f *lifecycle.Facts, made module.Place,
+	wanted *desired.State) *actuators.MachineError {
 	message, fix := "the instance was created in another place than the providerSpec and credentials name now",
 		"restore them, or create a new Machine"
 	if operation == runs.Destroy {
@@ -190,7 +192,11 @@ func OtherPlace(operation runs.Operation, f *lifecycle.Facts, differs string) *a
 			"annotation %s: %s on the Machine",
 			record.NoInstanceAnnotation, f.AbandonedRun())
 	}
-	text := fmt.Sprintf("%s: %s; %s", message, differs, fix)
+	text := fmt.Sprintf("%s: %s; %s", message, made.Diff(wanted.Place), fix)
+	if wanted.CredentialsSecret != "" {
+		text += fmt.Sprintf("; or, if it is the same place under a new name, add to the annotation %s of Secret %s: %s",
+			desired.FormerPlaceAnnotation, wanted.CredentialsSecret, strings.Join(wanted.Renamings(made), " and, in a line of its own, "))
+	}
 	switch operation {
 	case runs.Create:
 		return actuators.CreateFailed("%s", text).In(ProgressInterval)

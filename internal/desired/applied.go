@@ -184,7 +184,7 @@ func (r *Reader) ofAbandonedRun(ctx context.Context, machine *machinev1beta1.Mac
 	if err != nil {
 		return nil, err
 	}
-	r.locate(ctx, kept, data(secret))
+	r.locate(ctx, kept, secret)
 	return kept, nil
 }
 
@@ -228,7 +228,7 @@ func (r *Reader) stored(ctx context.Context, machine *machinev1beta1.Machine, f 
 	if m.Pinned == nil {
 		wanted.ModuleMissing = m.missingMessage()
 	}
-	r.locate(ctx, wanted, data(credentials))
+	r.locate(ctx, wanted, credentials)
 	return wanted, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -39,6 +40,8 @@ type State struct {
 	// Place is the instance's place, as the module declares it. PlaceErr says why it is unknown.
 	Place    module.Place
 	PlaceErr error
+	// formerPlace are the lines of FormerPlaceAnnotation.
+	formerPlace []string
 	// Incomplete says why nothing may be created with it: it has the stored inputs without user
 	// data, and the Machine's desired state cannot be rendered. Existing resources can be looked up
 	// and destroyed. It is nil if everything is known.
@@ -123,7 +126,7 @@ func (r *Reader) rendered(ctx context.Context, machine *machinev1beta1.Machine, 
 		secrets: versionsOf(read.credentials, read.userData), cluster: cluster,
 	}
 	s.recognize(f.Record.Fingerprint, input.CredentialsVersion)
-	r.locate(ctx, s, data(read.credentials))
+	r.locate(ctx, s, read.credentials)
 	return s, read.refused, nil
 }
 
@@ -180,16 +183,59 @@ func (r *Reader) renderWithoutCredentials(ctx context.Context, machine *machinev
 	return &State{Module: used, Inputs: inputs}, nil
 }
 
+// FormerPlaceAnnotation on a credentials Secret declares that parts of a place were renamed, such as an endpoint. Each
+// line has the form "PART: FORMER => CURRENT". Who may write the Secret may decide that: the same person could exchange
+// the credentials. Both values are named, so that whoever chooses the current one, in a providerSpec, chooses nothing
+// that the Secret does not name.
+const FormerPlaceAnnotation = "machine-iac.io/former-place"
+
+// Here returns a recorded place with the current value of each renamed part.
+func (s *State) Here(recorded module.Place) module.Place {
+	here := slices.Clone(recorded)
+	for i, part := range here {
+		if slices.Contains(s.formerPlace, s.renaming(part)) {
+			here[i].Value, _ = s.Place.Value(part.Name)
+		}
+	}
+	return here
+}
+
+// Renamings returns the lines of FormerPlaceAnnotation that would make a recorded place the current one.
+func (s *State) Renamings(recorded module.Place) (lines []string) {
+	for _, part := range recorded {
+		if line := s.renaming(part); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// renaming returns the line for a part that has another value now, or "".
+func (s *State) renaming(part module.PlacePart) string {
+	now, _ := s.Place.Value(part.Name)
+	if part.Value == "" || now == "" || now == part.Value {
+		return ""
+	}
+	return part.Name + ": " + part.Value + " => " + now
+}
+
 // locate determines the instance's place with these credentials. A failure prevents runs but
 // nothing else.
-func (r *Reader) locate(ctx context.Context, s *State, credentials map[string][]byte) {
+func (r *Reader) locate(ctx context.Context, s *State, credentials *corev1.Secret) {
+	if credentials != nil {
+		for line := range strings.Lines(credentials.Annotations[FormerPlaceAnnotation]) {
+			if line = strings.TrimSpace(line); line != "" {
+				s.formerPlace = append(s.formerPlace, line)
+			}
+		}
+	}
 	around, err := r.Environment(ctx, s.Module)
 	if err != nil {
 		s.PlaceErr = err
 		return
 	}
 	environment, _ := around.With(s.Inputs.Environment, nil)
-	s.Place, s.PlaceErr = module.PlaceOf(s.Module, s.Inputs.Variables, credentials, environment)
+	s.Place, s.PlaceErr = module.PlaceOf(s.Module, s.Inputs.Variables, data(credentials), environment)
 }
 
 // versionOf identifies the values that the module takes from its credentials. The Secret's
