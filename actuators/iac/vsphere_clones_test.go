@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
@@ -125,5 +126,44 @@ func TestALinkedCloneIsOfTheSnapshotThatIsNamed(t *testing.T) {
 		if made.Snapshot != want.Snapshot || made.DiskMoveType != want.DiskMoveType || (made.DisksGiB[0] == 12) != (want.Snapshot == "") {
 			t.Errorf("with the snapshot %q there is %+v, want %+v", name, made, want)
 		}
+	}
+}
+
+// TestACloneKeepsTheSettingsOfItsTemplate covers settings that no providerSpec has, such as nested
+// virtualization. Later changes of the template or of the clone are not the Machine's.
+func TestACloneKeepsTheSettingsOfItsTemplate(t *testing.T) {
+	v := newVCenter(t)
+	const template = "/test/vm?path=%2FDC0%2Fvm%2FDC0_C0_RP0_VM0"
+	plain := v.machine()
+	v.bring(plain)
+	var nothing any
+	v.ask(http.MethodPost, template+"&do=configure", &nothing)
+	machine := v.machine()
+	v.bring(machine)
+	want, made := &simulated{}, v.vm(machine)
+	v.ask(http.MethodGet, template, want)
+	if want.Settings["nestedVirtualization"] != true {
+		t.Fatalf("the template has the settings %v", want.Settings)
+	}
+	if diff := cmp.Diff(want.Settings, made.Settings); diff != "" {
+		t.Errorf("settings of the clone (-template +clone):\n%s", diff)
+	}
+	for _, one := range []*machinev1beta1.Machine{plain, machine} {
+		if found := v.check(one); found.Result != record.DriftNone {
+			t.Errorf("a check finds %s: %s", found.Result, found.Summary)
+		}
+	}
+	before := v.vm(plain)
+	v.ask(http.MethodPost, pathOf(plain)+"&do=configure", &nothing)
+	if found := v.check(plain); found.Result != record.DriftNone {
+		t.Errorf("a check of a clone that an administrator has configured finds %s: %s", found.Result, found.Summary)
+	}
+	plain.Spec.ProviderSpec.Value = builder.ProviderSpec(v.spec(func(spec map[string]any) { spec["tagIDs"] = []any{} }))
+	if err := v.drive(v.Update, plain); err != nil {
+		t.Errorf("Update without the tag: %v", err)
+	}
+	if changed := v.vm(plain); len(changed.Tags) > 0 || cmp.Equal(before.Settings, changed.Settings) ||
+		!cmp.Equal(want.Settings["latencySensitivity"], changed.Settings["latencySensitivity"]) {
+		t.Errorf("after the update it has the tags %v and the settings %v; want those of the administrator", changed.Tags, changed.Settings)
 	}
 }

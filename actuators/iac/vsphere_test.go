@@ -48,8 +48,10 @@ type simulated struct {
 	UUID, Annotation, PowerState string
 	CPUs                         int
 	ExtraConfig                  map[string]string
-	DisksGiB                     []int
-	Tags                         []string
+	// Settings are those that no providerSpec has.
+	Settings map[string]any
+	DisksGiB []int
+	Tags     []string
 	// What it was cloned of, and the groups that it was in when it was powered on last.
 	Snapshot, DiskMoveType string
 	GroupsAtPowerOn        []string

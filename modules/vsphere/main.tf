@@ -68,10 +68,22 @@ locals {
     template = [for one in data.vsphere_virtual_machine.template : {
       id        = one.id, num_cpus = one.num_cpus, num_cores_per_socket = one.num_cores_per_socket, memory = one.memory, guest_id = one.guest_id, firmware = one.firmware,
       scsi_type = one.scsi_type
+      settings  = { for name in local.kept : name => one[name] }
     }][0]
     disk = [for one in data.vsphere_virtual_machine.template[0].disks : { size = one.size, thin_provisioned = one.thin_provisioned, eagerly_scrub = one.eagerly_scrub }][0]
   }
+  # Settings without a field. A clone keeps the template's.
+  kept = [
+    "alternate_guest_name", "boot_delay", "boot_retry_delay", "boot_retry_enabled", "cpu_hot_add_enabled", "cpu_hot_remove_enabled", "cpu_limit",
+    "cpu_performance_counters_enabled", "cpu_reservation", "cpu_share_count", "cpu_share_level", "efi_secure_boot_enabled", "enable_logging",
+    "ept_rvi_mode", "hv_mode", "latency_sensitivity", "memory_hot_add_enabled", "memory_limit", "memory_reservation", "memory_share_count",
+    "memory_share_level", "nested_hv_enabled", "run_tools_scripts_after_power_on", "run_tools_scripts_after_resume",
+    "run_tools_scripts_before_guest_reboot", "run_tools_scripts_before_guest_shutdown", "run_tools_scripts_before_guest_standby", "scsi_bus_sharing",
+    "swap_placement_policy", "sync_time_with_host",
+  ]
+
   template = local.made_of.template
+  settings = local.template.settings
   snapshot = local.made_of.snapshot
 
   # Zero means what the template has.
@@ -87,6 +99,14 @@ locals {
 
   # One socket has them all, unless it is said; the template's sockets count only with its processors.
   num_cores_per_socket = local.asked.cores > 0 ? local.asked.cores : local.asked.cpus > 0 ? local.asked.cpus : local.template.num_cores_per_socket
+
+  # "Reserve all guest memory" is no attribute of the provider, so a clone of such a template reserves all of its own memory. vCenter rejects a reservation
+  # above the memory or the limit.
+  memory_reservation = local.settings.memory_reservation == null ? null : min(
+    local.settings.memory_reservation >= local.template.memory ? local.memory : local.settings.memory_reservation,
+    local.memory,
+    coalesce(local.settings.memory_limit, -1) > 0 ? local.settings.memory_limit : local.memory,
+  )
 
   folder = trimsuffix(trimprefix(var.provider_spec.workspace.folder, "/${var.provider_spec.workspace.datacenter}/vm/"), "/")
 
@@ -142,6 +162,43 @@ resource "vsphere_virtual_machine" "this" {
   extra_config          = local.guest_info
   vm_group              = var.provider_spec.workspace.vmGroup
 
+  # Without these the provider sets its own defaults on the clone. machine-api-operator keeps the template's settings.
+  alternate_guest_name             = local.settings.alternate_guest_name == "" ? null : local.settings.alternate_guest_name
+  boot_delay                       = local.settings.boot_delay
+  boot_retry_delay                 = local.settings.boot_retry_delay
+  boot_retry_enabled               = local.settings.boot_retry_enabled
+  cpu_hot_add_enabled              = local.settings.cpu_hot_add_enabled
+  cpu_hot_remove_enabled           = local.settings.cpu_hot_remove_enabled
+  cpu_performance_counters_enabled = local.settings.cpu_performance_counters_enabled
+  efi_secure_boot_enabled          = local.settings.efi_secure_boot_enabled
+  enable_logging                   = local.settings.enable_logging
+  ept_rvi_mode                     = local.settings.ept_rvi_mode == "" ? null : local.settings.ept_rvi_mode
+  hv_mode                          = local.settings.hv_mode == "" ? null : local.settings.hv_mode
+  # The provider rejects vCenter's deprecated level custom.
+  latency_sensitivity    = try(contains(["low", "normal", "medium", "high"], local.settings.latency_sensitivity), false) ? local.settings.latency_sensitivity : null
+  memory_hot_add_enabled = local.settings.memory_hot_add_enabled
+  nested_hv_enabled      = local.settings.nested_hv_enabled
+  # The provider reads unknown or mixed if the template's controllers have no common mode.
+  scsi_bus_sharing      = try(contains(["noSharing", "physicalSharing", "virtualSharing"], local.settings.scsi_bus_sharing), false) ? local.settings.scsi_bus_sharing : null
+  swap_placement_policy = local.settings.swap_placement_policy == "" ? null : local.settings.swap_placement_policy
+  sync_time_with_host   = local.settings.sync_time_with_host
+
+  run_tools_scripts_after_power_on        = local.settings.run_tools_scripts_after_power_on
+  run_tools_scripts_after_resume          = local.settings.run_tools_scripts_after_resume
+  run_tools_scripts_before_guest_reboot   = local.settings.run_tools_scripts_before_guest_reboot
+  run_tools_scripts_before_guest_shutdown = local.settings.run_tools_scripts_before_guest_shutdown
+  run_tools_scripts_before_guest_standby  = local.settings.run_tools_scripts_before_guest_standby
+
+  # vCenter derives the number of shares from any level but custom.
+  cpu_limit          = local.settings.cpu_limit
+  cpu_reservation    = local.settings.cpu_reservation
+  cpu_share_level    = local.settings.cpu_share_level == "" ? null : local.settings.cpu_share_level
+  cpu_share_count    = local.settings.cpu_share_level == "custom" ? local.settings.cpu_share_count : null
+  memory_limit       = local.settings.memory_limit
+  memory_reservation = local.memory_reservation
+  memory_share_level = local.settings.memory_share_level == "" ? null : local.settings.memory_share_level
+  memory_share_count = local.settings.memory_share_level == "custom" ? local.settings.memory_share_count : null
+
   # A run does not wait for the guest: the operator looks for its addresses afterwards.
   wait_for_guest_net_timeout = 0
 
@@ -184,7 +241,13 @@ resource "vsphere_virtual_machine" "this" {
     # Templates are replaced by newer ones of their name, and the inputs of the guest count at its first boot only.
     ignore_changes = [
       clone, extra_config, num_cpus, num_cores_per_socket, memory, guest_id, firmware, scsi_type, scsi_controller_count, network_interface, disk,
-      datastore_id, resource_pool_id, host_system_id, swap_placement_policy,
+      datastore_id, resource_pool_id, host_system_id,
+      # Settings without a field stay as the template, or the creator of an adopted virtual machine, has set them.
+      alternate_guest_name, boot_delay, boot_retry_delay, boot_retry_enabled, cpu_hot_add_enabled, cpu_hot_remove_enabled, cpu_limit,
+      cpu_performance_counters_enabled, cpu_reservation, cpu_share_count, cpu_share_level, efi_secure_boot_enabled, enable_logging, ept_rvi_mode, hv_mode,
+      latency_sensitivity, memory_hot_add_enabled, memory_limit, memory_reservation, memory_share_count, memory_share_level, nested_hv_enabled,
+      pci_device_id, run_tools_scripts_after_power_on, run_tools_scripts_after_resume, run_tools_scripts_before_guest_reboot,
+      run_tools_scripts_before_guest_shutdown, run_tools_scripts_before_guest_standby, scsi_bus_sharing, swap_placement_policy, sync_time_with_host, vapp,
       # One that was adopted keeps the notes of what made it.
       annotation,
       # An import has the provider's default, and the change would be one of a virtual machine that runs.

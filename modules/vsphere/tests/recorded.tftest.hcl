@@ -90,3 +90,23 @@ run "reads_nothing_by_name_once_it_is_there" {
     error_message = "It keeps the cluster's tag."
   }
 }
+
+run "changes_no_setting_of_one_that_is_there" {
+  command = plan
+
+  variables {
+    recorded = {
+      resource_pool_id = "resgroup-1", datastore_id = "datastore-1", network_ids = ["network-1"], snapshot = "", tag_ids = []
+      template = {
+        id       = "t", num_cpus = 2, num_cores_per_socket = 1, memory = 4096, guest_id = "rhel8_64Guest", firmware = "efi", scsi_type = "pvscsi"
+        settings = { nested_hv_enabled = true, hv_mode = "hvOn", cpu_reservation = 1000, cpu_share_level = "low", efi_secure_boot_enabled = true }
+      }
+      disk = { size = 16, thin_provisioned = true, eagerly_scrub = false }
+    }
+  }
+
+  assert {
+    condition     = alltrue([for name in ["nested_hv_enabled", "hv_mode", "cpu_reservation", "cpu_share_level", "efi_secure_boot_enabled"] : vsphere_virtual_machine.this[name] == null])
+    error_message = "An existing virtual machine keeps its settings: most changes would restart it."
+  }
+}

@@ -43,6 +43,7 @@ type virtualMachine struct {
 	Networks     []string          `json:"networks"`
 	ResourcePool string            `json:"resourcePool"`
 	ExtraConfig  map[string]string `json:"extraConfig"`
+	Settings     settings          `json:"settings"`
 	Disks        []disk            `json:"disks"`
 	DisksGiB     []int64           `json:"disksGiB"`
 	Tags         []string          `json:"tags"`
@@ -51,6 +52,26 @@ type virtualMachine struct {
 	DiskMoveType string `json:"diskMoveType"`
 	// GroupsAtPowerOn are those of virtual machines that it was in when it was powered on last.
 	GroupsAtPowerOn []string `json:"groupsAtPowerOn"`
+}
+
+// settings are those that no providerSpec has. A clone should keep its template's.
+type settings struct {
+	NestedVirtualization bool   `json:"nestedVirtualization"`
+	CPUHotAdd            bool   `json:"cpuHotAdd"`
+	CPUHotRemove         bool   `json:"cpuHotRemove"`
+	MemoryHotAdd         bool   `json:"memoryHotAdd"`
+	SecureBoot           bool   `json:"secureBoot"`
+	BootDelay            int64  `json:"bootDelay"`
+	Logging              bool   `json:"logging"`
+	Virtualization       string `json:"virtualization"`
+	TimeSync             bool   `json:"timeSync"`
+	LatencySensitivity   string `json:"latencySensitivity"`
+	CPUReservation       int64  `json:"cpuReservation"`
+	CPULimit             int64  `json:"cpuLimit"`
+	CPUShares            int32  `json:"cpuShares"`
+	MemoryReservation    int64  `json:"memoryReservation"`
+	MemoryLimit          int64  `json:"memoryLimit"`
+	MemoryShareLevel     string `json:"memoryShareLevel"`
 }
 
 type disk struct {
@@ -111,6 +132,7 @@ func (i *inventory) read(ctx context.Context, path string) (*virtualMachine, err
 			found.ExtraConfig[option.GetOptionValue().Key] = value
 		}
 	}
+	found.Settings = settingsOf(read.Config)
 	for _, device := range read.Config.Hardware.Device {
 		if attached, ok := device.(*types.VirtualDisk); ok {
 			found.Disks = append(found.Disks, disk{SizeGiB: attached.CapacityInBytes >> 30, File: fileOf(attached)})

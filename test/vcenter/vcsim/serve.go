@@ -65,6 +65,8 @@ func (i *inventory) act(r *http.Request, path string) error {
 			return fmt.Errorf("memoryMiB: %w", err)
 		}
 		return i.clone(r.Context(), path, query.Get("from"), int32(cpus), memory)
+	case "configure":
+		return i.configure(r.Context(), path)
 	case "snapshot":
 		return i.snapshot(r.Context(), path, r.URL.Query().Get("name"))
 	case "attach":
@@ -74,7 +76,7 @@ func (i *inventory) act(r *http.Request, path string) error {
 		}
 		return i.attach(r.Context(), path, file, r.URL.Query().Get("controller") == "own")
 	default:
-		return fmt.Errorf("do=%q is not known; write powerOff, tag, clone, snapshot or attach", what)
+		return fmt.Errorf("do=%q is not known; write powerOff, tag, clone, configure, snapshot or attach", what)
 	}
 }
 
