@@ -73,7 +73,7 @@ func TestFinalErrors(t *testing.T) {
 		},
 		"nutanix": {
 			final: []string{
-				"the virtual machine w is not created: no image is called rhcos", "the virtual machine w is not created: several subnets are called net",
+				"the virtual machine w is not created: no image is called rhcos", "the virtual machine w is not created: several subnets are called net, and not exactly one of them is on the cluster",
 				"the virtual machine w is not created: no cluster is called pe", "the virtual machine w is not created: no project is called team",
 				"the virtual machine w is not created: there is no category AppType with the value a", limits,
 			},

@@ -66,11 +66,16 @@ locals {
     ] : [
     for network in local.failure_domain.networks : { uuid = can(regex(local.uuid, network)) ? network : null, name = network }
   ]
-  found_subnets = { for name, search in data.nutanix_search.subnet : name => search.entities }
+  found_subnets = { for name, search in data.nutanix_search.subnet : name => [for one in search.entities : jsondecode(one)] }
+  # Several clusters may have a subnet of one name. A subnet of a VPC is on no cluster.
+  own_subnets = { for name, found in local.found_subnets : name => [
+    for one in found : one.uuid if length(found) == 1 || lookup(one, "cluster_uuid", "") == local.cluster_uuid
+  ] }
   subnet_uuids = [for subnet in local.subnets : (
     subnet.uuid != null ? subnet.uuid :
-    length(local.found_subnets[subnet.name]) == 1 ? jsondecode(local.found_subnets[subnet.name][0]).uuid :
-    length(local.found_subnets[subnet.name]) == 0 ? "no subnet is called ${subnet.name}" : "several subnets are called ${subnet.name}"
+    length(local.own_subnets[subnet.name]) == 1 ? local.own_subnets[subnet.name][0] :
+    length(local.found_subnets[subnet.name]) == 0 ? "no subnet is called ${subnet.name}" :
+    "several subnets are called ${subnet.name}, and not exactly one of them is on the cluster"
   )]
 
   # The system disk's, then those of other disks; a disk without one has a UUID that is not used.

@@ -53,7 +53,7 @@ func search() *schema.Resource {
 		Schema: map[string]*schema.Schema{
 			"kind": {Type: schema.TypeString, Required: true, ValidateFunc: validation.StringInSlice(kinds, false)},
 			"name": optional, "uuid": optional,
-			"cluster_uuid": optional, // of GPUs and virtual machines
+			"cluster_uuid": optional, // of GPUs, subnets and virtual machines
 			"value":        optional, // of a category
 			"entities":     {Type: schema.TypeList, Computed: true, Elem: &schema.Schema{Type: schema.TypeString}},
 		},
@@ -119,9 +119,14 @@ func findSubnets(client v3.Service, d *schema.ResourceData) ([]entity, error) {
 	}
 	var found []entity
 	for _, one := range listed.Entities {
-		if one.Metadata != nil && one.Spec != nil {
-			found = append(found, entity{"uuid": utils.StringValue(one.Metadata.UUID), "name": utils.StringValue(one.Spec.Name)})
+		if one.Metadata == nil || one.Spec == nil {
+			continue
 		}
+		shown := entity{"uuid": utils.StringValue(one.Metadata.UUID), "name": utils.StringValue(one.Spec.Name), "cluster_uuid": ""} // none for a VPC's
+		if reference := one.Spec.ClusterReference; reference != nil {
+			shown["cluster_uuid"] = utils.StringValue(reference.UUID)
+		}
+		found = append(found, shown)
 	}
 	return found, nil
 }

@@ -334,6 +334,67 @@ run "boots_with_uefi" {
   }
 }
 
+run "takes_the_subnet_of_its_own_cluster" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      cluster           = { type = "name", name = "pe-1" }
+      credentialsSecret = { name = "nutanix-credentials" }
+      image             = { type = "uuid", uuid = "ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c" }
+      memorySize        = "16Gi"
+      subnets           = [{ type = "name", name = "net" }]
+      systemDiskSize    = "120Gi"
+      userDataSecret    = { name = "worker-user-data" }
+      vcpuSockets       = 4
+      vcpusPerSocket    = 1
+    }
+  }
+
+  override_data {
+    target = data.nutanix_search.clusters
+    values = { entities = ["{\"uuid\":\"0005b6f1-8f43-a0f2-02b7-3cecef193712\",\"name\":\"pe-1\",\"prism_central\":false}", "{\"uuid\":\"0005b6f1-8f43-a0f2-02b7-3cecef193713\",\"name\":\"pe-2\",\"prism_central\":false}"] }
+  }
+
+  override_data {
+    target = data.nutanix_search.subnet
+    values = { entities = ["{\"uuid\":\"c7938dc6-7659-453e-a688-e26020c68e44\",\"name\":\"net\",\"cluster_uuid\":\"0005b6f1-8f43-a0f2-02b7-3cecef193713\"}", "{\"uuid\":\"c7938dc6-7659-453e-a688-e26020c68e45\",\"name\":\"net\",\"cluster_uuid\":\"0005b6f1-8f43-a0f2-02b7-3cecef193712\"}", "{\"uuid\":\"c7938dc6-7659-453e-a688-e26020c68e46\",\"name\":\"net\",\"cluster_uuid\":\"\"}"] }
+  }
+
+  assert {
+    condition     = nutanix_virtual_machine.this.nic_list[*].subnet_uuid == tolist(["c7938dc6-7659-453e-a688-e26020c68e45"])
+    error_message = "Of several subnets of one name, the one on the Machine's cluster is used."
+  }
+}
+
+run "guesses_no_subnet" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      cluster           = { type = "uuid", uuid = "0005b6f1-8f43-a0f2-02b7-3cecef193712" }
+      credentialsSecret = { name = "nutanix-credentials" }
+      image             = { type = "uuid", uuid = "ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c" }
+      memorySize        = "16Gi"
+      subnets           = [{ type = "name", name = "away" }]
+      systemDiskSize    = "120Gi"
+      userDataSecret    = { name = "worker-user-data" }
+      vcpuSockets       = 4
+      vcpusPerSocket    = 1
+    }
+  }
+
+  override_data {
+    target = data.nutanix_search.subnet
+    values = { entities = ["{\"uuid\":\"c7938dc6-7659-453e-a688-e26020c68e46\",\"name\":\"away\",\"cluster_uuid\":\"0005b6f1-8f43-a0f2-02b7-3cecef193713\"}", "{\"uuid\":\"c7938dc6-7659-453e-a688-e26020c68e47\",\"name\":\"away\",\"cluster_uuid\":\"0005b6f1-8f43-a0f2-02b7-3cecef193714\"}"] }
+  }
+
+  assert {
+    condition     = nutanix_virtual_machine.this.nic_list[0].subnet_uuid == "several subnets are called away, and not exactly one of them is on the cluster"
+    error_message = "The create fails if none of several subnets is on the cluster."
+  }
+}
+
 run "writes_what_is_missing_in_its_place" {
   command = plan
 
@@ -383,7 +444,7 @@ run "writes_what_is_missing_in_its_place" {
     error_message = "The provider repeats it when it refuses the create."
   }
   assert {
-    condition     = nutanix_virtual_machine.this.nic_list[0].subnet_uuid == "several subnets are called net" && nutanix_virtual_machine.this.disk_list[0].data_source_reference.uuid == "no image is called demo-x7k2p-rhcos"
+    condition     = nutanix_virtual_machine.this.nic_list[0].subnet_uuid == "several subnets are called net, and not exactly one of them is on the cluster" && nutanix_virtual_machine.this.disk_list[0].data_source_reference.uuid == "no image is called demo-x7k2p-rhcos"
     error_message = "Nobody guesses which of several is meant."
   }
   assert {

@@ -26,6 +26,8 @@ const (
 	Password = "simulated"
 	Cluster  = "demo-x7k2p"
 
+	otherElement = "0005b6f1-8f43-a0f2-02b7-3cecef193713"
+
 	prefix = "/api/nutanix/v3"
 )
 
@@ -115,6 +117,11 @@ func fixed(kind string) []object {
 			"resources": object{"config": object{"service_list": []string{service}}}}
 		return one
 	}
+	subnet := func(uuid, name, cluster string) object {
+		one := named(uuid, name)
+		one["spec"].(object)["cluster_reference"] = object{"kind": "cluster", "uuid": cluster}
+		return one
+	}
 	return map[string][]object{
 		"clusters": {cluster(Element, "pe-1", "AOS"),
 			cluster("9a1e8a3e-0000-4b00-9b00-000000000001", "pc-1", "PRISM_CENTRAL")},
@@ -124,8 +131,11 @@ func fixed(kind string) []object {
 			named("ea05d5d3-8f1f-4e0c-9a52-000000000002", "twice"),
 			named("ea05d5d3-8f1f-4e0c-9a52-000000000003", "twice"),
 		},
-		"subnets": {named("c7938dc6-7659-453e-a688-000000000001", "net (a)"),
-			named("c7938dc6-7659-453e-a688-000000000002", "net")},
+		"subnets": {
+			subnet("c7938dc6-7659-453e-a688-000000000001", "net (a)", Element),
+			subnet("c7938dc6-7659-453e-a688-000000000003", "net", otherElement),
+			subnet("c7938dc6-7659-453e-a688-000000000002", "net", Element),
+		},
 		"projects": {named("5c6f5d2e-0000-4b00-9b00-000000000001", "team")},
 		"hosts": {{"metadata": object{
 			"kind": "host",
