@@ -3,6 +3,8 @@ package modules_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 )
 
 // TestFinalErrors has errors of each infrastructure, as its provider writes them, that end a Machine, and some that are retried.
@@ -203,5 +205,67 @@ func TestErrorsThatProveThatNothingWasMade(t *testing.T) {
 	}
 	if hint := keptIn(t, "aws").Hint("collecting instance settings: couldn't find resource"); !strings.Contains(hint, "ami.id") {
 		t.Errorf("the hint %q does not name the field", hint)
+	}
+}
+
+// TestQuotaErrors has errors of exhausted quota and capacity as each provider writes them, and the
+// words that name what is exhausted. None of them ends a Machine, and people read those words.
+func TestQuotaErrors(t *testing.T) {
+	const (
+		ec2 = "creating EC2 Instance: operation error EC2: RunInstances, https response error StatusCode: 400, RequestID: 59d8, api error "
+		vm  = "creating Linux Virtual Machine (Subscription: \"00000000-0000-0000-0000-000000000000\"\nResource Group Name: \"demo-x7k2p-rg\"\n" +
+			"Virtual Machine Name: \"demo-x7k2p-worker-0-abcde\"): "
+		arm    = vm + "performing CreateOrUpdate: unexpected status 409 (409 Conflict) with error: "
+		polled = vm + "polling after CreateOrUpdate: polling failed: the Azure API returned the following error:\n\nStatus: "
+		nova   = "Error creating OpenStack server: Request forbidden: [POST https://n/servers], error message: "
+	)
+	cases := map[string]map[string]string{
+		"aws": {
+			ec2 + "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket that the specified instance type belongs to.":    "vCPU limit of 32",
+			ec2 + "InstanceLimitExceeded: You have requested more instances (2) than your current instance limit of 1 allows for the specified instance type.":                                 "instance limit of 1",
+			ec2 + "MaxSpotInstanceCountExceeded: Max spot instance count exceeded":                                                                                                             "Max spot instance count",
+			ec2 + "VolumeLimitExceeded: You have exceeded your maximum gp3 storage limit of 50 TiB in this region.":                                                                            "maximum gp3 storage",
+			ec2 + "InsufficientFreeAddressesInSubnet: There are not enough free addresses in subnet 'subnet-1' to satisfy the requested number of instances.":                                  "subnet-1",
+			strings.Replace(ec2, "400", "500", 1) + "InsufficientInstanceCapacity: We currently do not have sufficient m5.large capacity in the Availability Zone you requested (us-east-1a).": "m5.large capacity",
+			"creating EC2 Instance: VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 32 allows\n\tstatus code: 400, request id: 59d8":                  "vCPU limit of 32",
+		},
+		"azure": {
+			arm + "OperationNotAllowed: Operation could not be completed as it results in exceeding approved standardDSv3Family Cores quota. Additional details - Deployment Model: Resource Manager, Location: eastus, Current Limit: 10, Current Usage: 8, Additional Required: 4, (Minimum) New Limit Required: 12.": "standardDSv3Family Cores quota",
+			arm + "OperationNotAllowed: Operation could not be completed as it results in exceeding approved Total Regional Cores quota.":                                                                                                                                                                               "Total Regional Cores quota",
+			arm + "QuotaExceeded: Operation results in exceeding quota limits of Core. Maximum allowed: 4, Current in use: 4, Additional requested: 2.":                                                                                                                                                                 "quota limits of Core",
+			arm + "SkuNotAvailable: The requested size for resource 'r' is currently not available in location 'eastus' zones '1' for subscription 's'.":                                                                                                                                                                "location 'eastus'",
+			polled + "\"AllocationFailed\"\nCode: \"\"\nMessage: \"Allocation failed. We do not have sufficient capacity for the requested VM size in this region.\"":                                                                                                                                                   "sufficient capacity",
+			polled + "\"ZonalAllocationFailed\"\nCode: \"\"\nMessage: \"Allocation failed. We do not have sufficient capacity for the requested VM size in this zone.\"":                                                                                                                                                "in this zone",
+			polled + "\"OverconstrainedZonalAllocationRequest\"\nCode: \"\"\nMessage: \"Allocation failed. VM(s) with the following constraints cannot be allocated\"":                                                                                                                                                  "following constraints",
+		},
+		"gcp": {
+			"Error creating instance: googleapi: Error 403: Quota 'N2_CPUS' exceeded.  Limit: 24.0 in region us-central1.\nMore details:\nReason: quotaExceeded, Message: Quota 'N2_CPUS' exceeded.": "'N2_CPUS'",
+			"Error waiting for instance to create: Quota 'GPUS-ALL-REGIONS-per-project' exceeded.  Limit: 0.0 globally.\n\tmetric name = compute.googleapis.com/gpus_all_regions":                    "'GPUS-ALL-REGIONS-per-project'",
+			"Error waiting for instance to create: QUOTA_EXCEEDED: SSD_TOTAL_GB": "SSD_TOTAL_GB",
+			"Error waiting for instance to create: The zone 'projects/p/zones/us-central1-a' does not have enough resources available to fulfill the request.  '(resource type:compute)'.":                        "resource type:compute",
+			"Error waiting for instance to create: A g2-standard-4 VM instance with 1 nvidia-l4 accelerator(s) is currently unavailable in the us-central1-a zone. Consider trying your request in another zone.": "nvidia-l4",
+			"Error waiting for instance to create: ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS: us-central1-a":                                                                                                      "us-central1-a",
+		},
+		"openstack": {
+			nova + `{"forbidden": {"code": 403, "message": "Quota exceeded for cores, ram: Requested 8, 32768, but already used 20, 51200 of 20, 51200 cores, ram"}}`:                                                                                                                               "Quota exceeded for cores, ram",
+			nova + `{"forbidden": {"code": 403, "message": "Maximum number of ports exceeded"}}`:                                                                                                                                                                                                    "number of ports",
+			"Error waiting for instance (i) to become ready: unexpected state 'ERROR', wanted target 'ACTIVE'. last error: No valid host was found. There are not enough hosts available.":                                                                                                          "not enough hosts",
+			`Error creating openstack_networking_port_v2: Expected HTTP response code [201 202] when accessing [POST https://n/v2.0/ports], but got 409 instead: {"NeutronError": {"type": "OverQuota", "message": "Quota exceeded for resources: ['port'].", "detail": ""}}`:                       "['port']",
+			`Error creating openstack_blockstorage_volume_v3: Expected HTTP response code [202] when accessing [POST https://c/volumes], but got 413 instead: {"overLimit": {"code": 413, "message": "VolumeLimitExceeded: Maximum number of volumes allowed (10) exceeded for quota 'volumes'."}}`: "quota 'volumes'",
+		},
+	}
+	for name, texts := range cases {
+		m := keptIn(t, name)
+		for text, named := range texts {
+			found := failure.Diagnostic{Severity: failure.SeverityError, Summary: text}
+			class := failure.Classify([]failure.Diagnostic{found}, m.Final)
+			if class != failure.Quota {
+				t.Errorf("%s: %q has the class %s, want %s", name, text, class, failure.Quota)
+			}
+			failed := &failure.Error{Op: failure.OpApply, Class: class, Diagnostics: []failure.Diagnostic{found}}
+			if !strings.Contains(failed.Error(), named) {
+				t.Errorf("%s: the message %q does not have %q", name, failed.Error(), named)
+			}
+		}
 	}
 }

@@ -43,6 +43,11 @@ func TestClassifyTexts(t *testing.T) {
 			"server limit reached (resource_limit_exceeded)",
 			"error during placement (resource_unavailable)",
 			"creating this/these droplet(s) will exceed your droplet limit",
+			"Error waiting for instance to create: A g2-standard-4 VM instance with 1 nvidia-l4 accelerator(s) is currently unavailable in the us-central1-a zone.",
+			"Error waiting for instance to create: Quota 'CPUS-ALL-REGIONS-per-project' exceeded.  Limit: 32.0 globally.",
+			`Request forbidden: [POST https://n/servers], error message: {"forbidden": {"code": 403, "message": "Maximum number of ports exceeded"}}`,
+			`got 413 instead: {"overLimit": {"code": 413, "message": "VolumeLimitExceeded: Maximum number of volumes allowed (10) exceeded for quota 'volumes'.", "retryAfter": "0"}}`,
+			`got 413 instead: {"overLimit": {"code": 413, "message": "VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes quota. Requested 100G, quota is 1000G and 950G has been consumed."}}`,
 		},
 		Throttled: {
 			"api error RequestLimitExceeded: Request limit exceeded.",
