@@ -136,6 +136,8 @@ var rules = []rule{
 		"429 Too Many Requests",
 		"code: 429", "response code 429", "ResourceExhausted desc = request", "RESOURCE_OPERATION_RATE_EXCEEDED",
 		"overLimit", "rate-limited"),
+	// Retries that are used up are no quota: a response may be lost.
+	newRule(Transient, "maximum number of retries reached", "maximum number of attempts reached"),
 	newRule(Quota,
 		"*LimitExceeded", "*LimitExceededException", "*LimitReached", "InsufficientInstanceCapacity",
 		"InsufficientHostCapacity",

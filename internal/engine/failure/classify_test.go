@@ -95,6 +95,8 @@ func TestClassifyTexts(t *testing.T) {
 			"error: could not read plugin [/home/plugins/resource-x/pulumi-resource-x]: EOF",
 			"Detected that /plugins/pulumi-resource-x exited prematurely.",
 			"starting the provider: signal: killed",
+			"creating the server: giving up: maximum number of retries reached",
+			"waiting for the server: maximum number of attempts reached",
 		},
 		Killed: {
 			"Plugin did not respond\nThe plugin encountered an error, and failed to respond to the plugin6.(*GRPCProvider).ApplyResourceChange call. The plugin logs may contain more details.",
