@@ -206,6 +206,12 @@ func TestErrorsThatProveThatNothingWasMade(t *testing.T) {
 	if hint := keptIn(t, "aws").Hint("collecting instance settings: couldn't find resource"); !strings.Contains(hint, "ami.id") {
 		t.Errorf("the hint %q does not name the field", hint)
 	}
+	for _, name := range []string{"kubemark", "../stacks/kubemark", examples + "/kubevirt"} {
+		hint := keptIn(t, name).Hint("m-1 failed to run apply: no objects passed to apply")
+		if !strings.HasPrefix(hint, "the work folder is full: ") {
+			t.Errorf("%s: the hint %q does not say that the work folder is full", name, hint)
+		}
+	}
 }
 
 // TestQuotaErrors has errors of exhausted quota and capacity as each provider writes them, and the

@@ -51,8 +51,15 @@ var fixes = map[failure.Class]string{
 // grantRight is the remedy for credentials that the infrastructure knows and does not let do this.
 const grantRight = "the credentials lack the permission that the message names; grant it"
 
+// freeDisk is the remedy for a full work folder.
+const freeDisk = "retrying; free space below the manager's --work-dir, or enlarge its volume (with --runs-in=jobs, " +
+	"raise --run-memory)"
+
 // fixOf returns the remedy for an engine's error, or "".
 func fixOf(err error) string {
+	if failure.WorkFolderFull(err) {
+		return freeDisk
+	}
 	class := failure.ClassOf(err)
 	if class == failure.Credentials && failure.Denied(err) {
 		return grantRight
@@ -95,6 +102,9 @@ func typed(operation runs.Operation, err error) *actuators.MachineError {
 		return refused
 	}
 	message := err.Error()
+	if failure.WorkFolderFull(err) {
+		message = "the work folder is full: " + message
+	}
 	class := failure.ClassOf(err)
 	failed, ok := errors.AsType[*failure.Error](err)
 	if fix := cmp.Or(failure.Hint(err), fixOf(err)); fix != "" {

@@ -3,7 +3,9 @@ package reporting
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -63,6 +65,21 @@ func TestTyped(t *testing.T) {
 			runs.Destroy, apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "s", field.ErrorList{
 				field.Forbidden(field.NewPath("data"), "field is immutable when `immutable` is set")}),
 			machinev1beta1.DeleteMachineError, "put a copy without the field immutable in its place, after a backup",
+		},
+		"a full work folder is the manager's": {
+			runs.Create, &failure.Error{Op: failure.OpInit, Class: failure.Transient, Diagnostics: []failure.Diagnostic{{
+				Summary: "Failed to install provider", Detail: "write aws_v6: copy_file_range: no space left on device"}}},
+			machinev1beta1.CreateMachineError, "the work folder is full: initializing the module: Failed to install provider: " +
+				"write aws_v6: copy_file_range: no space left on device; retrying; free space below the manager's --work-dir, or enlarge its volume",
+		},
+		"so is one that the manager cannot write to": {
+			runs.Destroy, fmt.Errorf("writing the inputs: %w", &os.PathError{Op: "open", Path: "x.json", Err: syscall.ENOSPC}),
+			machinev1beta1.DeleteMachineError, "the work folder is full: writing the inputs: open x.json: no space left on device; retrying; free",
+		},
+		"a full disk of the infrastructure is not": {
+			runs.Create, &failure.Error{Op: failure.OpApply, Class: failure.Quota, Diagnostics: []failure.Diagnostic{{
+				Summary: "cannot extend file '/images/vm.qcow2': No space left on device"}}},
+			machinev1beta1.InsufficientResourcesMachineError, "applying: cannot extend file '/images/vm.qcow2': No space left on device; retrying; free or raise the quota",
 		},
 		"a lock names its holder": {
 			runs.Create, &state.LockedError{Lock: state.Lock{Owner: "somebody", Run: "r"}}, machinev1beta1.CreateMachineError, "somebody",

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Classify returns the class of an operation that failed with these diagnostics. It ignores
@@ -75,6 +76,34 @@ var denied = newRule(Credentials,
 	"PERMISSION_DENIED", "required * permission", "insufficientPermissions", "NoPermission",
 	"Permission to perform this operation was denied")
 
+// WorkFolderFull reports whether an operation failed because the disk of the manager, or of the
+// run's Pod, is full.
+func WorkFolderFull(err error) bool {
+	if err == nil {
+		return false
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || workFolderFull.pattern.MatchString(err.Error()) {
+		return true
+	}
+	failed, ok := errors.AsType[*Error](err)
+	return ok && slices.ContainsFunc(failed.Diagnostics, func(d Diagnostic) bool {
+		return workFolderFull.pattern.MatchString(d.Text())
+	})
+}
+
+// workFolderFull lists the texts of Go programs that cannot write to their own disk. Other texts
+// about a full device are the infrastructure's.
+var workFolderFull = newRule(Transient, fullDiskTexts()...)
+
+func fullDiskTexts() []string {
+	var texts []string
+	for _, call := range []string{"write *", "write * copy_file_range:", "open *", "mkdir *", "symlink * *", "link * *",
+		"rename * *", "sync *", "close *"} {
+		texts = append(texts, call+" no space left on device", call+" disk quota exceeded")
+	}
+	return texts
+}
+
 // A rule lists the texts by which engines and providers report one class. Matching ignores case. A
 // space matches any white space, a lone star matches a word, and a star inside a word matches any
 // letters. Texts match whole words only.
@@ -122,9 +151,8 @@ var rules = []rule{
 		"incompatible core API version with plugin", "unknown address type", "reattachment process not found",
 		"checksums did not match",
 		"failed to load plugin *", "could not read plugin *", "exited prematurely", "fork/exec *",
-		"error reading from server",
-		// the local disk
-		"write * no space left on device", "open * no space left on device", "mkdir * no space left on device"),
+		"error reading from server"),
+	workFolderFull,
 	// Cinder reports quotas and throttling alike as overLimit.
 	newRule(Quota, "allowed * exceeded for quota", "exceeds allowed * quota"),
 	newRule(Throttled,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
@@ -160,5 +161,29 @@ func TestTextsThatRepeatSensitiveInputsAreWithheld(t *testing.T) {
 	text := (&Error{Op: OpPlan, Class: Quota, Diagnostics: []Diagnostic{{Summary: "x", Address: "a.this", Withheld: true}}}).Error()
 	if want := "planning: an error about a.this: the text is withheld because it may contain values of sensitive inputs (class Quota)"; text != want {
 		t.Errorf("Error() = %q, want %q", text, want)
+	}
+}
+
+func TestWorkFolderFull(t *testing.T) {
+	of := func(text string) error {
+		return &Error{Op: OpApply, Diagnostics: []Diagnostic{{Summary: "first"}, {Summary: "Error", Detail: text}}}
+	}
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"an engine or provider cannot write":   {of("open /work/x: no space left on device"), true},
+		"it has reached the quota of the disk": {of("write /work/x: disk quota exceeded"), true},
+		"a text of a run elsewhere":            {errors.New("the run failed: mkdir /work/x: no space left on device"), true},
+		"the manager cannot write":             {fmt.Errorf("writing: %w", syscall.ENOSPC), true},
+		"the hypervisor's disk":                {of("cannot extend file '/images/vm.qcow2': No space left on device"), false},
+		"the quota of a project":               {of("Quota exceeded for instances"), false},
+		"nothing":                              {nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := WorkFolderFull(tc.err); got != tc.want {
+				t.Errorf("WorkFolderFull(%v) = %t, want %t", tc.err, got, tc.want)
+			}
+		})
 	}
 }
