@@ -69,7 +69,7 @@ locals {
   found_subnets = { for name, search in data.nutanix_search.subnet : name => [for one in search.entities : jsondecode(one)] }
   # Several clusters may have a subnet of one name. A subnet of a VPC is on no cluster.
   own_subnets = { for name, found in local.found_subnets : name => [
-    for one in found : one.uuid if length(found) == 1 || lookup(one, "cluster_uuid", "") == local.cluster_uuid
+    for one in found : one.uuid if length(found) == 1 || lower(lookup(one, "cluster_uuid", "")) == lower(local.cluster_uuid)
   ] }
   subnet_uuids = [for subnet in local.subnets : (
     subnet.uuid != null ? subnet.uuid :

@@ -108,6 +108,11 @@ locals {
     coalesce(local.settings.memory_limit, -1) > 0 ? local.settings.memory_limit : local.memory,
   )
 
+  # With fewer processors than the template, a clone reserves its share: vCenter rejects more than a processor has.
+  cpu_reservation = local.settings.cpu_reservation == null ? null : floor(
+    local.settings.cpu_reservation * min(1, local.num_cpus / max(1, local.template.num_cpus))
+  )
+
   folder = trimsuffix(trimprefix(var.provider_spec.workspace.folder, "/${var.provider_spec.workspace.datacenter}/vm/"), "/")
 
   # What a change of would restart the virtual machine, do nothing, or need another one. User data is read at the first boot: other
@@ -191,7 +196,7 @@ resource "vsphere_virtual_machine" "this" {
 
   # vCenter derives the number of shares from any level but custom.
   cpu_limit          = local.settings.cpu_limit
-  cpu_reservation    = local.settings.cpu_reservation
+  cpu_reservation    = local.cpu_reservation
   cpu_share_level    = local.settings.cpu_share_level == "" ? null : local.settings.cpu_share_level
   cpu_share_count    = local.settings.cpu_share_level == "custom" ? local.settings.cpu_share_count : null
   memory_limit       = local.settings.memory_limit

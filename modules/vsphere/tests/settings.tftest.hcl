@@ -102,7 +102,7 @@ run "reserves_all_its_memory_where_the_template_does" {
   }
 }
 
-run "reserves_no_more_memory_than_it_has" {
+run "reserves_no_more_than_it_has" {
   command = plan
 
   variables {
@@ -119,16 +119,16 @@ run "reserves_no_more_memory_than_it_has" {
     recorded = {
       resource_pool_id = "resgroup-1", datastore_id = "datastore-1", network_ids = ["network-1"], snapshot = "", tag_ids = []
       template = {
-        id       = "t", num_cpus = 2, num_cores_per_socket = 1, memory = 8192, guest_id = "rhel8_64Guest", firmware = "efi", scsi_type = "pvscsi"
-        settings = { memory_reservation = 4096, memory_limit = -1 }
+        id       = "t", num_cpus = 16, num_cores_per_socket = 1, memory = 8192, guest_id = "rhel8_64Guest", firmware = "efi", scsi_type = "pvscsi"
+        settings = { memory_reservation = 4096, memory_limit = -1, cpu_reservation = 16000 }
       }
       disk = { size = 16, thin_provisioned = true, eagerly_scrub = false }
     }
   }
 
   assert {
-    condition     = vsphere_virtual_machine.this.memory_reservation == 2048
-    error_message = "vCenter rejects a reservation above the memory."
+    condition     = vsphere_virtual_machine.this.memory_reservation == 2048 && vsphere_virtual_machine.this.cpu_reservation == 2000
+    error_message = "vCenter rejects a reservation above the memory, or above what the processors have."
   }
 }
 
