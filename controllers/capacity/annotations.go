@@ -3,7 +3,6 @@ package capacity
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -24,6 +23,7 @@ var ownAnnotations = []string{
 	cpuAnnotation, memoryAnnotation, gpuAnnotation, maxPodsAnnotation,
 	upstreamCPU, upstreamMemory, upstreamGPUCount, upstreamGPUType, upstreamMaxPods, upstreamDRADriver,
 	labelsAnnotation, appliedLabelsAnnotation, taintsAnnotation, appliedTaintsAnnotation, appliedMaxPodsAnnotation,
+	appliedSizeAnnotation,
 }
 
 // annotate returns the annotations for Machines of a size and a template. It does not change
@@ -34,10 +34,7 @@ func annotate(existing map[string]string, size actuators.Capacity,
 	if wanted == nil {
 		wanted = map[string]string{}
 	}
-	setUpstreamSize(wanted, existing, size)
-	wanted[cpuAnnotation] = strconv.FormatInt(size.CPU, 10)
-	wanted[memoryAnnotation] = strconv.FormatInt(size.MemoryMiB, 10)
-	wanted[gpuAnnotation] = strconv.FormatInt(size.GPU, 10)
+	setSize(wanted, size)
 	setMaxPods(wanted, existing)
 	labels, applied := merge(existing[labelsAnnotation], existing[appliedLabelsAnnotation], labelsOf(size, template),
 		labelID)

@@ -73,48 +73,72 @@ func TestAnnotate(t *testing.T) {
 		},
 	}
 	const ours, taints = "example.com/fast=yes,kubernetes.io/arch=arm64,team=a", "bare:NoExecute,only=batch:NoSchedule"
+	record := func(replace ...string) string {
+		return strings.NewReplacer(replace...).Replace("vCPU=4,cpu=4,memoryMb=16384,memory=16Gi,GPU=1,gpu-count=1,gpu-type=nvidia.com/gpu")
+	}
 	whole := map[string]string{
-		cpuAnnotation: "4", memoryAnnotation: "16384", gpuAnnotation: "1",
+		appliedSizeAnnotation: record(),
+		cpuAnnotation:         "4", memoryAnnotation: "16384", gpuAnnotation: "1",
 		upstreamCPU: "4", upstreamMemory: "16Gi", upstreamGPUCount: "1", upstreamGPUType: "nvidia.com/gpu",
 		labelsAnnotation: ours, appliedLabelsAnnotation: ours, taintsAnnotation: taints, appliedTaintsAnnotation: taints,
 	}
-	with := func(pairs map[string]string) map[string]string {
-		out := maps.Clone(whole)
-		maps.Copy(out, pairs)
-		return out
-	}
-	derived := map[string]string{ // as OpenShift's cluster-autoscaler-operator does it
+	with := func(pairs map[string]string) map[string]string { return merged(whole, pairs) }
+	other := map[string]string{ // upstream's are as OpenShift's cluster-autoscaler-operator derives them
 		cpuAnnotation: "2", memoryAnnotation: "2048", gpuAnnotation: "0",
 		upstreamCPU: "2", upstreamMemory: "2147483648", upstreamGPUCount: "0", upstreamGPUType: "",
 	}
+	written := maps.Clone(other)
+	written[appliedSizeAnnotation] = "vCPU=2,cpu=2,memoryMb=2048,memory=2147483648,GPU=0,gpu-count=0,gpu-type="
 	tcs := map[string]struct {
 		existing map[string]string
 		want     map[string]string
 	}{
 		"a MachineSet without annotations": {nil, whole},
-		"others' annotations stay, and stale ones are fixed": {
-			map[string]string{"example.com/owner": "me", cpuAnnotation: "2", memoryAnnotation: "2048", gpuAnnotation: "8", labelsAnnotation: "a=1"},
+		"others' annotations stay": {
+			map[string]string{"example.com/owner": "me", labelsAnnotation: "a=1"},
 			with(map[string]string{"example.com/owner": "me", labelsAnnotation: "a=1," + ours}),
 		},
-		"what was derived from the older annotations follows them": {derived, whole},
+		"what the controller wrote follows the size": {written, whole},
+		"what a person wrote instead stays, and upstream's follows it": {
+			merged(written, map[string]string{gpuAnnotation: "2", memoryAnnotation: "15000"}),
+			with(map[string]string{
+				gpuAnnotation: "2", upstreamGPUCount: "2", memoryAnnotation: "15000", upstreamMemory: "15000Mi",
+				appliedSizeAnnotation: "vCPU=4,cpu=4,memory=15000Mi,gpu-count=2,gpu-type=nvidia.com/gpu",
+			}),
+		},
+		"a person's second change too": {
+			with(map[string]string{gpuAnnotation: "3", upstreamGPUCount: "2", appliedSizeAnnotation: record("GPU=1,", "", "gpu-count=1", "gpu-count=2")}),
+			with(map[string]string{gpuAnnotation: "3", upstreamGPUCount: "3", appliedSizeAnnotation: record("GPU=1,", "", "gpu-count=1", "gpu-count=3")}),
+		},
+		"what others wrote before the controller stays": {other, merged(other, with(map[string]string{
+			cpuAnnotation: "2", memoryAnnotation: "2048", gpuAnnotation: "0",
+			upstreamCPU: "2", upstreamMemory: "2147483648", upstreamGPUCount: "0", upstreamGPUType: "",
+			appliedSizeAnnotation: "cpu=2,memory=2147483648,gpu-count=0,gpu-type=",
+		}))},
+		"what is no size stays without effect": {
+			map[string]string{cpuAnnotation: "many", gpuAnnotation: "-1"},
+			with(map[string]string{cpuAnnotation: "many", gpuAnnotation: "-1", appliedSizeAnnotation: record("vCPU=4,", "", "GPU=1,", "")}),
+		},
 		"what was derived keeps its form while the size is the same": {
 			map[string]string{memoryAnnotation: "16384", upstreamMemory: "17179869184"},
-			with(map[string]string{upstreamMemory: "17179869184"}),
+			with(map[string]string{upstreamMemory: "17179869184", appliedSizeAnnotation: record("16Gi", "17179869184")}),
 		},
 		"what a person wrote stays": {
 			map[string]string{
-				cpuAnnotation: "2", memoryAnnotation: "2048", gpuAnnotation: "8",
 				upstreamCPU: "3500m", upstreamMemory: "15Gi", upstreamGPUCount: "2", upstreamGPUType: "amd.com/gpu", upstreamMaxPods: "250",
 			},
 			with(map[string]string{
 				upstreamCPU: "3500m", upstreamMemory: "15Gi", upstreamGPUCount: "2", upstreamGPUType: "amd.com/gpu", upstreamMaxPods: "250",
+				appliedSizeAnnotation: record(",cpu=4", "", ",memory=16Gi", "", ",gpu-count=1", "", ",gpu-type=nvidia.com/gpu", ""),
 			}),
 		},
 		"also where there were no older annotations, and where it is no quantity": {
-			map[string]string{upstreamCPU: "3", upstreamMemory: "much"}, with(map[string]string{upstreamCPU: "3", upstreamMemory: "much"}),
+			map[string]string{upstreamCPU: "3", upstreamMemory: "much"},
+			with(map[string]string{upstreamCPU: "3", upstreamMemory: "much", appliedSizeAnnotation: record(",cpu=4", "", ",memory=16Gi", "")}),
 		},
 		"also where it would take minutes to read": {
-			map[string]string{memoryAnnotation: "1", upstreamMemory: "1234567890123456789012345e-300000000"}, with(map[string]string{upstreamMemory: "1234567890123456789012345e-300000000"}),
+			map[string]string{upstreamMemory: "1234567890123456789012345e-300000000"},
+			with(map[string]string{upstreamMemory: "1234567890123456789012345e-300000000", appliedSizeAnnotation: record(",memory=16Gi", "")}),
 		},
 		"a label and a taint of a person win": {
 			map[string]string{labelsAnnotation: "team=b", taintsAnnotation: "only=me:NoSchedule,soft=1:PreferNoSchedule"},
@@ -136,9 +160,12 @@ func TestAnnotate(t *testing.T) {
 			map[string]string{maxPodsAnnotation: "100", upstreamMaxPods: "200", appliedMaxPodsAnnotation: "200"},
 			with(map[string]string{maxPodsAnnotation: "100", upstreamMaxPods: "100", appliedMaxPodsAnnotation: "100"}),
 		},
-		"and goes":                                  {map[string]string{upstreamMaxPods: "200", appliedMaxPodsAnnotation: "200"}, whole},
-		"unless a person has changed it since":      {map[string]string{upstreamMaxPods: "50", appliedMaxPodsAnnotation: "200"}, with(map[string]string{upstreamMaxPods: "50"})},
-		"devices that are claimed have no gpu-type": {map[string]string{upstreamDRADriver: "gpu.nvidia.com"}, without(with(map[string]string{upstreamDRADriver: "gpu.nvidia.com"}), upstreamGPUType)},
+		"and goes":                             {map[string]string{upstreamMaxPods: "200", appliedMaxPodsAnnotation: "200"}, whole},
+		"unless a person has changed it since": {map[string]string{upstreamMaxPods: "50", appliedMaxPodsAnnotation: "200"}, with(map[string]string{upstreamMaxPods: "50"})},
+		"devices that are claimed have no gpu-type": {
+			map[string]string{upstreamDRADriver: "gpu.nvidia.com"},
+			without(with(map[string]string{upstreamDRADriver: "gpu.nvidia.com", appliedSizeAnnotation: record(",gpu-type=nvidia.com/gpu", "")}), upstreamGPUType),
+		},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
@@ -156,9 +183,15 @@ func TestAnnotate(t *testing.T) {
 		})
 	}
 	nothing := annotate(map[string]string{appliedLabelsAnnotation: "a=1"}, actuators.Capacity{}, &machinev1beta1.MachineSpec{})
-	if len(nothing) != 7 || nothing[upstreamGPUType] != "" {
+	if len(nothing) != 8 || nothing[upstreamGPUType] != "" {
 		t.Errorf("got %v, want no annotation that says nothing, but for the ones of the size", nothing)
 	}
+}
+
+func merged(first, second map[string]string) map[string]string {
+	out := maps.Clone(first)
+	maps.Copy(out, second)
+	return out
 }
 
 func without(annotations map[string]string, key string) map[string]string {

@@ -22,6 +22,7 @@ const (
 	gpu    = "machine.openshift.io/GPU"
 	labels = "capacity.cluster-autoscaler.kubernetes.io/labels"
 	record = "machine-iac.io/capacity-labels"
+	sizes  = "machine-iac.io/capacity-size"
 
 	upstream = "capacity.cluster-autoscaler.kubernetes.io/"
 )
@@ -77,6 +78,7 @@ func annotations(ctx SpecContext, set *machinev1beta1.MachineSet) func(Gomega) m
 var small = map[string]string{
 	cpu: "2", memory: "4096", gpu: "0", labels: "kubernetes.io/arch=amd64", record: "kubernetes.io/arch=amd64",
 	upstream + "cpu": "2", upstream + "memory": "4Gi", upstream + "gpu-count": "0", upstream + "gpu-type": "",
+	sizes: "vCPU=2,cpu=2,memoryMb=4096,memory=4Gi,GPU=0,gpu-count=0,gpu-type=",
 }
 
 var _ = Describe("The annotations for scale from zero", func() {
@@ -106,6 +108,7 @@ var _ = Describe("The annotations for scale from zero", func() {
 		Eventually(annotations(ctx, set)).Should(Equal(map[string]string{
 			"example.com/a": "b", cpu: "64", memory: "524288", gpu: "8", labels: "z=1,kubernetes.io/arch=arm64", record: "kubernetes.io/arch=arm64",
 			upstream + "cpu": "64", upstream + "memory": "512Gi", upstream + "gpu-count": "8", upstream + "gpu-type": "nvidia.com/gpu",
+			sizes: "vCPU=64,cpu=64,memoryMb=524288,memory=512Gi,GPU=8,gpu-count=8,gpu-type=nvidia.com/gpu",
 		}))
 	})
 
@@ -134,6 +137,17 @@ var _ = Describe("The annotations for scale from zero", func() {
 		change(ctx, set, ofType("big"))
 		Eventually(annotations(ctx, set)).Should(HaveKeyWithValue(upstream+"cpu", "64"))
 		Expect(set.Annotations).To(HaveKeyWithValue(upstream+"memory", "3500Mi"))
+	})
+
+	It("keep a number of GPUs that a user sets later, whatever the type", func(ctx SpecContext) {
+		w := start(ctx, known)
+		set := w.create(ctx, ofType("small"))
+		Eventually(annotations(ctx, set)).Should(Equal(small))
+		change(ctx, set, func(s *machinev1beta1.MachineSet) { s.Annotations[gpu] = "2" })
+		Eventually(annotations(ctx, set)).Should(HaveKeyWithValue(upstream+"gpu-count", "2"))
+		change(ctx, set, ofType("big"))
+		Eventually(annotations(ctx, set)).Should(HaveKeyWithValue(cpu, "64"))
+		Expect(set.Annotations).To(And(HaveKeyWithValue(gpu, "2"), HaveKeyWithValue(upstream+"gpu-count", "2")))
 	})
 
 	It("leave to a user the labels that the user has set", func(ctx SpecContext) {
@@ -189,6 +203,8 @@ var _ = Describe("A MachineSet whose size is not known", func() {
 		Consistently(w.asked).Should(Equal(1))
 		Expect(annotations(ctx, set)(Default)).To(Equal(byHand))
 		change(ctx, set, ofType("small"))
+		Eventually(annotations(ctx, set)).Should(And(HaveKeyWithValue(memory, "4096"), HaveKeyWithValue(cpu, "3")))
+		change(ctx, set, func(s *machinev1beta1.MachineSet) { delete(s.Annotations, cpu) })
 		Eventually(annotations(ctx, set)).Should(Equal(small))
 		Expect(w.events).NotTo(Receive())
 	})

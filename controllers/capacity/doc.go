@@ -8,15 +8,15 @@
 //     read by OpenShift's autoscaler
 //   - capacity.cluster-autoscaler.kubernetes.io/cpu, memory, gpu-count and gpu-type: read by
 //     upstream's autoscaler, and by OpenShift's with precedence
-//   - capacity.cluster-autoscaler.kubernetes.io/labels and taints: the template's, and
-//     kubernetes.io/arch, merged with entries of others, which take precedence
+//   - capacity.cluster-autoscaler.kubernetes.io/labels and taints: the template's, kubernetes.io/arch
+//     and labels from the actuator, merged with entries of others, which take precedence
 //   - capacity.cluster-autoscaler.kubernetes.io/maxPods: copied from machine.openshift.io/maxPods,
 //     which only a person can set
-//   - machine-iac.io/capacity-labels, capacity-taints and capacity-max-pods: what this controller
-//     has written into the shared annotations
+//   - machine-iac.io/capacity-size, capacity-labels, capacity-taints and capacity-max-pods: what this
+//     controller has written
 //
-// Values set by others stay. A value equal to the annotation of machine.openshift.io was derived
-// from it, by this controller or by OpenShift's cluster-autoscaler-operator, and follows it.
+// Values set by others stay. An equal value counts as this controller's from then on. A size that
+// others set in machine.openshift.io also determines the annotation of upstream's autoscaler.
 //
 // If the capacity is unknown, annotations stay unchanged: they may have been set by hand.
 //

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -33,11 +32,12 @@ const (
 	taintsAnnotation = "capacity.cluster-autoscaler.kubernetes.io/taints"
 )
 
-// The annotations that record what this controller has written into the shared ones.
+// The annotations that record what this controller has written. Other values belong to others.
 const (
 	appliedLabelsAnnotation  = "machine-iac.io/capacity-labels"
 	appliedTaintsAnnotation  = "machine-iac.io/capacity-taints"
 	appliedMaxPodsAnnotation = "machine-iac.io/capacity-max-pods"
+	appliedSizeAnnotation    = "machine-iac.io/capacity-size"
 )
 
 const architectureLabel = "kubernetes.io/arch"
@@ -45,61 +45,76 @@ const architectureLabel = "kubernetes.io/arch"
 // nvidia is the default GPU resource, as in OpenShift.
 const nvidia = "nvidia.com/gpu"
 
-// setUpstreamSize sets the size annotations. A value that differs from its counterpart of
-// machine.openshift.io was set by someone else and stays.
-func setUpstreamSize(wanted, existing map[string]string, size actuators.Capacity) {
-	mib := func(n int64) *resource.Quantity { return resource.NewQuantity(n<<20, resource.BinarySI) }
-	count := func(n int64) *resource.Quantity { return resource.NewQuantity(n, resource.DecimalSI) }
-	follow(wanted, upstreamCPU, before(existing, cpuAnnotation, count), count(size.CPU))
-	follow(wanted, upstreamMemory, before(existing, memoryAnnotation, mib), mib(size.MemoryMiB))
-	gpus := before(existing, gpuAnnotation, count)
-	follow(wanted, upstreamGPUCount, gpus, count(size.GPU))
+// setSize sets the size annotations, and records those that it set. A different value was set by
+// someone else: it stays, and upstream's annotation follows it.
+func setSize(annotations map[string]string, size actuators.Capacity) {
+	w := &sizeWriter{annotations: annotations, recorded: entriesOf(annotations[appliedSizeAnnotation])}
+	w.set(upstreamCPU, w.set(cpuAnnotation, *resource.NewQuantity(size.CPU, resource.DecimalSI)))
+	memory := w.set(memoryAnnotation, *resource.NewQuantity(size.MemoryMiB, resource.DecimalSI))
+	memory.Mul(1 << 20)
+	memory.Format = resource.BinarySI
+	w.set(upstreamMemory, memory)
+	gpus := w.set(gpuAnnotation, *resource.NewQuantity(size.GPU, resource.DecimalSI))
+	w.set(upstreamGPUCount, gpus)
 
-	kind, found := existing[upstreamGPUType]
-	_, dra := existing[upstreamDRADriver]
-	derived := found && gpus != nil && kind == gpuType(gpus.Value())
-	if !found && !dra || derived {
-		wanted[upstreamGPUType] = gpuType(size.GPU)
+	kind := "" // without GPUs, as OpenShift's cluster-autoscaler-operator writes it
+	if !gpus.IsZero() {
+		kind = nvidia
 	}
+	current, found := annotations[upstreamGPUType]
+	_, dra := annotations[upstreamDRADriver]
+	if !found && !dra || found && (current == kind || w.wrote(upstreamGPUType)) {
+		w.write(upstreamGPUType, kind)
+	}
+	annotations[appliedSizeAnnotation] = strings.Join(w.written, ",")
 }
 
-// gpuType returns the value of gpu-type for a number of GPUs, as OpenShift's
-// cluster-autoscaler-operator writes it.
-func gpuType(count int64) string {
-	if count == 0 {
-		return ""
-	}
-	return nvidia
-}
-
-// before reads the previous number of an annotation of machine.openshift.io, or nil.
-func before(existing map[string]string, key string, quantity func(int64) *resource.Quantity) *resource.Quantity {
-	number, err := strconv.ParseInt(existing[key], 10, 64)
-	if err != nil {
-		return nil
-	}
-	return quantity(number)
+// sizeWriter writes size annotations.
+type sizeWriter struct {
+	annotations map[string]string
+	// recorded are the earlier entries of appliedSizeAnnotation, and written the new ones.
+	recorded, written []string
 }
 
 // longQuantity matches quantities that no one would write. The library would compute all digits of
 // a large exponent.
 var longQuantity = regexp.MustCompile(`^.{65}|[eE][+-]?[0-9]{3}`)
 
-// follow sets an annotation to a quantity if it is missing or equal to the previous one. An equal
-// quantity keeps its format.
-func follow(wanted map[string]string, key string, before, now *resource.Quantity) {
-	text := wanted[key]
-	if text == "" {
-		wanted[key] = now.String()
-		return
+// set sets an annotation unless someone else set it, and returns its quantity. An equal quantity
+// keeps its format.
+func (w *sizeWriter) set(key string, now resource.Quantity) resource.Quantity {
+	text := w.annotations[key]
+	var current resource.Quantity
+	err := resource.ErrNumeric
+	if !longQuantity.MatchString(text) {
+		current, err = resource.ParseQuantity(text)
 	}
-	if longQuantity.MatchString(text) {
-		return // set by someone else
+	switch {
+	case err == nil && current.Cmp(now) == 0:
+		w.write(key, text)
+	case text == "" || w.wrote(key):
+		w.write(key, now.String())
+	case err == nil && current.Sign() >= 0:
+		return current
 	}
-	current, err := resource.ParseQuantity(text)
-	if err == nil && before != nil && current.Cmp(*before) == 0 && current.Cmp(*now) != 0 {
-		wanted[key] = now.String()
-	}
+	return now
+}
+
+// wrote reports whether the controller wrote an annotation's current value.
+func (w *sizeWriter) wrote(key string) bool {
+	return slices.Contains(w.recorded, sizeEntry(key, w.annotations[key]))
+}
+
+func (w *sizeWriter) write(key, value string) {
+	w.annotations[key] = value
+	w.written = append(w.written, sizeEntry(key, value))
+}
+
+// sizeEntry returns an entry of appliedSizeAnnotation: the annotation's name without its prefix, and
+// its value.
+func sizeEntry(key, value string) string {
+	_, name, _ := strings.Cut(key, "/")
+	return name + "=" + value
 }
 
 // setMaxPods copies the number of Pods, which only a person can set, to the annotation of
