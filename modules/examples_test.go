@@ -5,7 +5,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
@@ -60,6 +63,41 @@ func TestExamplesGrowFromZero(t *testing.T) {
 	})
 }
 
+// TestLabelsOfNodes compares the labels that a cluster autoscaler is told with those that the Node gets.
+func TestLabelsOfNodes(t *testing.T) {
+	node := func(pairs ...string) map[string]string {
+		found := map[string]string{}
+		for i, key := range []string{corev1.LabelInstanceTypeStable, corev1.LabelTopologyRegion, corev1.LabelTopologyZone, corev1.LabelOSStable} {
+			if i < len(pairs) && pairs[i] != "" {
+				found[key] = pairs[i]
+			}
+		}
+		return found
+	}
+	for name, tc := range map[string]struct {
+		module, changes string
+		want            map[string]string
+	}{
+		"aws":                            {"aws", `{}`, node("m6i.xlarge", "us-east-1", "us-east-1a")},
+		"aws by subnet":                  {"aws", `{"placement":{"region":"us-east-1"}}`, node("m6i.xlarge", "us-east-1")},
+		"azure":                          {"azure", `{}`, node("Standard_D4s_v3", "eastus", "eastus-1", "linux")},
+		"azure in the set of a location": {"azure", `{"location":"EastUS","zone":"","availabilitySet":"set"}`, node("Standard_D4s_v3", "eastus", "", "linux")},
+		"azure in the group's location":  {"azure", `{"location":"","osDisk":{"osType":"Windows"}}`, node("Standard_D4s_v3", "", "", "windows")},
+		"gcp":                            {"gcp", `{}`, node("n2-standard-4", "us-central1", "us-central1-a")},
+		"kubemark":                       {"kubemark", `{}`, node("hollow", "region-a", "zone-a")},
+		"libvirt":                        {"libvirt", `{}`, node()},
+		"nutanix":                        {"nutanix", `{}`, node()},
+		"openstack":                      {"openstack", `{"availabilityZone":"AZ1"}`, node("m1.xlarge", "", "AZ1")},
+		"vsphere":                        {"vsphere", `{}`, node()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, sizeOf(t, tc.module, tc.changes).Labels, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestCataloguesHaveNewTypes compares types of each provider's newer families with the provider's documentation.
 func TestCataloguesHaveNewTypes(t *testing.T) {
 	for name, want := range map[string]map[string]module.Size{
@@ -83,6 +121,21 @@ func TestCataloguesHaveNewTypes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// sizeOf returns the size of a module's example, with fields of its providerSpec changed.
+func sizeOf(t *testing.T, name, changes string) *module.Size {
+	t.Helper()
+	m := keptIn(t, name)
+	providerSpec, err := render.ProviderSpec(exampleMachine(t, name, changes), m.Module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size, err := module.SizeOf(m.Module, providerSpec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return size
 }
 
 func machineSet(t *testing.T, files fs.FS, name string) *machinev1beta1.MachineSet {

@@ -74,6 +74,15 @@ func TestEveryStackIsOne(t *testing.T) {
 	})
 }
 
+func TestAStackTellsTheLabelsOfTheModule(t *testing.T) {
+	for _, name := range folders(t, ".") {
+		stack, twin := mustLoad(t, name).Spec().Capacity.Labels, mustLoad(t, "../modules/"+name).Spec().Capacity.Labels
+		if diff := cmp.Diff(twin, stack); diff != "" || len(stack) == 0 {
+			t.Errorf("%s (-module +stack):\n%s", name, diff)
+		}
+	}
+}
+
 // TestUserDataIsComparedWithNoInstance reads the programs: what is made of user data, an instance keeps as it was made.
 func TestUserDataIsComparedWithNoInstance(t *testing.T) {
 	each(t, func(t *testing.T, stack *module.Module, _ string) {

@@ -3,9 +3,11 @@ package iac
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
@@ -13,6 +15,9 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
+
+// osLabel is the label of a Machine that selects Windows.
+const osLabel = "machine.openshift.io/os-id"
 
 // Capacity implements actuators.CapacityEstimator from the provider module's metadata.
 func (a *Actuator) Capacity(_ context.Context, machine *machinev1beta1.Machine) (*actuators.Capacity, error) {
@@ -34,8 +39,13 @@ func (a *Actuator) Capacity(_ context.Context, machine *machinev1beta1.Machine) 
 	if err != nil {
 		return nil, actuators.InvalidConfiguration("%s.%s", render.ValuesPath(machine), err)
 	}
-	return &actuators.Capacity{CPU: size.CPU, MemoryMiB: size.MemoryMiB, GPU: size.GPU, Architecture: size.Architecture},
-		nil
+	labels := map[string]string{corev1.LabelOSStable: "linux"}
+	if machine.Labels[osLabel] == "Windows" {
+		labels[corev1.LabelOSStable] = "windows"
+	}
+	maps.Copy(labels, size.Labels)
+	return &actuators.Capacity{CPU: size.CPU, MemoryMiB: size.MemoryMiB, GPU: size.GPU, Architecture: size.Architecture,
+		Labels: labels}, nil
 }
 
 // VolumeWait implements actuators.VolumeWaiter. It uses the Machine's current module, even if

@@ -78,7 +78,7 @@ func TestTheKindForAnyModuleHasItsSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	machine.Spec.ProviderSpec.Value = generic(map[string]any{"cpu": 4, "memory": "3Gi"})
+	machine.Spec.ProviderSpec.Value = generic(map[string]any{"cpu": 4, "memory": "3Gi", "region": "region-a", "zone": "zone-a"})
 	got, err := b.Capacity(t.Context(), machine)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-own +generic):\n%s", err, diff)

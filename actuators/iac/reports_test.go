@@ -215,13 +215,17 @@ func TestTheExampleOfEveryModuleHasItsSize(t *testing.T) {
 func TestCapacityIsTheModules(t *testing.T) {
 	parallel(t)
 	b := newBench(t)
+	hollow := map[string]string{
+		corev1.LabelInstanceTypeStable: "hollow", corev1.LabelOSStable: "linux",
+		corev1.LabelTopologyRegion: "region-a", corev1.LabelTopologyZone: "zone-a",
+	}
 	for name, tc := range map[string]struct {
 		change  func(map[string]any)
 		want    *actuators.Capacity
 		wantErr string
 	}{
-		"what is stated":         {func(spec map[string]any) { spec["memory"], spec["architecture"] = "8Gi", "arm64" }, &actuators.Capacity{CPU: 4, MemoryMiB: 8192, Architecture: "arm64"}, ""},
-		"the module's defaults":  {func(spec map[string]any) { delete(spec, "cpu") }, &actuators.Capacity{CPU: 4, MemoryMiB: 16384, Architecture: "amd64"}, ""},
+		"what is stated":         {func(spec map[string]any) { spec["memory"], spec["architecture"] = "8Gi", "arm64" }, &actuators.Capacity{CPU: 4, MemoryMiB: 8192, Architecture: "arm64", Labels: hollow}, ""},
+		"the module's defaults":  {func(spec map[string]any) { delete(spec, "cpu") }, &actuators.Capacity{CPU: 4, MemoryMiB: 16384, Architecture: "amd64", Labels: hollow}, ""},
 		"a field's wrong type":   {func(spec map[string]any) { spec["cpu"] = []int{4} }, nil, "spec.providerSpec.value.cpu"},
 		"memory that is no size": {func(spec map[string]any) { spec["memory"] = "much" }, nil, "spec.providerSpec.value.memory: not a valid amount of memory"},
 		"a kind nobody knows":    {func(spec map[string]any) { spec["kind"] = "Nothing" }, nil, "KubemarkMachineProviderConfig"},
@@ -235,5 +239,15 @@ func TestCapacityIsTheModules(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestTheOperatingSystemIsTheMachines(t *testing.T) {
+	b := newBench(t)
+	machine := b.machine()
+	machine.Labels = map[string]string{"machine.openshift.io/os-id": "Windows"}
+	got, err := b.Capacity(t.Context(), machine)
+	if err != nil || got.Labels[corev1.LabelOSStable] != "windows" {
+		t.Errorf("got %+v, %v; want the label of Windows", got, err)
 	}
 }

@@ -319,6 +319,10 @@ type ModuleCapacity struct {
 	InstanceTypesFile string `json:"instanceTypesFile,omitempty"`
 	// fields names providerSpec fields with the size. Required without a catalogue: cpu and memory.
 	Fields *CapacityFields `json:"fields,omitempty"`
+	// labels maps keys of Node labels to templates such as "{placement.region}". A label is left out unless all of its
+	// fields have values; {lower:location} converts a value to lower case. With a catalogue,
+	// node.kubernetes.io/instance-type defaults to path.
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // CapacityFields names the providerSpec fields with the size, joined by dots.

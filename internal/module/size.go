@@ -2,6 +2,7 @@ package module
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -17,6 +19,9 @@ import (
 
 // DefaultArchitecture is the default architecture of an instance.
 const DefaultArchitecture = "amd64"
+
+// LowerPrefix precedes a field in a label's template whose value is converted to lower case.
+const LowerPrefix = "lower:"
 
 // Size is what an instance offers. Fractions are rounded down, so that no more is expected than
 // exists.
@@ -29,6 +34,8 @@ type Size struct {
 	GPU int64
 	// Architecture is the CPU architecture, as in the label kubernetes.io/arch.
 	Architecture string
+	// Labels are other labels of the Node.
+	Labels map[string]string
 }
 
 // UnknownTypeError means that a providerSpec has an instance type that is not in the module's
@@ -85,7 +92,36 @@ func SizeOf(m *Module, providerSpec cty.Value) (*Size, error) {
 	case !catalogued && !reader.whole():
 		return nil, reader.missing(*capacity.Fields)
 	}
+	size.Labels = nodeLabels(m, providerSpec)
 	return &size, nil
+}
+
+// nodeLabels returns the labels whose fields all have values.
+func nodeLabels(m *Module, providerSpec cty.Value) map[string]string {
+	capacity := m.Spec().Capacity
+	templates := map[string]string{}
+	if len(m.InstanceTypes()) > 0 {
+		templates[corev1.LabelInstanceTypeStable] = "{" + capacity.Path + "}"
+	}
+	maps.Copy(templates, capacity.Labels)
+	labels := map[string]string{}
+	for key, template := range templates {
+		label, err := ExpandKey(template, func(field string) (string, error) {
+			path, lower := strings.CutPrefix(field, LowerPrefix)
+			value := textAt(providerSpec, path)
+			if lower {
+				value = strings.ToLower(value)
+			}
+			if value == "" {
+				return "", errUnset
+			}
+			return value, nil
+		})
+		if err == nil {
+			labels[key] = label
+		}
+	}
+	return labels
 }
 
 func sizeOfType(m *Module, providerSpec cty.Value) (Size, error) {

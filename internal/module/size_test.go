@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
@@ -25,6 +26,7 @@ func statedSize(capacity string) []moduletest.Change {
 
 const (
 	fromFields = "    fields: {cpu: [sockets, cores], memory: memoryMiB, memoryUnit: Mi, gpu: gpus, architecture: arch}\n"
+	fromLabels = "    fields: {cpu: [cores], memory: memory}\n    labels: {topology.kubernetes.io/zone: '{lower:size}-{arch}', topology.kubernetes.io/region: '{arch}', gpus: '{gpus}'}\n"
 	fromBoth   = "    path: size\n    instanceTypes:\n      - {name: small, cpu: 2, memory: 4Gi, gpu: 1, architecture: arm64}\n    fields: {cpu: [cores], memory: memory}\n"
 )
 
@@ -41,6 +43,13 @@ func spec(fields map[string]cty.Value) cty.Value {
 
 func TestSize(t *testing.T) {
 	number, text := cty.NumberIntVal, cty.StringVal
+	ofType := func(name string) map[string]string {
+		return map[string]string{"node.kubernetes.io/instance-type": name}
+	}
+	sized := func(fields map[string]cty.Value) map[string]cty.Value {
+		fields["cores"], fields["memory"] = number(1), text("1Gi")
+		return fields
+	}
 	tests := map[string]struct {
 		capacity string
 		fields   map[string]cty.Value
@@ -48,7 +57,7 @@ func TestSize(t *testing.T) {
 		wantErr  string
 	}{
 		"an instance type is looked up in the catalogue": {
-			capacity: fromBoth, fields: map[string]cty.Value{"size": text("small")}, want: &module.Size{CPU: 2, MemoryMiB: 4096, GPU: 1, Architecture: "arm64"},
+			capacity: fromBoth, fields: map[string]cty.Value{"size": text("small")}, want: &module.Size{CPU: 2, MemoryMiB: 4096, GPU: 1, Architecture: "arm64", Labels: ofType("small")},
 		},
 		"an instance type that nobody knows is named with the fix": {
 			capacity: fromBoth, fields: map[string]cty.Value{"size": text("huge")},
@@ -58,11 +67,11 @@ func TestSize(t *testing.T) {
 			capacity: fromBoth, wantErr: "size: the instance type is required to determine the size; set it",
 		},
 		"what a field states wins over the catalogue": {
-			capacity: fromBoth, fields: map[string]cty.Value{"size": text("small"), "cores": number(3)}, want: &module.Size{CPU: 3, MemoryMiB: 4096, GPU: 1, Architecture: "arm64"},
+			capacity: fromBoth, fields: map[string]cty.Value{"size": text("small"), "cores": number(3)}, want: &module.Size{CPU: 3, MemoryMiB: 4096, GPU: 1, Architecture: "arm64", Labels: ofType("small")},
 		},
 		"fields that state all of it need no catalogue": {
 			capacity: fromBoth, fields: map[string]cty.Value{"size": text("custom"), "cores": number(3), "memory": text("1Gi")},
-			want: &module.Size{CPU: 3, MemoryMiB: 1024, Architecture: "amd64"},
+			want: &module.Size{CPU: 3, MemoryMiB: 1024, Architecture: "amd64", Labels: ofType("custom")},
 		},
 		"fields that state half of it do not make up for an unknown type": {
 			capacity: fromBoth, fields: map[string]cty.Value{"size": text("custom"), "cores": number(3)}, wantErr: `the instance type "custom"`,
@@ -99,6 +108,16 @@ func TestSize(t *testing.T) {
 			capacity: fromFields, fields: map[string]cty.Value{"sockets": number(1), "cores": number(1), "memoryMiB": number(1), "arch": text("a,b=c")},
 			wantErr: "arch: not a valid value of the label kubernetes.io/arch",
 		},
+		"labels are of the fields that have values": {
+			capacity: fromLabels, fields: sized(map[string]cty.Value{"size": text("East"), "arch": text("Mixed")}),
+			want: &module.Size{CPU: 1, MemoryMiB: 1024, Architecture: "amd64", Labels: map[string]string{
+				"topology.kubernetes.io/zone": "east-Mixed", "topology.kubernetes.io/region": "Mixed",
+			}},
+		},
+		"a label of a field that is empty is left out": {
+			capacity: fromLabels, fields: sized(map[string]cty.Value{"size": text("east"), "arch": text(""), "gpus": number(2)}),
+			want: &module.Size{CPU: 1, MemoryMiB: 1024, Architecture: "amd64", Labels: map[string]string{"gpus": "2"}},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -106,7 +125,7 @@ func TestSize(t *testing.T) {
 			if tc.wantErr == "" && err != nil || tc.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tc.wantErr)) {
 				t.Fatalf("error %v, want %q", err, tc.wantErr)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -140,6 +159,7 @@ func TestACatalogueInAFileOfItsOwn(t *testing.T) {
 		"m6g.large": {CPU: 2, MemoryMiB: 8192, Architecture: "arm64"},
 		"t2.odd":    {CPU: 1, MemoryMiB: 1536, Architecture: "amd64"}, // no more than there is
 	} {
+		want.Labels = map[string]string{"node.kubernetes.io/instance-type": name}
 		got, err := module.SizeOf(loaded, spec(map[string]cty.Value{"size": cty.StringVal(name)}))
 		if err != nil {
 			t.Fatal(err)
@@ -193,6 +213,18 @@ func TestLoadRefusesACapacityThatCannotBeRead(t *testing.T) {
 		"an architecture that is a number": {
 			changes: statedSize("    fields:\n      cpu: [cores]\n      memory: memory\n      architecture: cores\n"),
 			want:    `module.yaml:27: spec.capacity.fields.architecture is "cores", which is not a string field of var.provider_spec; write the path of the field, joined by dots`,
+		},
+		"a label of a field that is not there": {
+			changes: statedSize(fromFields + "    labels: {topology.kubernetes.io/zone: '{lower:arch}-{zone}'}\n"),
+			want:    `module.yaml:25: spec.capacity.labels has "{lower:arch}-{zone}" for topology.kubernetes.io/zone, which names "zone", which is not a string or number field of var.provider_spec; use {field} for the value of a field of the providerSpec, joined by dots`,
+		},
+		"a label of no field": {
+			changes: statedSize(fromFields + "    labels: {topology.kubernetes.io/zone: arch}\n"),
+			want:    `module.yaml:25: spec.capacity.labels has "arch" for topology.kubernetes.io/zone, which contains no field; use {field} for the value of a field of the providerSpec, joined by dots`,
+		},
+		"a key that no label has": {
+			changes: statedSize(fromFields + "    labels: {a zone: '{arch}'}\n"),
+			want:    `module.yaml:25: spec.capacity.labels has the key "a zone", which is not valid for a label; write for example topology.kubernetes.io/zone`,
 		},
 		"a path to an instance type that is not there": {
 			changes: []moduletest.Change{{"module.yaml", "path: size", "path: flavor"}},

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -115,6 +116,7 @@ func checkCapacityPaths(meta *Metadata, providerSpec module.Variable) {
 	if len(meta.InstanceTypes) > 0 {
 		checkPath(meta, providerSpec, "spec.capacity.path", capacity.Path, cty.String)
 	}
+	checkLabels(meta, providerSpec)
 	if capacity.Fields == nil {
 		return
 	}
@@ -128,6 +130,34 @@ func checkCapacityPaths(meta *Metadata, providerSpec module.Variable) {
 	}
 	if path := capacity.Fields.Architecture; path != "" {
 		checkPath(meta, providerSpec, "spec.capacity.fields.architecture", path, cty.String)
+	}
+}
+
+// checkLabels checks that spec.capacity.labels has keys of labels, and templates with fields that exist.
+func checkLabels(meta *Metadata, providerSpec module.Variable) {
+	for key, template := range meta.Spec.Capacity.Labels {
+		at := "spec.capacity.labels"
+		if len(validation.IsQualifiedName(key)) > 0 {
+			meta.AtField(at, fmt.Sprintf("has the key %q, which is not valid for a label", key),
+				"write for example topology.kubernetes.io/zone")
+		}
+		fields := 0
+		_, err := module.ExpandKey(template, func(field string) (string, error) {
+			fields++
+			path := strings.TrimPrefix(field, module.LowerPrefix)
+			if constraint, exists := fieldType(providerSpec.Type, path); !exists ||
+				constraint != cty.String && constraint != cty.Number {
+				return "", fmt.Errorf("names %q, which is not a string or number field of var.provider_spec", path)
+			}
+			return "", nil
+		})
+		if err == nil && fields == 0 {
+			err = errors.New("contains no field")
+		}
+		if err != nil {
+			meta.AtField(at, fmt.Sprintf("has %q for %s, which %s", template, key, err),
+				"use {field} for the value of a field of the providerSpec, joined by dots")
+		}
 	}
 }
 
