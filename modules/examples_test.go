@@ -98,6 +98,19 @@ func TestLabelsOfNodes(t *testing.T) {
 	}
 }
 
+func TestAttachedGPUsAreCounted(t *testing.T) {
+	for changes, want := range map[string]int64{
+		`{}`: 0,
+		`{"machineType":"n1-standard-4","gpus":[{"type":"nvidia-tesla-t4","count":2}]}`: 2,
+		`{"machineType":"n1-standard-4","gpus":[{"type":"nvidia-tesla-t4"}]}`:           1,
+		`{"machineType":"a2-highgpu-1g"}`:                                               1,
+	} {
+		if got := sizeOf(t, "gcp", changes).GPU; got != want {
+			t.Errorf("%s has %d GPUs, want %d", changes, got, want)
+		}
+	}
+}
+
 // TestCataloguesHaveNewTypes compares types of each provider's newer families with the provider's documentation.
 func TestCataloguesHaveNewTypes(t *testing.T) {
 	for name, want := range map[string]map[string]module.Size{

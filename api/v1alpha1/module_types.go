@@ -336,6 +336,8 @@ type CapacityFields struct {
 	MemoryUnit string `json:"memoryUnit,omitempty"`
 	// gpu is the field with the number of GPUs. Defaults to none.
 	GPU string `json:"gpu,omitempty"`
+	// attachedGPUs is a number field of a list's objects, such as "gpus.count". Its sum is added to the GPUs.
+	AttachedGPUs string `json:"attachedGPUs,omitempty"`
 	// architecture is the field with the architecture, as in the label kubernetes.io/arch. Defaults to "amd64".
 	Architecture string `json:"architecture,omitempty"`
 }

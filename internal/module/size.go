@@ -203,12 +203,33 @@ func (r *sizeReader) read(fields v1alpha1.CapacityFields, size *Size) {
 			size.GPU = *count
 		}
 	}
+	r.attachedGPUs(fields.AttachedGPUs, size)
 	if text := textAt(r.from, fields.Architecture); text != "" {
 		if len(validation.IsValidLabelValue(text)) > 0 {
 			r.fail(fields.Architecture, "not a valid value of the label kubernetes.io/arch", "write for example amd64 or arm64")
 		}
 		size.Architecture = text
 	}
+}
+
+// attachedGPUs adds the sum of a number field of a list's objects.
+func (r *sizeReader) attachedGPUs(path string, size *Size) {
+	list, field := SplitLast(path)
+	for _, object := range entriesAt(r.from, list) {
+		entry := sizeReader{from: object}
+		if count := entry.product([]string{field}); count != nil {
+			size.GPU += *count
+		}
+		if entry.err != nil {
+			r.fail(path, "not a valid count", "write a number, for example 1")
+		}
+	}
+}
+
+// SplitLast splits a path before its last field.
+func SplitLast(path string) (parent, field string) {
+	at := max(strings.LastIndex(path, "."), 0)
+	return path[:at], strings.TrimPrefix(path[at:], ".")
 }
 
 // product multiplies fields, or returns nil if there are none or one of them is unset.

@@ -28,12 +28,14 @@ const (
 	fromFields = "    fields: {cpu: [sockets, cores], memory: memoryMiB, memoryUnit: Mi, gpu: gpus, architecture: arch}\n"
 	fromLabels = "    fields: {cpu: [cores], memory: memory}\n    labels: {topology.kubernetes.io/zone: '{lower:size}-{arch}', topology.kubernetes.io/region: '{arch}', gpus: '{gpus}'}\n"
 	fromBoth   = "    path: size\n    instanceTypes:\n      - {name: small, cpu: 2, memory: 4Gi, gpu: 1, architecture: arm64}\n    fields: {cpu: [cores], memory: memory}\n"
+	withGPUs   = "    path: size\n    instanceTypes:\n      - {name: small, cpu: 2, memory: 4Gi, gpu: 1, architecture: arm64}\n    fields: {attachedGPUs: disks.gib}\n"
 )
 
 func spec(fields map[string]cty.Value) cty.Value {
 	all := map[string]cty.Value{
 		"size": cty.NullVal(cty.String), "cores": cty.NullVal(cty.Number), "sockets": cty.NullVal(cty.Number), "memory": cty.NullVal(cty.String),
 		"memoryMiB": cty.NullVal(cty.Number), "gpus": cty.NullVal(cty.Number), "arch": cty.NullVal(cty.String),
+		"disks": cty.NullVal(cty.DynamicPseudoType),
 	}
 	for name, value := range fields {
 		all[name] = value
@@ -49,6 +51,11 @@ func TestSize(t *testing.T) {
 	sized := func(fields map[string]cty.Value) map[string]cty.Value {
 		fields["cores"], fields["memory"] = number(1), text("1Gi")
 		return fields
+	}
+	disks := func(first, second int64) cty.Value {
+		return cty.ListVal([]cty.Value{
+			cty.ObjectVal(map[string]cty.Value{"gib": number(first)}), cty.ObjectVal(map[string]cty.Value{"gib": number(second)}),
+		})
 	}
 	tests := map[string]struct {
 		capacity string
@@ -117,6 +124,14 @@ func TestSize(t *testing.T) {
 		"a label of a field that is empty is left out": {
 			capacity: fromLabels, fields: sized(map[string]cty.Value{"size": text("east"), "arch": text(""), "gpus": number(2)}),
 			want: &module.Size{CPU: 1, MemoryMiB: 1024, Architecture: "amd64", Labels: map[string]string{"gpus": "2"}},
+		},
+		"GPUs that are attached are added up": {
+			capacity: withGPUs, fields: map[string]cty.Value{"size": text("small"), "disks": disks(2, 3)},
+			want: &module.Size{CPU: 2, MemoryMiB: 4096, GPU: 6, Architecture: "arm64", Labels: ofType("small")},
+		},
+		"a negative number of them is refused": {
+			capacity: withGPUs, fields: map[string]cty.Value{"size": text("small"), "disks": disks(2, -3)},
+			wantErr: "disks.gib: not a valid count; write a number, for example 1",
 		},
 	}
 	for name, tc := range tests {
@@ -213,6 +228,10 @@ func TestLoadRefusesACapacityThatCannotBeRead(t *testing.T) {
 		"an architecture that is a number": {
 			changes: statedSize("    fields:\n      cpu: [cores]\n      memory: memory\n      architecture: cores\n"),
 			want:    `module.yaml:27: spec.capacity.fields.architecture is "cores", which is not a string field of var.provider_spec; write the path of the field, joined by dots`,
+		},
+		"attached GPUs that are no field of a list": {
+			changes: statedSize("    fields:\n      cpu: [cores]\n      memory: memory\n      attachedGPUs: gpus\n"),
+			want:    `module.yaml:27: spec.capacity.fields.attachedGPUs is "gpus", which is not a number field of a list's objects in var.provider_spec; write the path of the field, joined by dots`,
 		},
 		"a label of a field that is not there": {
 			changes: statedSize(fromFields + "    labels: {topology.kubernetes.io/zone: '{lower:arch}-{zone}'}\n"),

@@ -128,6 +128,15 @@ func checkCapacityPaths(meta *Metadata, providerSpec module.Variable) {
 			checkPath(meta, providerSpec, "spec.capacity.fields."+field, path, cty.Number, cty.String)
 		}
 	}
+	if path := capacity.Fields.AttachedGPUs; path != "" {
+		list, field := module.SplitLast(path)
+		whole := previewFields{Metadata: meta, of: "var.provider_spec", fields: providerSpec.Type}
+		entry, _ := whole.entry(list)
+		if constraint, exists := fieldType(entry, field); !exists || constraint != cty.Number {
+			meta.AtField("spec.capacity.fields.attachedGPUs",
+				fmt.Sprintf("is %q, which is not a number field of a list's objects in var.provider_spec", path), fieldFix)
+		}
+	}
 	if path := capacity.Fields.Architecture; path != "" {
 		checkPath(meta, providerSpec, "spec.capacity.fields.architecture", path, cty.String)
 	}
