@@ -186,6 +186,10 @@ func TestAWSWarnsInTheWordsOfTheMachineAPI(t *testing.T) {
 		"another version": {
 			`{"apiVersion":"aws.openshift.io/v2"}`, "incorrect GroupVersionKind for AWSMachineProviderConfig object: aws.openshift.io/v2, Kind=AWSMachineProviderConfig",
 		},
+		"a kind of public Helm charts": {
+			`{"kind":"AWSMachineProviderSpec"}`, "incorrect GroupVersionKind for AWSMachineProviderConfig object: " +
+				"machine.openshift.io/v1beta1, Kind=AWSMachineProviderSpec; write kind: AWSMachineProviderConfig",
+		},
 		"an unknown field": {`{"zone":"a"}`, `providerSpec.value: Unsupported value: "zone": Unknown field (zone) will be ignored`},
 		"nothing doubtful": {`{}`, ""},
 	}

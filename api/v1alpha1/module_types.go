@@ -131,6 +131,9 @@ type ProviderSpecKind struct {
 	APIVersions []string `json:"apiVersions"`
 	// kind is the providerSpec's kind.
 	Kind string `json:"kind"`
+	// aliases lists wrong names of the kind that are in common use. They are accepted with a warning, without an
+	// apiVersion or with one of a served group.
+	Aliases []string `json:"aliases,omitempty"`
 	// fieldNames is Exact or CaseInsensitive, as Go controllers decode. Map keys are always exact. Defaults to Exact.
 	FieldNames FieldNames `json:"fieldNames,omitempty"`
 }

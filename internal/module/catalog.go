@@ -119,10 +119,21 @@ func (c *Catalog) Find(apiVersion, kind string) (*Module, error) {
 // OfKind returns the only module that serves the kind in any version, or nil if there is none or
 // more than one.
 func (c *Catalog) OfKind(kind string) *Module {
+	return c.only(func(one *Module) bool { return one.ServesKind(kind) })
+}
+
+// OfAlias returns the only module that serves a kind under the alias, or nil if there is none or
+// more than one.
+func (c *Catalog) OfAlias(apiVersion, alias string) *Module {
+	return c.only(func(one *Module) bool { return one.KindOfAlias(apiVersion, alias) != "" })
+}
+
+// only returns the only module that serves something, or nil.
+func (c *Catalog) only(serves func(*Module) bool) *Module {
 	var found *Module
 	for _, one := range c.modules {
 		switch {
-		case !one.ServesKind(kind):
+		case !serves(one):
 		case found != nil:
 			return nil
 		default:

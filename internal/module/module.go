@@ -333,6 +333,19 @@ func (m *Module) KindOfPlatform() string {
 	return m.definition.Spec.ProviderSpecs[0].Kind
 }
 
+// KindOfAlias returns the kind that the module serves under an alias, or "". An alias is valid
+// without an apiVersion, or with one of a group that the kind is served in.
+func (m *Module) KindOfAlias(apiVersion, alias string) string {
+	group, _, _ := strings.Cut(apiVersion, "/")
+	for _, served := range m.definition.Spec.ProviderSpecs {
+		inGroup := func(version string) bool { return strings.HasPrefix(version, group+"/") }
+		if slices.Contains(served.Aliases, alias) && (apiVersion == "" || slices.ContainsFunc(served.APIVersions, inGroup)) {
+			return served.Kind
+		}
+	}
+	return ""
+}
+
 // ServesKind reports whether the module serves the providerSpec kind in any version.
 func (m *Module) ServesKind(kind string) bool {
 	return slices.ContainsFunc(m.definition.Spec.ProviderSpecs,

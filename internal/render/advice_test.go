@@ -99,6 +99,44 @@ func TestChecksWarn(t *testing.T) {
 	}
 }
 
+func TestAnAliasOfAKindIsServedAndWarnedOf(t *testing.T) {
+	aliased := moduleOf(t, map[string]string{"module.yaml": strings.Replace(readFile(t, "testdata/module/module.yaml"),
+		"kind: ExampleProviderSpec\n", "kind: ExampleProviderSpec\n      aliases: [ExampleProviderConfig]\n", 1)})
+	catalog, err := module.NewCatalog(aliased, kubemarkModule(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version, want := range map[string]string{
+		`"apiVersion":"example.io/v1",`: "example.io/v1, Kind=ExampleProviderConfig",
+		`"apiVersion":"example.io/v9",`: "example.io/v9, Kind=ExampleProviderConfig",
+		``:                              "/, Kind=ExampleProviderConfig",
+		`"apiVersion":"other.io/v1",`:   "",
+		`"apiVersion":"v1",`:            "",
+	} {
+		t.Run(version, func(t *testing.T) {
+			input := inputWith(t, strings.Replace(strings.Replace(valid, `"apiVersion":"example.io/v1",`, version, 1),
+				"ExampleProviderSpec", "ExampleProviderConfig", 1)+"}")
+			input.Module = aliased
+			served, err := ModuleFor(catalog, input.Machine, "")
+			if want == "" {
+				if !IsFieldError(err) {
+					t.Errorf("got %v, %v, want a group that the module does not serve to be refused", served, err)
+				}
+				return
+			}
+			if err != nil || served != aliased {
+				t.Fatalf("got %v, %v, want the module", served, err)
+			}
+			warnings, err := Check(input)
+			wanted := []Warning{{Path: "spec.providerSpec.value.kind", Message: "incorrect GroupVersionKind for " +
+				"ExampleProviderSpec object: " + want + "; write kind: ExampleProviderSpec", Advice: true}}
+			if diff := cmp.Diff(wanted, warnings); diff != "" || err != nil {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
 func TestAKindInAnotherVersionIsServedAndWarnedOf(t *testing.T) {
 	example := exampleModule(t)
 	catalog, err := module.NewCatalog(example, kubemarkModule(t))

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,7 +14,7 @@ import (
 // ModuleFor returns the module that serves the Machine's providerSpec: the one that lists its kind,
 // or the one that a generic kind names. A kind that only one module has is served in any version,
 // since the Machine API identifies it by the cluster's platform and only warns about another
-// version. A providerSpec without a kind is served by the module for the cluster's platform, which
+// version. The same goes for an alias of a kind. A providerSpec without a kind is served by the module for the cluster's platform, which
 // is empty if unknown. The error is an [Errors] if the providerSpec is at fault.
 func ModuleFor(catalog *module.Catalog, machine *machinev1beta1.Machine, platform string) (*module.Module, error) {
 	if catalog == nil || machine == nil {
@@ -36,7 +37,7 @@ func ModuleFor(catalog *module.Catalog, machine *machinev1beta1.Machine, platfor
 		}
 	}
 	if _, isText := fields["apiVersion"].(string); isText || fields["apiVersion"] == nil {
-		if served := catalog.OfKind(kind); served != nil {
+		if served := cmp.Or(catalog.OfKind(kind), catalog.OfAlias(apiVersion, kind)); served != nil {
 			return served, nil
 		}
 	}

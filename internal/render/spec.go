@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strings"
@@ -60,11 +61,14 @@ func (s *spec) own(fields map[string]any, from *module.Module, found *findings) 
 	switch {
 	case from.Serves(apiVersion, given):
 	case from.ServesKind(kind):
-		gvk := schema.FromAPIVersionAndKind(apiVersion, given).String()
-		found.warn(Warning{
+		warning := Warning{
 			Path: valuePath + ".apiVersion", Message: fmt.Sprintf("incorrect GroupVersionKind for %s object: %s", kind,
-				cut(oneLine(gvk), maxReason)), Advice: true,
-		})
+				cut(oneLine(schema.FromAPIVersionAndKind(apiVersion, given).String()), maxReason)), Advice: true,
+		}
+		if given != "" && given != kind {
+			warning.Path, warning.Message = valuePath+".kind", warning.Message+"; write kind: "+kind
+		}
+		found.warn(warning)
 	default:
 		found.fail(&FieldError{
 			Path: valuePath, Value: show(apiVersion + " " + kind), Fix: "name a kind that it serves",
@@ -86,14 +90,15 @@ func (s *spec) own(fields map[string]any, from *module.Module, found *findings) 
 	}
 }
 
-// kindFor returns the kind of a providerSpec that a module serves: its own, or that of the module's
-// platform if it has none.
+// kindFor returns the kind of a providerSpec that a module serves: its own, the one that it is an
+// alias of, or that of the module's platform if it has none.
 func kindFor(fields map[string]any, from *module.Module) string {
 	if isAbsent(fields["kind"]) {
 		return from.KindOfPlatform()
 	}
+	apiVersion, _ := fields["apiVersion"].(string)
 	kind, _ := fields["kind"].(string)
-	return kind
+	return cmp.Or(from.KindOfAlias(apiVersion, kind), kind)
 }
 
 // provides returns the variable provider_spec, or cty.DynamicVal.

@@ -131,6 +131,13 @@ func (m *Metadata) checkProviderSpecs() {
 			m.AtField(path+".fieldNames", fmt.Sprintf("is %q", served.FieldNames),
 				"write Exact or CaseInsensitive; the default is Exact")
 		}
+		for j, alias := range served.Aliases {
+			isKind := func(one v1alpha1.ProviderSpecKind) bool { return one.Kind == alias }
+			if alias == "" || slices.ContainsFunc(m.Spec.ProviderSpecs, isKind) {
+				m.AtField(fmt.Sprintf("%s.aliases[%d]", path, j), fmt.Sprintf("is %q, which is empty or a kind of the module", alias),
+					"remove it")
+			}
+		}
 		if len(served.APIVersions) == 0 {
 			m.AtField(path+".apiVersions", "is empty", "name at least one version")
 		}
