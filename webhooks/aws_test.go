@@ -191,6 +191,9 @@ func TestAWSWarnsInTheWordsOfTheMachineAPI(t *testing.T) {
 				"machine.openshift.io/v1beta1, Kind=AWSMachineProviderSpec; write kind: AWSMachineProviderConfig",
 		},
 		"an unknown field": {`{"zone":"a"}`, `providerSpec.value: Unsupported value: "zone": Unknown field (zone) will be ignored`},
+		"a misspelled field": {
+			`{"instanceTyp":"a"}`, `providerSpec.value: Unsupported value: "instanceTyp": Unknown field (instanceTyp) will be ignored; did you mean "instanceType"?`,
+		},
 		"nothing doubtful": {`{}`, ""},
 	}
 	rules := awsRules(t, "amd64")

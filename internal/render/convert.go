@@ -140,14 +140,14 @@ func (c converter) object(path string, fields map[string]any, wanted cty.Type) c
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if _, ok := known[name]; !ok {
+		if _, ok := known[name]; !ok && len(c.warnings) < maxFindings {
 			c.unknown(fieldPath(path, name), spelling(name, slices.Sorted(maps.Keys(known))))
 		}
 	}
 	return cty.ObjectVal(values)
 }
 
-// spelling returns a hint if a field differs from a known one only in case or punctuation.
+// spelling returns a hint if a field is close to a known one.
 func spelling(name string, known []string) string {
 	fold := func(text string) string {
 		return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(text))
@@ -156,6 +156,9 @@ func spelling(name string, known []string) string {
 		if len(name) <= 2*len(candidate) && fold(candidate) == fold(name) {
 			return "write it as " + candidate
 		}
+	}
+	if best := closest(name, known); best != "" {
+		return fmt.Sprintf("did you mean %q?", best)
 	}
 	return ""
 }

@@ -27,6 +27,8 @@ type field struct {
 	secret bool
 	// choice means that the condition lists the allowed values.
 	choice bool
+	// allowed are the texts that the condition allows.
+	allowed []string
 	// variable is the variable that contains the field.
 	variable string
 }
@@ -70,17 +72,27 @@ func (v *validator) parts(b failing) [][]field {
 				return groups
 			}
 		case name == "contains" && len(e.Args) == 2 && len(e.Args[0].Variables()) == 0:
-			return [][]field{v.choices(b.with(e.Args[1]))}
+			return [][]field{v.choices(b.with(e.Args[1]), b.with(e.Args[0]))}
 		}
 	}
 	return [][]field{v.references(b)}
 }
 
 // choices returns the fields in an expression. If there is only one, it has a choice of values.
-func (v *validator) choices(b failing) []field {
+func (v *validator) choices(b, list failing) []field {
 	fields := v.references(b)
-	if _, plain := hclfuncs.Plain(b.expression).(*hclsyntax.ScopeTraversalExpr); plain && len(fields) == 1 {
-		fields[0].choice = true
+	if len(fields) != 1 {
+		return fields
+	}
+	_, fields[0].choice = hclfuncs.Plain(b.expression).(*hclsyntax.ScopeTraversalExpr)
+	values, diags := list.expression.Value(list.context)
+	if diags.HasErrors() || !values.CanIterateElements() {
+		return fields
+	}
+	for _, value := range values.AsValueSlice() {
+		if value.Type() == cty.String && value.IsWhollyKnown() && !value.IsNull() {
+			fields[0].allowed = append(fields[0].allowed, value.AsString())
+		}
 	}
 	return fields
 }

@@ -60,49 +60,15 @@ func ModuleFor(catalog *module.Catalog, machine *machinev1beta1.Machine, platfor
 // didYouMean returns a question that suggests the known kind closest to an unknown one, or "" if
 // none is close. Known kinds include their apiVersion.
 func didYouMean(kind string, known []string) string {
-	const near = 2
-	best, least := "", near+1
+	kinds := make([]string, 0, len(known))
 	for _, one := range known {
-		_, candidate, _ := strings.Cut(one, " ")
-		if candidate == kind {
-			return "" // in another version
-		}
-		if len(kind) > maxKind || len(candidate) <= 2*near {
-			continue
-		}
-		distance := distanceOf(strings.ToLower(kind), strings.ToLower(candidate))
-		if distance < least {
-			best, least = candidate, distance
-		}
+		_, name, _ := strings.Cut(one, " ")
+		kinds = append(kinds, name)
 	}
-	if best == "" {
-		return ""
+	if best := closest(kind, kinds); best != "" {
+		return "did you mean " + best + "? "
 	}
-	return "did you mean " + best + "? "
-}
-
-// maxKind bounds the names that are compared.
-const maxKind = 128
-
-// distanceOf returns the edit distance of two texts.
-func distanceOf(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return ""
 }
 
 // named returns the module that a providerSpec of the kind names.

@@ -222,7 +222,7 @@ func (v *validator) refuse(validation module.Validation) {
 		own, path := v.locate(validation, fields)
 		failed := &FieldError{Path: path, Fix: fix, InSecret: inSecret(fields)}
 		if len(own) == 1 {
-			failed.Value = own[0].show()
+			failed.Value, failed.Fix = own[0].show(), own[0].meant()+fix
 			if own[0].choice {
 				failed.Fault = Unsupported
 			}
