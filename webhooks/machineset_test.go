@@ -11,7 +11,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-const labelMismatch = "spec.template.metadata.labels: Invalid value: {\"a\":\"b\"}: `selector` does not match template `labels`"
+const labelMismatch = "spec.template.metadata.labels: Invalid value: {\"a\":\"b\"}: `selector` does not match template `labels`: " +
+	"the selector is " + builder.ClusterLabel + "=" + builder.ClusterID + "," + builder.MachineSetLabel + "=workers, the labels are a=b; labels of Machines belong in spec.template.metadata.labels"
 
 func withTemplateLabels(labels map[string]string) func(*machinev1beta1.MachineSet) {
 	return func(s *machinev1beta1.MachineSet) { s.Spec.Template.Labels = labels }

@@ -175,7 +175,7 @@ var _ = Describe("Webhooks", func() {
 			err := patch(ctx, set.DeepCopy(), `{"spec":{"selector":{"matchLabels":{"`+builder.RoleLabel+`":"worker"}}}}`)
 			Expect(causes(err)).To(Equal(map[string]string{"spec.selector": "Forbidden: selector is immutable"}))
 			err = patch(ctx, set.DeepCopy(), `{"spec":{"template":{"metadata":{"labels":{"`+builder.MachineSetLabel+`":"other"}}}}}`)
-			Expect(causes(err)).To(HaveKeyWithValue("spec.template.metadata.labels", HaveSuffix("`selector` does not match template `labels`")))
+			Expect(causes(err)).To(HaveKeyWithValue("spec.template.metadata.labels", HaveSuffix("labels of Machines belong in spec.template.metadata.labels")))
 			Expect(patch(ctx, set, `{"spec":{"replicas":0}}`)).To(Succeed())
 			Expect(heard.take()).To(BeEmpty())
 		})

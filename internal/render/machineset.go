@@ -2,6 +2,7 @@ package render
 
 import (
 	"errors"
+	"fmt"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,7 +35,9 @@ func CheckSet(spec *machinev1beta1.MachineSetSpec) apifield.ErrorList {
 		errs = append(errs, apifield.Invalid(path.Child("selector"), spec.Selector, err.Error()))
 	case !selector.Matches(labels.Set(spec.Template.Labels)):
 		errs = append(errs, apifield.Invalid(path.Child("template", "metadata", "labels"), spec.Template.Labels,
-			"`selector` does not match template `labels`"))
+			fmt.Sprintf("`selector` does not match template `labels`: the selector is %s, the labels are %s; "+
+				"labels of Machines belong in %s", metav1.FormatLabelSelector(&spec.Selector),
+				labels.FormatLabels(spec.Template.Labels), path.Child("template", "metadata", "labels"))))
 	}
 	return errs
 }

@@ -136,7 +136,7 @@ func readObject(one *item, cluster Cluster) (*Object, Problems) {
 
 func readMachine(one *item, cluster Cluster) (*Object, Problems) {
 	machine := &machinev1beta1.Machine{}
-	problems := one.decodeInto(machine)
+	problems, _ := one.decodeInto(machine)
 	if machine.GenerateName == "" || machine.Name != "" {
 		problems = append(problems, one.checkName(machine.Name)...)
 	}
@@ -151,15 +151,18 @@ func readMachine(one *item, cluster Cluster) (*Object, Problems) {
 
 func readSet(one *item, cluster Cluster) (*Object, Problems) {
 	set := &machinev1beta1.MachineSet{}
-	problems := one.decodeInto(set)
+	problems, decoded := one.decodeInto(set)
 	problems = append(problems, one.checkName(set.Name)...)
-	if len(problems) > 0 {
+	usable := len(problems) == 0
+	if decoded {
+		for _, wrong := range render.CheckSet(&set.Spec) {
+			problems = append(problems, one.problem(wrong.Field, wrong.Detail, ""))
+		}
+	}
+	if !usable {
 		return nil, problems
 	}
 	set.Namespace = one.meta.Metadata.Namespace
-	for _, wrong := range render.CheckSet(&set.Spec) {
-		problems = append(problems, one.problem(wrong.Field, wrong.Detail, ""))
-	}
 	machine := render.MachineOf(set)
 	complete(machine, cluster)
 	return &Object{
@@ -198,16 +201,17 @@ func (o *Object) clusterID() string { return o.Machine.Labels[machinev1beta1.Mac
 
 var strictField = regexp.MustCompile(`field "([^"]+)"`)
 
-// decodeInto decodes the object strictly, as the API server does on apply.
-func (i *item) decodeInto(into any) Problems {
+// decodeInto decodes the object strictly, as the API server does on apply, and reports whether its known fields were
+// decoded.
+func (i *item) decodeInto(into any) (_ Problems, decoded bool) {
 	strict, err := strictjson.UnmarshalStrict(i.raw, into)
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &wrong):
 		return Problems{i.problem(wrong.Field,
-			fmt.Sprintf("a %s does not fit; its type is %s", wrong.Value, wrong.Type), "correct it")}
+			fmt.Sprintf("a %s does not fit; its type is %s", wrong.Value, wrong.Type), "correct it")}, false
 	case err != nil:
-		return Problems{i.problem("", err.Error(), "correct it")}
+		return Problems{i.problem("", err.Error(), "correct it")}, false
 	}
 	var problems Problems
 	for _, one := range strict {
@@ -219,10 +223,13 @@ func (i *item) decodeInto(into any) Problems {
 			continue // generators write a null creationTimestamp, even in templates; it has no effect
 		}
 		problem, fix := "the field is not known", "remove it, or correct its spelling"
-		if strings.HasPrefix(one.Error(), "duplicate") {
+		switch {
+		case strings.HasPrefix(one.Error(), "duplicate"):
 			problem, fix = "the field is given twice", "remove one"
+		case strings.HasSuffix(field, ".labels") && i.meta.Kind == KindMachineSet:
+			fix = "labels of Machines belong in spec.template.metadata.labels"
 		}
 		problems = append(problems, i.problem(field, problem, fix))
 	}
-	return slices.CompactFunc(problems, func(a, b *Problem) bool { return *a == *b })
+	return slices.CompactFunc(problems, func(a, b *Problem) bool { return *a == *b }), true
 }
