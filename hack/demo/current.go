@@ -55,9 +55,19 @@ func runInCurrent(ctx context.Context, o options) (err error) {
 	if err := i.apply(ctx); err != nil {
 		return err
 	}
-	if err := i.start(ctx, &running); err != nil {
+	manager, err := i.start(ctx, &running)
+	if err != nil {
 		return err
 	}
+	explore := func(ctx context.Context) error { return t.explore(ctx, i) }
+	if manager == nil {
+		return explore(ctx)
+	}
+	return manager.During(ctx, explore)
+}
+
+// explore applies the example, shows what happens, and stays until interrupted.
+func (t *target) explore(ctx context.Context, i *installation) error {
 	fmt.Println("applying", example)
 	if err := i.applyExample(ctx); err != nil {
 		return err

@@ -149,7 +149,7 @@ func (i *installation) deleteMachines(ctx context.Context) (err error) {
 	i.kwok = account != ""
 	var running lab.Running
 	defer func() { err = running.End(context.Background(), err) }()
-	if err := i.start(ctx, &running); err != nil {
+	if _, err := i.start(ctx, &running); err != nil {
 		return err
 	}
 	fmt.Println("deleting MachineSets, Machines and their Nodes")

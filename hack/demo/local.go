@@ -39,6 +39,11 @@ func runLocally(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	running.Add(func() error { return os.Remove(l.Script()) })
+	return manager.During(ctx, func(ctx context.Context) error { return explore(ctx, l, manager) })
+}
+
+// explore applies the example, shows what happens, and stays until interrupted.
+func explore(ctx context.Context, l *lab.Lab, manager *lab.Manager) error {
 	fmt.Println("applying", example)
 	if _, err := l.Kubectl(ctx, "apply", "-f", l.Path(example)); err != nil {
 		return err
@@ -53,7 +58,7 @@ func runLocally(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	invite(l)
-	if err := available(ctx, l); err != nil {
+	if err := available(ctx, l); err != nil || ctx.Err() != nil {
 		return err
 	}
 	pointOut(l, manager)

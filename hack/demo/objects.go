@@ -293,19 +293,20 @@ func (i *installation) apply(ctx context.Context) error {
 	return i.lab.Until(ctx, time.Minute, "the token controller fills the credentials in", filled)
 }
 
-// start starts KWOK if the cluster has none, and then starts the manager or waits for the one in the cluster.
-func (i *installation) start(ctx context.Context, running *lab.Running) error {
+// start starts KWOK if the cluster has none, and then starts the manager, or waits for the one in the cluster and
+// returns nil.
+func (i *installation) start(ctx context.Context, running *lab.Running) (*lab.Manager, error) {
 	if i.kwok {
 		fmt.Println("starting KWOK")
 		stop, err := i.lab.StartKWOK(ctx, kwok)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		running.Add(stop)
 	}
 	if i.image != "" {
 		fmt.Println("waiting for the operator and the manager in the cluster, from", i.image)
-		return i.lab.Until(ctx, patience, "the Deployments are available", func(ctx context.Context) (bool, error) {
+		return nil, i.lab.Until(ctx, patience, "the Deployments are available", func(ctx context.Context) (bool, error) {
 			_, err := i.lab.Kubectl(ctx, "wait", "--for=condition=Available", "--timeout=5s",
 				"deployment/machine-api-operator", "deployment/machine-api-controllers")
 			return err == nil, err
@@ -316,10 +317,10 @@ func (i *installation) start(ctx context.Context, running *lab.Running) error {
 	manager, err := i.lab.StartManager(ctx,
 		"--drift-interval=1m", "--webhook-enabled=false", "--leader-elect-lease-duration=30s")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	running.Add(func() error { return manager.Stop(patience) })
-	return nil
+	return manager, nil
 }
 
 // applyExample applies the example, with a taint that keeps the cluster's own Pods off the simulated Nodes.

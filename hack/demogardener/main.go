@@ -70,12 +70,14 @@ func run(ctx context.Context) (err error) {
 		fmt.Println("stopping the programs and both clusters; their data stay in", folder)
 		return nil
 	})
-	if err := story(ctx, land); err != nil {
-		return err
-	}
-	invite(land, manager.Log, started)
-	<-ctx.Done()
-	return nil
+	return manager.During(ctx, func(ctx context.Context) error {
+		if err := story(ctx, land); err != nil {
+			return err
+		}
+		invite(land, manager.Log, started)
+		<-ctx.Done()
+		return nil
+	})
 }
 
 func story(ctx context.Context, land *landscape.Landscape) error {

@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,6 +69,27 @@ func (l *Lab) StartInstance(ctx context.Context, as Instance, flags ...string) (
 // WriteOperatorKubeconfig writes the operator's kubeconfig, with a token valid for a day.
 func (l *Lab) WriteOperatorKubeconfig(ctx context.Context) error {
 	return cluster.ServiceAccountKubeconfig(ctx, l.kubeconfig, Namespace, serviceAccount, l.OperatorKubeconfig())
+}
+
+// During runs a function, and cancels it when the manager ends, unless 'make run' replaces the manager. It then returns
+// an error that names the log.
+func (m *Manager) During(ctx context.Context, run func(context.Context) error) error {
+	watched, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-m.Ended():
+			if !m.replaced() {
+				cancel(fmt.Errorf("%s has ended: %s; its log is %s", m.what, m.State(), m.log))
+			}
+		case <-watched.Done():
+		}
+	}()
+	err := run(watched)
+	if ctx.Err() == nil && watched.Err() != nil {
+		return context.Cause(watched)
+	}
+	return err
 }
 
 // Restart restarts an ended manager with its flags, more flags and its old token, as a kubelet restarts a container. It

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,15 @@ import (
 
 // Script is the file that [Manager.WriteScript] writes.
 func (l *Lab) Script() string { return filepath.Join(l.dir, "manager.sh") }
+
+// replacedFile is the file that the script writes before it stops the manager.
+func (l *Lab) replacedFile() string { return filepath.Join(l.dir, "manager.replaced") }
+
+// replaced reports whether the script has replaced the manager.
+func (m *Manager) replaced() bool {
+	_, err := os.Stat(m.lab.replacedFile())
+	return err == nil
+}
 
 // WriteScript writes the shell script behind 'make run'. It stops this manager and runs its program, as rebuilt since,
 // in the foreground with the same arguments and environment. With DEBUG set, it runs Delve, which listens on
@@ -26,9 +36,12 @@ func (m *Manager) WriteScript() error {
 	for _, variable := range command.Env {
 		environment.WriteString(" " + quoted(variable))
 	}
+	if err := os.Remove(m.lab.replacedFile()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
 	script := fmt.Sprintf(`#!/bin/sh
 manager() { case $(readlink /proc/%[1]d/exe) in %[4]s | %[4]s' (deleted)') ;; *) false ;; esac; }
-if manager; then kill %[1]d; fi
+if manager; then : >%[5]s && kill %[1]d; fi
 while manager; do sleep 0.1; done
 set --%[2]s
 if [ -n "$DEBUG" ]; then
@@ -36,7 +49,8 @@ if [ -n "$DEBUG" ]; then
   exec env -i%[3]s "$dlv" exec --headless --listen=127.0.0.1:2345 %[4]s -- "$@"
 fi
 exec env -i%[3]s %[4]s "$@"
-`, m.PID(), arguments.String(), environment.String(), quoted(program))
+`, m.PID(), arguments.String(), environment.String(), quoted(program),
+		quoted(m.lab.replacedFile()))
 	return os.WriteFile(m.lab.Script(), []byte(script), 0o700)
 }
 

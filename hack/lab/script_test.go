@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,5 +48,34 @@ func TestTheScriptReplacesTheManager(t *testing.T) {
 	case <-m.Ended():
 	case <-time.After(10 * time.Second):
 		t.Error("the manager that was started first still runs")
+	}
+	if err := m.During(t.Context(), func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+		return ctx.Err()
+	}); err != nil {
+		t.Errorf("got %v, want the replaced manager not to end the demo", err)
+	}
+}
+
+func TestTheEndOfTheManagerEndsTheDemo(t *testing.T) {
+	dir := t.TempDir()
+	m := &Manager{process: process{what: "the manager", log: filepath.Join(dir, "log")}, lab: &Lab{dir: dir}}
+	if err := m.start("/bin/sh", []string{"-c", "exit 3"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	err := m.During(t.Context(), func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	if want := "the manager has ended: exit status 3; its log is " + filepath.Join(dir, "log"); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	interrupted, stop := context.WithCancel(t.Context())
+	stop()
+	if err := m.During(interrupted, func(context.Context) error { return nil }); err != nil {
+		t.Errorf("got %v, want an interrupt to be no error", err)
 	}
 }
