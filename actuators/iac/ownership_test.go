@@ -92,6 +92,41 @@ func TestAWitnessIsSignedAnewFromTheState(t *testing.T) {
 	}
 }
 
+func TestAnUnreadableWitnessIsReported(t *testing.T) {
+	b := newBench(t)
+	none, machine := b.machine(), b.machine()
+	b.bring(machine)
+	for name, tc := range map[string]struct {
+		machine       *machinev1beta1.Machine
+		exists        bool
+		witness, want string
+	}{
+		"of an instance": {machine, true, `{"uid"`, "cannot be read: unexpected end of JSON input; it is written again from the state"},
+		"of nothing":     {none, false, `null`, "cannot be read: it has no uid; restore its value from a backup, or remove the annotation"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b.claim(tc.machine, tc.witness)
+			b.events()
+			if exists, err := b.Exists(t.Context(), tc.machine); err != nil || exists != tc.exists {
+				t.Errorf("Exists: %t, %v, want %t", exists, err, tc.exists)
+			}
+			want := "Warning InvalidAnnotation Annotation machine-iac.io/instance " + tc.want
+			if sent := b.events(); len(sent) != 1 || !strings.HasPrefix(sent[0], want) {
+				t.Errorf("events %q, want %s", sent, want)
+			}
+		})
+	}
+	if err := b.drive(b.Update, machine); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.sync(t.Context(), machine); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Exists(t.Context(), machine); err != nil || len(b.events()) > 0 {
+		t.Errorf("Exists: %v, or an event about the witness that was written again", err)
+	}
+}
+
 // A Machine of a restored backup may have an instance of which nothing is recorded.
 func TestAServerFromBeforeTheTermIsNotMadeTwice(t *testing.T) {
 	c := newCloud(t)

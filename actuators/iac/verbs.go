@@ -18,9 +18,11 @@ import (
 // instance, and returns an UncertainError if neither is conclusive.
 func (a *Actuator) Exists(ctx context.Context, machine *machinev1beta1.Machine) (bool, error) {
 	f, err := a.facts(ctx, machine)
-	switch {
-	case err != nil:
+	if err != nil {
 		return false, err
+	}
+	a.checkWitness(machine, f)
+	switch {
 	case f.BeingMade():
 		return false, nil
 	case f.Exists():

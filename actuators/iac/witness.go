@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 )
 
@@ -25,6 +27,19 @@ func (a *Actuator) readMachine(ctx context.Context, key types.NamespacedName,
 		return nil, fmt.Errorf("reading the Machine: %w", err)
 	}
 	return machine, nil
+}
+
+// checkWitness reports an unreadable witness. A decision takes it for a missing one.
+func (a *Actuator) checkWitness(machine *machinev1beta1.Machine, f *lifecycle.Facts) {
+	err := record.UnreadableWitness(machine)
+	if err == nil {
+		return
+	}
+	fix := "restore its value from a backup, or remove the annotation if the Machine never had an instance"
+	if f.RenewedWitness(machine, a.clock.Now()) != nil {
+		fix = "it is written again from the state"
+	}
+	reporting.InvalidAnnotation(machine, record.WitnessAnnotation, err, fix).Send(a.recorder)
 }
 
 // writeWitness signs a witness and writes it on the Machine. It needs no resource version, because

@@ -85,6 +85,13 @@ func StateLost(machine *machinev1beta1.Machine) events.Event {
 		"deleted the Secret")
 }
 
+// InvalidAnnotation reports an annotation that cannot be read, and what is done or to be done about
+// it.
+func InvalidAnnotation(machine *machinev1beta1.Machine, key string, cause error, fix string) events.Event {
+	return events.Warning(machine, "InvalidAnnotation", "Check",
+		"Annotation "+key+" cannot be read: "+cause.Error()+"; "+fix)
+}
+
 // DoubtfulField reports a providerSpec field that may be a mistake.
 func DoubtfulField(machine *machinev1beta1.Machine, note string) events.Event {
 	return events.Warning(machine, "DoubtfulField", "Render", note)

@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -83,6 +84,22 @@ func readWitness(machine *machinev1beta1.Machine) *Witness {
 		return nil
 	}
 	return read
+}
+
+// UnreadableWitness returns why a Machine's witness cannot be read, or nil if it can or there is none.
+func UnreadableWitness(machine *machinev1beta1.Machine) error {
+	text, ok := machine.Annotations[WitnessAnnotation]
+	if !ok {
+		return nil
+	}
+	var read Witness
+	if err := json.Unmarshal([]byte(text), &read); err != nil {
+		return err
+	}
+	if read.UID == "" {
+		return errors.New("it has no uid")
+	}
+	return nil
 }
 
 // RestoredFrom returns the UID of the Machine whose witness this one carries, because it was
