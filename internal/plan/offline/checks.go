@@ -30,14 +30,19 @@ func addCheck(plans []*Plan, check tfjson.CheckResultStatic) {
 	}
 }
 
-// openCheck is the engine's summary for a check that it cannot decide before an apply.
-const openCheck = "Check block assertion known after apply"
+// Summaries of warnings that are not about a plan.
+const (
+	// openCheck is about a check that cannot be decided before an apply.
+	openCheck = "Check block assertion known after apply"
+	// emptyProvider is about a module that is called, as the planner does and runs do not.
+	emptyProvider = "Redundant empty provider block"
+)
 
 // addWarnings adds each warning to the plan that it is about, or to all plans.
 func addWarnings(plans []*Plan, warnings []failure.Diagnostic) {
 	for _, warning := range warnings {
 		// The engine warns of undecided checks without naming them.
-		if warning.Severity == failure.SeverityError || warning.Summary == openCheck {
+		if warning.Severity == failure.SeverityError || warning.Summary == openCheck || warning.Summary == emptyProvider {
 			continue
 		}
 		for n, plan := range plans {
