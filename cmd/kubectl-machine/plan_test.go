@@ -265,8 +265,14 @@ func manifestOf(t *testing.T, replicas string) string {
 func TestPlanCommandLine(t *testing.T) {
 	long.Test(t)
 	good, none, wrong := manifestOf(t, "3"), manifestOf(t, "0"), manifestOf(t, "-1")
-	secret := filepath.Join(t.TempDir(), "secret.yaml")
+	secret, doubtful := filepath.Join(t.TempDir(), "secret.yaml"), filepath.Join(t.TempDir(), "doubtful.yaml")
 	write(t, secret, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n")
+	content, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, doubtful, strings.Replace(string(content), "          region:", "          reggion: a\n          region:", 1))
+	ignored := "warning: " + doubtful + ":2: document 1, MachineSet openshift-machine-api/hollow: spec.template.spec.providerSpec.value.reggion: unknown field, ignored; did you mean \"region\"?\n"
 	cases := map[string]struct {
 		arguments []string
 		wantCode  int
@@ -279,6 +285,11 @@ func TestPlanCommandLine(t *testing.T) {
 		"YAML":                                  {arguments: []string{"-f", good, "-o", "yaml"}, wantOut: "\nmachineSets:\n"},
 		"Markdown":                              {arguments: []string{"-f", good, "-o", "markdown"}, wantOut: "### Preview\n"},
 		"what else is in a file is skipped":     {arguments: []string{"-f", good, "-f", secret}, wantOut: "6 resources", wantErr: "warning: skipped what is neither a MachineSet nor a Machine: Secret s in " + secret},
+		"a field that is ignored":               {arguments: []string{"-f", doubtful, "--detailed-exitcode"}, wantCode: 2, wantOut: "6 resources", wantErr: ignored},
+		"a field that is ignored, as JSON":      {arguments: []string{"-f", doubtful, "-o", "json"}, wantOut: `value.reggion: unknown field`, wantErr: ignored},
+		"a field that must not be ignored":      {arguments: []string{"-f", doubtful, "--strict", "--detailed-exitcode"}, wantCode: 1, wantOut: "6 resources", wantErr: ignored + "error: 1 warning, which --strict makes an error; fix what is named above"},
+		"all warnings are errors":               {arguments: []string{"-f", doubtful, "-f", secret, "--strict"}, wantCode: 1, wantErr: "\nerror: 2 warnings, which --strict"},
+		"no warning":                            {arguments: []string{"-f", good, "--strict"}, wantOut: "6 resources"},
 		"a manifest that is wrong":              {arguments: []string{"-f", wrong, "--detailed-exitcode"}, wantCode: 1, wantErr: wrong + ":10: document 1, MachineSet openshift-machine-api/hollow: spec.replicas: "},
 		"no manifest":                           {wantCode: 1, wantErr: "error: there is nothing to plan; name a file, a folder or - with -f"},
 		"no MachineSet":                         {arguments: []string{"-f", secret}, wantCode: 1, wantErr: "error: there is no MachineSet and no Machine in " + secret},

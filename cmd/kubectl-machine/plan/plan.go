@@ -45,7 +45,10 @@ type planOptions struct {
 	timeout          time.Duration
 	output           string
 	detailedExitCode bool
+	strict           bool
 	live             liveOptions
+	// skipped are the objects that are neither MachineSets nor Machines.
+	skipped []string
 }
 
 const examples = `  # What a MachineSet would create
@@ -86,7 +89,9 @@ with its state, and report drift.
 A Machine may have been made with another module than this program has, which the cluster then stores. Users who may write Secrets there may store
 one too, so it is used only if a key of --module-key-file has signed it.
 
-The exit code is 0, and 1 for an error; with --detailed-exitcode it is 2 where something would change.`,
+Warnings, such as those about fields that are ignored, go to standard error, after the plan.
+
+The exit code is 0, and 1 for an error; with --detailed-exitcode it is 2 where something would change. With --strict, a warning is an error.`,
 		Example: examples,
 		RunE:    o.run,
 	}
@@ -120,6 +125,7 @@ The exit code is 0, and 1 for an error; with --detailed-exitcode it is 2 where s
 	flags.DurationVar(&o.timeout, "timeout", 10*time.Minute, "How long it may take.")
 	flags.StringVarP(&o.output, "output", "o", "", "Format of the output: json, yaml, markdown, or nothing for people.")
 	flags.BoolVar(&o.detailedExitCode, "detailed-exitcode", false, "End with 2 where something would change.")
+	flags.BoolVar(&o.strict, "strict", false, "End with an error if there is any warning.")
 	completeFlags(command)
 	return command
 }
@@ -192,6 +198,17 @@ func (o *planOptions) run(command *cobra.Command, names []string) error {
 	if err := preview.Print(out, result, o.output, colours); err != nil {
 		return err
 	}
+	warnings := result.Warnings()
+	if len(o.skipped) > 0 {
+		warnings = append(warnings, "skipped what is neither a MachineSet nor a Machine: "+strings.Join(o.skipped, ", "))
+	}
+	for _, warning := range warnings {
+		fmt.Fprintln(command.ErrOrStderr(), "warning:", warning)
+	}
+	if o.strict && len(warnings) > 0 {
+		noun := map[bool]string{true: "warning", false: "warnings"}[len(warnings) == 1]
+		return fmt.Errorf("%d %s, which --strict makes an error; fix what is named above, or leave out --strict", len(warnings), noun)
+	}
 	if o.detailedExitCode && result.Summary.Changes() {
 		return changesFound
 	}
@@ -199,7 +216,7 @@ func (o *planOptions) run(command *cobra.Command, names []string) error {
 }
 
 // result reads, checks and plans everything.
-func (o planOptions) result(ctx context.Context, command *cobra.Command, names []string) (*preview.Preview, error) {
+func (o *planOptions) result(ctx context.Context, command *cobra.Command, names []string) (*preview.Preview, error) {
 	files, err := preview.ReadFiles(o.files, o.recursive, command.InOrStdin())
 	if err != nil {
 		return nil, err
@@ -215,7 +232,7 @@ func (o planOptions) result(ctx context.Context, command *cobra.Command, names [
 	if live {
 		return o.liveResult(ctx, command, catalog, files, names)
 	}
-	requests, err := o.requests(files, catalog, command.ErrOrStderr())
+	requests, err := o.requests(files, catalog)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +240,7 @@ func (o planOptions) result(ctx context.Context, command *cobra.Command, names [
 }
 
 // liveResult is result with a cluster.
-func (o planOptions) liveResult(
+func (o *planOptions) liveResult(
 	ctx context.Context, command *cobra.Command, catalog *module.Catalog, files []preview.File, names []string,
 ) (_ *preview.Preview, err error) {
 	cluster, namespace, err := o.live.connect(o.cluster.Namespace, command.Flags().Changed("namespace"))
@@ -245,7 +262,7 @@ func (o planOptions) liveResult(
 	}
 	o.take(environment.clusterValues)
 	o.cluster.Known = cmp.Or(o.cluster.Known, environment.known)
-	requests, err := o.requests(append(files, named...), catalog, command.ErrOrStderr())
+	requests, err := o.requests(append(files, named...), catalog)
 	if err != nil {
 		return nil, err
 	}
@@ -262,9 +279,8 @@ func (o *planOptions) take(found module.ClusterValues) {
 	o.cluster.ClusterValues = clusterValues
 }
 
-// requests returns what is to be planned of files.
-func (o planOptions) requests(files []preview.File, catalog *module.Catalog,
-	errOut io.Writer) ([]*preview.Request, error) {
+// requests returns what is to be planned of files, and keeps what is skipped.
+func (o *planOptions) requests(files []preview.File, catalog *module.Catalog) ([]*preview.Request, error) {
 	requests, skipped, err := preview.Read(files, o.cluster, catalog)
 	if err != nil {
 		return nil, err
@@ -272,9 +288,7 @@ func (o planOptions) requests(files []preview.File, catalog *module.Catalog,
 	if len(requests) == 0 {
 		return nil, fmt.Errorf("there is no MachineSet and no Machine in %s; name other files", strings.Join(o.files, ", "))
 	}
-	if len(skipped) > 0 {
-		fmt.Fprintf(errOut, "warning: skipped what is neither a MachineSet nor a Machine: %s\n", strings.Join(skipped, ", "))
-	}
+	o.skipped = skipped
 	return requests, nil
 }
 

@@ -66,9 +66,7 @@ func (m *machine) read(ctx context.Context, reader *desired.Reader, o Options) {
 	}
 	m.result.Module = in.module.Reference()
 	m.note(in.moduleNote)
-	for _, warning := range in.warnings {
-		m.note("Warning: " + warning)
-	}
+	m.result.Warnings = in.warnings
 	m.fields(in)
 	if !m.hasInstance(in) {
 		return

@@ -49,8 +49,9 @@ type LiveMachine struct {
 	Fields    []Attribute `json:"fields,omitempty"`
 	Resources []Resource  `json:"resources,omitempty"`
 	// Drift is how the instance differs from what was applied, if checked.
-	Drift string   `json:"drift,omitempty"`
-	Notes []string `json:"notes,omitempty"`
+	Drift    string   `json:"drift,omitempty"`
+	Notes    []string `json:"notes,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // LiveSummary counts existing Machines and their changes.

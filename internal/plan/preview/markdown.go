@@ -50,7 +50,7 @@ func setMarkdown(s *Set, out *bytes.Buffer) {
 	fence := fenceFor(plan.String())
 	fmt.Fprintf(out, "\n<details><summary>%s</summary>\n\n%sdiff\n%s%s\n", html.EscapeString(heading(s)), fence,
 		plan.String(), fence)
-	for n, note := range notes(s) {
+	for n, note := range warned(notes(s), s.Warnings) {
 		if n == 0 {
 			fmt.Fprintln(out)
 		}

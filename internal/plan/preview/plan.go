@@ -99,8 +99,7 @@ func setOf(r *Request, plan *offline.Plan) *Set {
 // notPlanned returns the engine's errors with the object that cannot be planned.
 func notPlanned(r *Request, err error) error {
 	kind, namespace, name := r.Title()
-	where := fmt.Sprintf("%s:%d: document %d, %s %s/%s", r.Source.File, r.Source.Line, r.Source.Document, kind,
-		namespace, name)
+	where := r.Source.of(kind, namespace, name)
 	var refused *failure.Error
 	if !errors.As(err, &refused) || len(refused.Diagnostics) == 0 {
 		return fmt.Errorf("%s: %w", where, err)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 
@@ -72,7 +74,8 @@ func everyLive() *preview.Preview {
 		{
 			Exists: true, Replicas: 8, Create: 1, Delete: 2, DeletePolicy: "Oldest",
 			Machines: []*preview.LiveMachine{
-				{Name: "workers-a", Phase: "Running", Result: preview.Unchanged},
+				{Name: "workers-a", Phase: "Running", Result: preview.Unchanged,
+					Warnings: []string{"be *careful* <b>"}},
 				{Name: "workers-b", Phase: "Running", Result: preview.InPlace, Fields: changed,
 					Resources: resources("b")},
 				{Name: "workers-c", Phase: "Running", Result: preview.InPlace, Fields: changed,
@@ -87,7 +90,8 @@ func everyLive() *preview.Preview {
 						Attributes: []preview.Attribute{
 							{Path: "size", Action: engine.ActionUpdate, Before: &preview.Value{Value: 4},
 								Value: preview.Value{Value: 8}, Forces: true},
-						}}}, Notes: []string{"A run has its state."}},
+						}}}, Notes: []string{"A run has its state."},
+					Warnings: []string{"be quick"}},
 				{Name: "workers-e", Result: preview.NotMade, Why: "it has no instance yet"},
 				{Name: "workers-f", Phase: "Running", Result: preview.Refused, Why: "cpu is <no> number"},
 				{Name: "workers-g", Phase: "Failed", Result: preview.Gone, Why: "it has failed"},
@@ -101,6 +105,25 @@ func everyLive() *preview.Preview {
 			Machines: []*preview.LiveMachine{{Name: "alone", Phase: "Running", Result: preview.Unchanged}}},
 	})
 	return shown
+}
+
+func TestWarningsAreListedOnce(t *testing.T) {
+	p := everyLive()
+	p.Sets[0].Warnings = append(p.Sets[0].Warnings, "spec.template.spec.x: unknown")
+	for n, machine := range p.Sets[0].Live.Machines {
+		machine.Warnings = []string{"spec.x: unknown"}
+		if n > 3 {
+			machine.Warnings = append(machine.Warnings, "be\nquick")
+		}
+	}
+	want := []string{
+		"a_b.yaml:3: document 1, MachineSet ns/workers: be *careful* <b>",
+		"a_b.yaml:3: document 1, MachineSet ns/workers: spec.template.spec.x: unknown",
+		"a_b.yaml:3: document 1, MachineSet ns/workers, workers-e, workers-f, workers-g and 2 more: be quick",
+	}
+	if diff := cmp.Diff(want, p.Warnings()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }
 
 func TestPrintLive(t *testing.T) {

@@ -69,10 +69,10 @@ type group struct {
 }
 
 // groups groups Machines by their details, leaving out those that the table describes in full.
-func groups(l *Live) []*group {
+func groups(l *Live, notes func(*LiveMachine) []string) []*group {
 	var groups []*group
 	for _, machine := range l.Machines {
-		if len(machine.Fields)+len(machine.Resources)+len(machineNotes(machine)) == 0 {
+		if len(machine.Fields)+len(machine.Resources)+len(notes(machine)) == 0 {
 			continue
 		}
 		at := slices.IndexFunc(groups, func(g *group) bool { return isAlike(g.first, machine) })
@@ -88,7 +88,7 @@ func groups(l *Live) []*group {
 // isAlike reports whether two Machines have the same details, except for their own values, such as names.
 func isAlike(m *LiveMachine, other *LiveMachine) bool {
 	return m.Result == other.Result && m.Why == other.Why && m.Drift == other.Drift && m.Module == other.Module &&
-		slices.Equal(m.Notes, other.Notes) && reflect.DeepEqual(m.Fields, other.Fields) &&
+		slices.Equal(m.Notes, other.Notes) && slices.Equal(m.Warnings, other.Warnings) && reflect.DeepEqual(m.Fields, other.Fields) &&
 		slices.Equal(outline(m.Resources), outline(other.Resources))
 }
 
@@ -144,7 +144,7 @@ func (p *painter) live(set *Set) {
 	fmt.Fprintf(&p.out, "%s\n\n", print.Wrapped("  ", liveMeaning(set)))
 	p.liveTable(set.Live)
 	fmt.Fprintln(&p.out)
-	for _, group := range groups(set.Live) {
+	for _, group := range groups(set.Live, machineNotes) {
 		p.liveGroup(group)
 	}
 }
@@ -215,6 +215,8 @@ func machineNotes(m *LiveMachine) []string {
 	return notes
 }
 
+func documentNotes(m *LiveMachine) []string { return warned(machineNotes(m), m.Warnings) }
+
 // liveMarkdown prints the cluster's Machines of a set for a pull request.
 func liveMarkdown(s *Set, out *bytes.Buffer) {
 	if s.Live == nil {
@@ -229,7 +231,7 @@ func liveMarkdown(s *Set, out *bytes.Buffer) {
 	for _, machine := range s.Live.Machines {
 		fmt.Fprintln(out, tableRow(cells(machine)))
 	}
-	for _, group := range groups(s.Live) {
+	for _, group := range groups(s.Live, documentNotes) {
 		group.markdown(out)
 	}
 }
@@ -246,7 +248,7 @@ func (g *group) markdown(out *bytes.Buffer) {
 		fence := fenceFor(plan.String())
 		fmt.Fprintf(out, "\n%sdiff\n%s%s\n", fence, plan.String(), fence)
 	}
-	for n, note := range machineNotes(g.first) {
+	for n, note := range documentNotes(g.first) {
 		if n == 0 {
 			fmt.Fprintln(out)
 		}

@@ -60,9 +60,6 @@ func notes(s *Set) []string {
 	if len(s.Open) > 0 {
 		notes = append(notes, "Conditions known after apply: "+strings.Join(s.Open, ", ")+".")
 	}
-	for _, warning := range s.Warnings {
-		notes = append(notes, "Warning: "+warning)
-	}
 	return notes
 }
 
