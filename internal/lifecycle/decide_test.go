@@ -9,6 +9,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
@@ -29,6 +30,12 @@ var (
 // lookedFor is one that a lookup found nothing of, for a run that died at a time.
 func lookedFor(died time.Time) *record.Intent {
 	return &record.Intent{Operation: runs.Create, Run: "again", Abandoned: "lost", Died: died, Looked: true}
+}
+
+// killedLookup is a Machine whose create was killed after it had looked for an earlier run's instance.
+func killedLookup(confirmed string) *Facts {
+	return &Facts{Stored: true, State: stateWith(0, 0), Lock: &state.Lock{Run: "later"}, Confirmed: confirmed,
+		Record: record.Record{Intent: &record.Intent{Operation: runs.Create, Run: "later", Abandoned: "lost"}}}
 }
 
 func seen() *record.Witness { return &record.Witness{Run: "lost"} }
@@ -119,6 +126,8 @@ func TestDecideCreate(t *testing.T) {
 		"a lookup that found nothing too soon is waited with":              {empty(lookedFor(settled.Add(time.Second))), able(), Decision{Action: ActionRequeueAfter, Operation: runs.Create, Until: noon.Add(time.Second)}},
 		"a lookup that found nothing is made again when it counts":         {empty(lookedFor(settled)), able(), lookingUp(runs.Create)},
 		"what a person says of the abandoned run counts":                   {&Facts{Stored: true, State: stateWith(0, 0), Record: record.Record{Intent: begun()}, Confirmed: "lost"}, able(blind), starting(runs.Create)},
+		"nor of the run that a killed one looked for":                      {killedLookup("lost"), able(), lookingUp(runs.Create)},
+		"what a person says of the killed one does":                        {killedLookup("later"), able(), starting(runs.Create)},
 		"what a person says of another run does not":                       {&Facts{Stored: true, State: stateWith(0, 0), Record: record.Record{Intent: begun()}, Confirmed: "earlier"}, able(blind), Decision{Action: ActionUnresolved, Operation: runs.Create}},
 		"an intent with its instance in the state needs no lookup":         {&Facts{Stored: true, State: stateWith(1, 0), Record: record.Record{Intent: begun()}}, able(), Decision{Action: ActionDone}},
 		"a Machine that has a witness and no state is looked up":           {&Facts{Witness: seen()}, able(), lookingUp(runs.Create)},
