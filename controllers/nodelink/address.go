@@ -44,6 +44,9 @@ func (c *checkAddress) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	if len(ip) == 0 || slices.Contains(known, ip[0]) || !ours || !s.machine.DeletionTimestamp.IsZero() {
 		return true, nil
 	}
+	if len(s.machine.Status.Addresses) == 0 {
+		return true, nil // the create has not published them yet
+	}
 	asked, err := c.request(ctx, s, ip[0])
 	if err != nil || s.machine.Status.NodeRef != nil || len(known) > 0 {
 		return err == nil, err

@@ -138,12 +138,18 @@ var _ = Describe("NodeLink", func() {
 		machine := newMachine(builder.WithProviderID(node.Spec.ProviderID),
 			builder.WithAnnotations(map[string]string{"machine-iac.io/instance": "x"}), func(m *machinev1beta1.Machine) {
 				m.Spec.Labels = map[string]string{"tier": "gold"}
+				m.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "named"}}
 			})
-		create(ctx, machine, node)
+		fresh := builder.Node(builder.WithNodeInternalIPs("10.0.4.9"))
+		unpublished := newMachine(builder.WithProviderID(fresh.Spec.ProviderID),
+			builder.WithAnnotations(map[string]string{"machine-iac.io/instance": "x"}))
+		create(ctx, machine, node, unpublished, fresh)
 		request := func() string { return fetched(ctx, machine)().GetAnnotations()[requested] }
 		Eventually(request).Should(HavePrefix("10.0.4.1 "))
 		Eventually(labels(ctx, node)).Should(HaveKeyWithValue("tier", "gold"))
 		Consistently(nodeRef(ctx, machine)).Should(BeNil())
+		Eventually(nodeRef(ctx, unpublished)).Should(referTo(fresh))
+		Expect(unpublished.Annotations).NotTo(HaveKey(requested))
 		machine.Status.Addresses = node.Status.Addresses
 		Expect(plane.Client.Status().Update(ctx, machine)).To(Succeed())
 		Eventually(nodeRef(ctx, machine)).Should(referTo(node))
@@ -163,7 +169,9 @@ var _ = Describe("NodeLink", func() {
 		asked := "10.0.5.1 " + time.Now().Add(-2*time.Minute).UTC().Format(time.RFC3339)
 		machine := newMachine(builder.WithProviderID(node.Spec.ProviderID), builder.WithAnnotations(map[string]string{
 			"machine-iac.io/instance": "x", "machine-iac.io/address-checked": asked,
-		}))
+		}), func(m *machinev1beta1.Machine) {
+			m.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "named"}}
+		})
 		create(ctx, machine, node)
 		Eventually(nodeRef(ctx, machine)).Should(referTo(node))
 	})
