@@ -16,6 +16,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
@@ -222,7 +223,18 @@ func (r *Recovery) recoverOne(ctx context.Context, left abandonedRun) error {
 	return nil
 }
 
-// putUnsaved replaces the state that a run began with, and leaves the intent unchanged.
+// ofDeadCreate records in the intent that a create died, which its lock said until now. The next run sets the time.
+func ofDeadCreate(now *state.Snapshot, run string) (state.Change, error) {
+	found, err := record.Read(now.Meta)
+	if err != nil || found.Intent == nil || found.Intent.Run != run || found.Intent.Operation != runs.Create {
+		return state.Change{}, nil //nolint:nilerr // the next run reports an unreadable record
+	}
+	left := *found.Intent
+	left.Abandoned, left.Died, left.Looked = run, time.Time{}, false
+	return state.Change{Meta: record.NewPatch().SetIntent(left).MetaPatch}, nil
+}
+
+// putUnsaved replaces the state that a run began with.
 func (r *Recovery) putUnsaved(ctx context.Context, key state.Key, who Identity, unsaved []byte) error {
 	session, err := r.Acquire(ctx, key, state.AcquireOptions{
 		Lock: state.Lock{Owner: r.options.Owner, Run: who.Run + "-recovery", Operation: "recovery"},
@@ -230,7 +242,7 @@ func (r *Recovery) putUnsaved(ctx context.Context, key state.Key, who Identity, 
 			if now.Lock == nil || now.Lock.Run != who.Run {
 				return state.Change{}, runs.ErrNothingToDo // another writer was faster; compare with its state next time
 			}
-			return state.Change{}, nil
+			return ofDeadCreate(now, who.Run)
 		},
 	})
 	if err != nil {

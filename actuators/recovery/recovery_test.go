@@ -20,6 +20,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/backend"
@@ -142,8 +143,10 @@ func (p *process) recover(uids ...types.UID) {
 // lock takes the lock of a Machine's state for a run, which stays.
 func (p *process) lock(uid types.UID, owner, run string) *state.Session {
 	p.t.Helper()
+	intent := record.Intent{Operation: runs.Create, Run: run, Abandoned: "lost", Died: time.Now().Add(-time.Hour), Looked: true}
 	session, err := p.store.Acquire(p.t.Context(), state.KeyFor(p.namespace, uid), state.AcquireOptions{
 		Lock: state.Lock{Owner: owner, Run: run, Operation: string(runs.Create), Epoch: epochOf(owner)},
+		Meta: record.NewPatch().SetIntent(intent).MetaPatch,
 	})
 	if err != nil {
 		p.t.Fatal(err)
@@ -163,7 +166,12 @@ func TestAStateThatCouldNotBeSavedIsSavedAtTheNextStart(t *testing.T) {
 	p.recover("kept", "gone")
 	saved, err := p.store.Get(t.Context(), state.KeyFor(p.namespace, "kept"))
 	if err != nil || saved.Serial != 3 || saved.Lock != nil {
-		t.Errorf("the state of the Machine that is there: %+v, %v; want serial 3, unlocked", saved, err)
+		t.Fatalf("the state of the Machine that is there: %+v, %v; want serial 3, unlocked", saved, err)
+	}
+	// The run looked for an earlier one's instance, and may have created one itself.
+	if found, err := record.Read(saved.Meta); err != nil || found.Intent.AbandonedRun() != "dead" ||
+		found.Intent.Looked || !found.Intent.Died.IsZero() {
+		t.Errorf("the intent is %+v, %v; want the dead run, not looked up", found.Intent, err)
 	}
 	if _, err := p.store.Get(t.Context(), state.KeyFor(p.namespace, "gone")); !errors.Is(err, state.ErrNotFound) {
 		t.Errorf("the state of the Machine that is gone: %v, want none", err)
