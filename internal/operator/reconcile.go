@@ -102,8 +102,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if r.outdated && r.options.Restart != nil {
 		r.options.Restart()
 	}
-	if missing, ok := errors.AsType[*missingCRDsError](err); ok {
-		log.FromContext(ctx).Error(missing, "Cannot install everything")
+	if _, ok := errors.AsType[*missingCRDsError](err); ok {
+		log.FromContext(ctx).Error(err, "Cannot install everything")
 		return reconcile.Result{RequeueAfter: resync}, nil
 	}
 	if err != nil {
@@ -133,10 +133,11 @@ func (r *Reconciler) sync(ctx context.Context) (time.Duration, error) {
 	}
 	r.status.relate(objects)
 	applied, err := r.apply(ctx, objects)
-	if apierrors.IsConflict(err) {
+	missing := r.served(ctx)
+	if missing == nil && apierrors.IsConflict(err) {
 		return rolloutInterval / 5, nil // another writer is active
 	}
-	if err := errors.Join(r.served(ctx), err); err != nil {
+	if err := errors.Join(missing, err); err != nil {
 		return 0, err
 	}
 	if err := r.remove(ctx, in); err != nil {

@@ -101,9 +101,15 @@ func next(before configv1.ClusterOperatorStatus, version string, related []confi
 		set(configv1.OperatorDegraded, configv1.ConditionTrue, reasonMissingCRDs, missing.Error())
 		return after
 	}
-	// it is allowed now
-	if was := condition(before, configv1.OperatorDegraded); was != nil && was.Reason == reasonDowngrade {
+	// It is allowed now, or the CRDs are back.
+	was := condition(before, configv1.OperatorDegraded)
+	if was != nil && (was.Reason == reasonDowngrade || was.Reason == reasonMissingCRDs) {
 		set(configv1.OperatorDegraded, configv1.ConditionFalse, reasonAsExpected, "")
+	}
+	was = condition(before, configv1.OperatorAvailable)
+	if was != nil && was.Reason == reasonMissingCRDs {
+		set(configv1.OperatorAvailable, configv1.ConditionTrue, reasonAsExpected,
+			"Cluster Machine API Operator is available at operator: "+reported(before))
 	}
 	upgrading := reported(before) != version
 	if upgrading {

@@ -55,6 +55,10 @@ func TestNext(t *testing.T) {
 			before: running, version: "1.0.0", syncs: map[int]outcome{9: {failure: missing}, 10: {rolledOut: true}},
 			available: "True", progressing: "False", degraded: "False", reported: "1.0.0",
 		},
+		"a CRD that is back, before the rollout": {
+			before: running, version: "1.0.0", syncs: map[int]outcome{9: {failure: missing}, 10: {}},
+			available: "True", progressing: "False", degraded: "False", reported: "1.0.0",
+		},
 		"a CRD that was never there":   {version: "1.0.0", syncs: map[int]outcome{0: {failure: missing}}, available: "False", degraded: "True", message: missing.Error()},
 		"an upgrade":                   {before: running, version: "1.1.0", syncs: map[int]outcome{9: {}}, available: "True", progressing: "True", degraded: "False", reported: "1.0.0"},
 		"an upgrade that fails":        {before: running, version: "1.1.0", syncs: map[int]outcome{9: {}, 28: {failure: errAway}}, available: "True", progressing: "True", degraded: "False", reported: "1.0.0"},
