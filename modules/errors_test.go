@@ -225,6 +225,10 @@ func TestQuotaErrors(t *testing.T) {
 		polled = vm + "polling after CreateOrUpdate: polling failed: the Azure API returned the following error:\n\nStatus: "
 		nova   = "Error creating OpenStack server: Request forbidden: [POST https://n/servers], error message: "
 	)
+	if (failure.Diagnostic{Summary: arm + "AllocationFailed: x"}).LostResponse() ||
+		!(failure.Diagnostic{Summary: polled + "\"AllocationFailed\""}).LostResponse() {
+		t.Error("after Azure has accepted a request, a failed virtual machine remains; before that, nothing does")
+	}
 	cases := map[string]map[string]string{
 		"aws": {
 			ec2 + "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket that the specified instance type belongs to.":    "vCPU limit of 32",

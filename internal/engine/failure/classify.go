@@ -51,11 +51,16 @@ func (d Diagnostic) class(final func(text string) bool) Class {
 	return Unknown
 }
 
+// accepted matches failures of Azure's operations after the request was accepted. The virtual machine
+// remains in a failed state then, for example after AllocationFailed.
+var accepted = regexp.MustCompile(`\bpolling after \w+:`)
+
 // LostResponse reports whether the text also has words of a failure after which the response to a
-// request may be missing. Then a refusal in the same text proves nothing: it may be a quoted name.
+// request may be missing, or after which something remains. Then a refusal in the same text proves
+// nothing: it may be a quoted name.
 func (d Diagnostic) LostResponse() bool {
 	text := d.Text()
-	return slices.ContainsFunc(rules, func(one rule) bool {
+	return accepted.MatchString(text) || slices.ContainsFunc(rules, func(one rule) bool {
 		return (one.class == Killed || one.class == Transient) && one.pattern.MatchString(text)
 	})
 }
