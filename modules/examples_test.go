@@ -111,31 +111,6 @@ func TestAttachedGPUsAreCounted(t *testing.T) {
 	}
 }
 
-// TestCataloguesHaveNewTypes compares types of each provider's newer families with the provider's documentation.
-func TestCataloguesHaveNewTypes(t *testing.T) {
-	for name, want := range map[string]map[string]module.Size{
-		"aws": {
-			"inf2.xlarge": {CPU: 4, MemoryMiB: 16 << 10}, "inf2.48xlarge": {CPU: 192, MemoryMiB: 768 << 10},
-			"p5en.48xlarge": {CPU: 192, MemoryMiB: 2048 << 10, GPU: 8},
-			"r8i.large":     {CPU: 2, MemoryMiB: 16 << 10}, "r8i.96xlarge": {CPU: 384, MemoryMiB: 3072 << 10},
-		},
-		"azure": {
-			"Standard_D8s_v6": {CPU: 8, MemoryMiB: 32 << 10}, "Standard_NC40ads_H100_v5": {CPU: 40, MemoryMiB: 320 << 10, GPU: 1},
-		},
-		"gcp": {
-			"c4-standard-2": {CPU: 2, MemoryMiB: 7 << 10}, "c4-standard-8": {CPU: 8, MemoryMiB: 30 << 10}, "c4-standard-192": {CPU: 192, MemoryMiB: 720 << 10},
-		},
-	} {
-		types := keptIn(t, name).InstanceTypes()
-		for instanceType, size := range want {
-			got := types[instanceType]
-			if got.CPU.Value() != size.CPU || got.Memory.Value() != size.MemoryMiB<<20 || got.GPU != size.GPU || got.Architecture != module.DefaultArchitecture {
-				t.Errorf("%s %s is %+v, want %+v", name, instanceType, got, size)
-			}
-		}
-	}
-}
-
 // sizeOf returns the size of a module's example, with fields of its providerSpec changed.
 func sizeOf(t *testing.T, name, changes string) *module.Size {
 	t.Helper()

@@ -36,7 +36,7 @@ func (a *Actuator) checkWitness(machine *machinev1beta1.Machine, f *lifecycle.Fa
 		return
 	}
 	fix := "restore its value from a backup, or remove the annotation if the Machine never had an instance"
-	if f.RenewedWitness(machine, a.clock.Now()) != nil {
+	if f.HasInstance() {
 		fix = "it is written again from the state"
 	}
 	reporting.InvalidAnnotation(machine, record.WitnessAnnotation, err, fix).Send(a.recorder)

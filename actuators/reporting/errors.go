@@ -71,7 +71,7 @@ func fixOf(err error) string {
 // person can do if that cannot succeed.
 func LookupFailed(machine *machinev1beta1.Machine, abandoned string, err error) error {
 	wayOut := fmt.Sprintf("or make sure that the instance does not exist and run "+
-		"'kubectl annotate machine %s -n %s %s=%s'", machine.Name, machine.Namespace, record.NoInstanceAnnotation, abandoned)
+		"'kubectl annotate --overwrite machine %s -n %s %s=%s'", machine.Name, machine.Namespace, record.NoInstanceAnnotation, abandoned)
 	if fix := fixOf(err); fix != "" {
 		wayOut = fix + "; " + wayOut
 	}

@@ -46,7 +46,7 @@ func TestTyped(t *testing.T) {
 			runs.Destroy, LookupFailed(builder.In("n", builder.Machine(func(m *machinev1beta1.Machine) { m.Name = "m" })), "r", &failure.Error{Class: failure.Credentials, Op: failure.OpPlan}),
 			machinev1beta1.DeleteMachineError,
 			"looking up an instance that run r may have created: planning; check the credentials Secret that the providerSpec names; " +
-				"or make sure that the instance does not exist and run 'kubectl annotate machine m -n n machine-iac.io/confirm-no-instance=r'",
+				"or make sure that the instance does not exist and run 'kubectl annotate --overwrite machine m -n n machine-iac.io/confirm-no-instance=r'",
 		},
 		"a refusal stays one":              {runs.Update, actuators.UnsupportedChange("no"), machinev1beta1.UnsupportedChangeMachineError, "no"},
 		"anything else is the operation's": {runs.Update, errors.New("odd"), machinev1beta1.UpdateMachineError, "odd"},

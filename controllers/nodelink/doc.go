@@ -21,8 +21,8 @@
 //     is recorded on the Node, so that those of others are not changed.
 //   - Before nodeRef is set, the Node is read from the API server.
 //   - A Machine that lacks its Node's InternalIP is checked soon, once per address (annotation
-//     machine-iac.io/address-checked). One without any IP address is linked when it has one, or two
-//     minutes after its Node registered.
+//     machine-iac.io/address-checked). One with names but no IP address is linked when it has one, or
+//     two minutes after the request.
 //   - An invalid label is left out and reported in an event; the others are applied.
 //
 // # Permissions

@@ -41,7 +41,7 @@ func (m *Manager) WriteScript() error {
 	}
 	script := fmt.Sprintf(`#!/bin/sh
 manager() { case $(readlink /proc/%[1]d/exe) in %[4]s | %[4]s' (deleted)') ;; *) false ;; esac; }
-if manager; then : >%[5]s && kill %[1]d; fi
+if manager; then { : >%[5]s && kill %[1]d; } || exit; fi
 while manager; do sleep 0.1; done
 set --%[2]s
 if [ -n "$DEBUG" ]; then

@@ -183,10 +183,10 @@ func (r *Reader) renderWithoutCredentials(ctx context.Context, machine *machinev
 	return &State{Module: used, Inputs: inputs}, nil
 }
 
-// FormerPlaceAnnotation on a credentials Secret declares that parts of a place were renamed, such as an endpoint. Each
-// line has the form "PART: FORMER => CURRENT". Who may write the Secret may decide that: the same person could exchange
-// the credentials. Both values are named, so that whoever chooses the current one, in a providerSpec, chooses nothing
-// that the Secret does not name.
+// FormerPlaceAnnotation on a credentials Secret declares renamed parts of a place, such as an
+// endpoint, in lines "PART: FORMER => CURRENT". Only writers of the Secret can declare that; they
+// could also replace the credentials. A line names both values, so that the author of a providerSpec
+// cannot redirect it.
 const FormerPlaceAnnotation = "machine-iac.io/former-place"
 
 // Here returns a recorded place with the current value of each renamed part.

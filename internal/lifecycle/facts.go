@@ -165,8 +165,9 @@ func (f *Facts) Unrecorded() bool {
 	return !f.Stored && f.Witness != nil
 }
 
-// AbandonedRun returns the run that may have created an instance that the state lacks. A create that was to look up an
-// earlier run's instance goes on to create one if it finds none. If it still holds the lock, it died and may have done so.
+// AbandonedRun returns the run that may have created an instance that the state lacks. A create that
+// finds nothing of an earlier run goes on to create an instance. If it still holds the lock, it died
+// and may have created one.
 func (f *Facts) AbandonedRun() string {
 	switch intent := f.Record.Intent; {
 	case intent != nil && !f.Adopted() && intent.Operation == runs.Create && f.Lock != nil && f.Lock.Run == intent.Run:

@@ -90,7 +90,7 @@ func (v *validator) choices(b, list failing) []field {
 		return fields
 	}
 	for _, value := range values.AsValueSlice() {
-		if value.Type() == cty.String && value.IsWhollyKnown() && !value.IsNull() {
+		if value.Type() == cty.String && !value.IsMarked() && value.IsWhollyKnown() && !value.IsNull() {
 			fields[0].allowed = append(fields[0].allowed, value.AsString())
 		}
 	}

@@ -14,8 +14,9 @@ import (
 // ModuleFor returns the module that serves the Machine's providerSpec: the one that lists its kind,
 // or the one that a generic kind names. A kind that only one module has is served in any version,
 // since the Machine API identifies it by the cluster's platform and only warns about another
-// version. The same goes for an alias of a kind. A providerSpec without a kind is served by the module for the cluster's platform, which
-// is empty if unknown. The error is an [Errors] if the providerSpec is at fault.
+// version. An alias of a kind is served without an apiVersion, or in any version of the kind's
+// group. A providerSpec without a kind is served by the module for the cluster's platform, which is
+// empty if unknown. The error is an [Errors] if the providerSpec is at fault.
 func ModuleFor(catalog *module.Catalog, machine *machinev1beta1.Machine, platform string) (*module.Module, error) {
 	if catalog == nil || machine == nil {
 		return nil, errors.New("choosing a module: a catalogue and a Machine are required")

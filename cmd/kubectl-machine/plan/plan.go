@@ -206,8 +206,7 @@ func (o *planOptions) run(command *cobra.Command, names []string) error {
 		fmt.Fprintln(command.ErrOrStderr(), "warning:", warning)
 	}
 	if o.strict && len(warnings) > 0 {
-		noun := map[bool]string{true: "warning", false: "warnings"}[len(warnings) == 1]
-		return fmt.Errorf("%d %s, which --strict makes an error; fix what is named above, or leave out --strict", len(warnings), noun)
+		return fmt.Errorf("--strict: got %d warning(s); fix what is named above, or leave out --strict", len(warnings))
 	}
 	if o.detailedExitCode && result.Summary.Changes() {
 		return changesFound

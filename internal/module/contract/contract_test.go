@@ -47,7 +47,7 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		},
 		"an alias is a kind": {
 			changes: []moduletest.Change{{"module.yaml", "kind: ExampleProviderSpec\n", "kind: ExampleProviderSpec\n      aliases: [ExampleProviderSpec]\n"}},
-			want:    `module.yaml:9: spec.providerSpecs[0].aliases[0] is "ExampleProviderSpec", which is empty or a kind of the module; remove it`,
+			want:    `module.yaml:9: spec.providerSpecs[0].aliases[0] is "ExampleProviderSpec": an alias must not be empty or a kind of the module; remove it`,
 		},
 		"the kind of any stack is claimed": {
 			changes: []moduletest.Change{{"module.yaml", "[example.io/v1, example.io/v1beta1]\n      kind: ExampleProviderSpec", "[machine-iac.io/v1alpha1]\n      kind: PulumiMachineProviderSpec"}},

@@ -134,8 +134,8 @@ func (m *Metadata) checkProviderSpecs() {
 		for j, alias := range served.Aliases {
 			isKind := func(one v1alpha1.ProviderSpecKind) bool { return one.Kind == alias }
 			if alias == "" || slices.ContainsFunc(m.Spec.ProviderSpecs, isKind) {
-				m.AtField(fmt.Sprintf("%s.aliases[%d]", path, j), fmt.Sprintf("is %q, which is empty or a kind of the module", alias),
-					"remove it")
+				m.AtField(fmt.Sprintf("%s.aliases[%d]", path, j),
+					fmt.Sprintf("is %q: an alias must not be empty or a kind of the module", alias), "remove it")
 			}
 		}
 		if len(served.APIVersions) == 0 {
