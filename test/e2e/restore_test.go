@@ -52,10 +52,9 @@ func anEtcdFromAnHourAgo() {
 		hollow = w.openElsewhere(ctx)
 		w.pod.restart(ctx, often...)
 		DeferCleanup(func(ctx SpecContext) { w.pod.restart(ctx) })
-		for _, name := range []string{kept, removed} {
-			servers[name] = s.runningAlone(ctx, name)
-		}
-		s.runs(ctx, w.machine(edited, credentialsFrom(elsewhereCredentials)))
+		w.create(ctx, w.machine(edited, credentialsFrom(elsewhereCredentials)))
+		s.runningAlone(ctx, servers, kept, removed)
+		s.becomesRunning(ctx, edited)
 		node = hollow.node(ctx, edited).UID
 		snapshot := filepath.Join(w.dir, "etcd-an-hour-ago")
 		w.pod.terminate()
@@ -64,9 +63,7 @@ func anEtcdFromAnHourAgo() {
 
 		s.becomesRunning(ctx, queued)
 		servers[queued] = s.Server(queued).ID
-		for _, name := range []string{later, wanted, unwanted} {
-			servers[name] = s.runningAlone(ctx, name)
-		}
+		s.runningAlone(ctx, servers, later, wanted, unwanted)
 		w.patchSpec(ctx, edited, "zone", "zone-b")
 		until(ctx, patience, "the instance has the edit",
 			func(ctx context.Context) error { return hollow.isIn(ctx, edited, "zone-b") })
@@ -187,19 +184,17 @@ func anEtcdFromAnHourAgo() {
 	})
 }
 
-// runningAlone creates a standalone Machine like those of the MachineSet, and returns its server's ID once it is
+// runningAlone creates standalone Machines like those of the MachineSet, and records their servers' IDs once they are
 // Running.
-func (s *stack) runningAlone(ctx context.Context, name string) string {
+func (s *stack) runningAlone(ctx context.Context, servers map[string]string, names ...string) {
 	GinkgoHelper()
-	s.runs(ctx, s.alone(name))
-	return s.Server(name).ID
-}
-
-// runs creates a Machine and waits until it is Running.
-func (s *stack) runs(ctx context.Context, machine *machinev1beta1.Machine) {
-	GinkgoHelper()
-	w.create(ctx, machine)
-	s.becomesRunning(ctx, machine.Name)
+	for _, name := range names {
+		w.create(ctx, s.alone(name))
+	}
+	for _, name := range names {
+		s.becomesRunning(ctx, name)
+		servers[name] = s.Server(name).ID
+	}
 }
 
 // becomesRunning waits until a Machine has an instance, creates its Node, and waits until it is Running.
