@@ -229,7 +229,7 @@ func (u Due) decide() Decision {
 
 func decideDelete(f *Facts, t Target) Decision {
 	switch {
-	case f.Destroyed() && !f.HasResources():
+	case f.Destroyed() && !f.Stored:
 		return Decision{Action: ActionDone, Reason: "the instance is destroyed"}
 	case f.Active():
 		return Decision{Action: ActionInProgress, Reason: "a run is in progress"}
@@ -245,7 +245,7 @@ func decideDelete(f *Facts, t Target) Decision {
 		return f.secondLook(runs.Destroy, t)
 	}
 	// An interrupted destroy may have dropped resources from the state that it did not find.
-	cutShort := f.Record.Intent != nil && !f.HasInstance() && !f.HalfMade()
+	cutShort := f.Record.Intent != nil && !f.HasInstance() && !f.HalfMade() && !f.Destroyed()
 	return Decision{Action: ActionStart, Operation: runs.Destroy, Lookup: cutShort && t.Lookup, Reason: f.whyDestroy()}
 }
 

@@ -249,6 +249,7 @@ func TestDecideDelete(t *testing.T) {
 		"a destroy that waits is waited for":                         {&Facts{Stored: true, Run: run(runs.Destroy, runs.Queued)}, able(), Decision{Action: ActionInProgress}},
 		"a destroy that succeeded is the end":                        {&Facts{Provisioned: true, Run: run(runs.Destroy, runs.Succeeded)}, able(), Decision{Action: ActionDone}},
 		"so is a witness of one":                                     {&Facts{Provisioned: true, Witness: &record.Witness{Destroyed: &noon}}, able(blind), Decision{Action: ActionDone}},
+		"a state that is left after one is deleted without a lookup": {&Facts{Stored: true, State: stateWith(0, 0), Witness: &record.Witness{Destroyed: &noon}, Record: record.Record{Intent: &record.Intent{Operation: runs.Destroy, Run: "r"}}}, able(), starting(runs.Destroy)},
 		"a witness of one does not cover what the state has":         {&Facts{Stored: true, State: stateWith(1, 0), Witness: &record.Witness{Destroyed: &noon}}, able(), starting(runs.Destroy)},
 		"a state that is gone is looked up":                          {&Facts{Provisioned: true, Witness: seen()}, able(), lookingUp(runs.Destroy)},
 		"a state that is gone and cannot be looked up is an error":   {&Facts{Provisioned: true, Witness: seen()}, able(blind), Decision{Action: ActionUnresolved, Operation: runs.Destroy}},
