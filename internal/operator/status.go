@@ -101,16 +101,7 @@ func next(before configv1.ClusterOperatorStatus, version string, related []confi
 		set(configv1.OperatorDegraded, configv1.ConditionTrue, reasonMissingCRDs, missing.Error())
 		return after
 	}
-	// It is allowed now, or the CRDs are back.
-	was := condition(before, configv1.OperatorDegraded)
-	if was != nil && (was.Reason == reasonDowngrade || was.Reason == reasonMissingCRDs) {
-		set(configv1.OperatorDegraded, configv1.ConditionFalse, reasonAsExpected, "")
-	}
-	was = condition(before, configv1.OperatorAvailable)
-	if was != nil && was.Reason == reasonMissingCRDs {
-		set(configv1.OperatorAvailable, configv1.ConditionTrue, reasonAsExpected,
-			"Cluster Machine API Operator is available at operator: "+reported(before))
-	}
+	recovered(before, set)
 	upgrading := reported(before) != version
 	if upgrading {
 		set(configv1.OperatorProgressing, configv1.ConditionTrue, reasonSyncing, "Progressing towards operator: "+version)
@@ -126,6 +117,20 @@ func next(before configv1.ClusterOperatorStatus, version string, related []confi
 			fmt.Sprintf("Failed when progressing towards operator: %s because %v", version, o.failure))
 	}
 	return after
+}
+
+// recovered withdraws what no longer holds: a downgrade that is allowed now, and CRDs that are back.
+func recovered(before configv1.ClusterOperatorStatus,
+	set func(configv1.ClusterStatusConditionType, configv1.ConditionStatus, string, string)) {
+	was := condition(before, configv1.OperatorDegraded)
+	if was != nil && (was.Reason == reasonDowngrade || was.Reason == reasonMissingCRDs) {
+		set(configv1.OperatorDegraded, configv1.ConditionFalse, reasonAsExpected, "")
+	}
+	was = condition(before, configv1.OperatorAvailable)
+	if was != nil && was.Reason == reasonMissingCRDs {
+		set(configv1.OperatorAvailable, configv1.ConditionTrue, reasonAsExpected,
+			"Cluster Machine API Operator is available at operator: "+reported(before))
+	}
 }
 
 // setCondition sets a condition. Its transition time changes only with its status.
