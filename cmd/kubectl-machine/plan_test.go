@@ -288,7 +288,7 @@ func TestPlanCommandLine(t *testing.T) {
 		"a field that is ignored":               {arguments: []string{"-f", doubtful, "--detailed-exitcode"}, wantCode: 2, wantOut: "6 resources", wantErr: ignored},
 		"a field that is ignored, as JSON":      {arguments: []string{"-f", doubtful, "-o", "json"}, wantOut: `value.reggion: unknown field`, wantErr: ignored},
 		"a field that must not be ignored":      {arguments: []string{"-f", doubtful, "--strict", "--detailed-exitcode"}, wantCode: 1, wantOut: "6 resources", wantErr: ignored + "error: --strict: got 1 warning(s); fix what is named above"},
-		"all warnings are errors":               {arguments: []string{"-f", doubtful, "-f", secret, "--strict"}, wantCode: 1, wantErr: "\nerror: 2 warnings, which --strict"},
+		"all warnings are errors":               {arguments: []string{"-f", doubtful, "-f", secret, "--strict"}, wantCode: 1, wantErr: "\nerror: --strict: got 2 warning(s)"},
 		"no warning":                            {arguments: []string{"-f", good, "--strict"}, wantOut: "6 resources"},
 		"a manifest that is wrong":              {arguments: []string{"-f", wrong, "--detailed-exitcode"}, wantCode: 1, wantErr: wrong + ":10: document 1, MachineSet openshift-machine-api/hollow: spec.replicas: "},
 		"no manifest":                           {wantCode: 1, wantErr: "error: there is nothing to plan; name a file, a folder or - with -f"},
