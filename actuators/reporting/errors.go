@@ -71,7 +71,8 @@ func fixOf(err error) string {
 // person can do if that cannot succeed.
 func LookupFailed(machine *machinev1beta1.Machine, abandoned string, err error) error {
 	wayOut := fmt.Sprintf("or make sure that the instance does not exist and run "+
-		"'kubectl annotate --overwrite machine %s -n %s %s=%s'", machine.Name, machine.Namespace, record.NoInstanceAnnotation, abandoned)
+		"'kubectl annotate --overwrite machine %s -n %s %s=%s'",
+		machine.Name, machine.Namespace, record.NoInstanceAnnotation, abandoned)
 	if fix := fixOf(err); fix != "" {
 		wayOut = fix + "; " + wayOut
 	}
@@ -205,7 +206,8 @@ func OtherPlace(operation runs.Operation, f *lifecycle.Facts, made module.Place,
 	text := fmt.Sprintf("%s: %s; %s", message, made.Diff(wanted.Place), fix)
 	if wanted.CredentialsSecret != "" {
 		text += fmt.Sprintf("; or, if it is the same place under a new name, add to the annotation %s of Secret %s: %s",
-			desired.FormerPlaceAnnotation, wanted.CredentialsSecret, strings.Join(wanted.Renamings(made), " and, in a line of its own, "))
+			desired.FormerPlaceAnnotation, wanted.CredentialsSecret,
+			strings.Join(wanted.Renamings(made), " and, in a line of its own, "))
 	}
 	switch operation {
 	case runs.Create:

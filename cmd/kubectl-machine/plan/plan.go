@@ -66,13 +66,7 @@ const examples = `  # What a MachineSet would create
   # How the Machines of a MachineSet differ from its template, and their instances from their states
   kubectl machine plan machineset/workers --refresh`
 
-// NewCommand returns the command.
-func NewCommand() *cobra.Command {
-	var o planOptions
-	command := &cobra.Command{
-		Use:   "plan -f FILE... | plan --live -f FILE... | plan MACHINESET...",
-		Short: "Show what MachineSets would create, and what an edit would change",
-		Long: `Show what MachineSets and Machines would create, from their manifests alone: with no cluster, no credentials and no network.
+const description = `Show what MachineSets and Machines would create, from their manifests alone: with no cluster, no credentials and no network.
 
 Manifests are checked and rendered as the operator does it, and one Machine of each MachineSet is planned by its engine: tofu or
 terraform for provider modules, pulumi for stacks. What only the infrastructure or the cluster knows is shown as (known after apply). Nothing is sent anywhere, and nothing is created.
@@ -91,7 +85,15 @@ one too, so it is used only if a key of --module-key-file has signed it.
 
 Warnings, such as those about fields that are ignored, go to standard error, after the plan.
 
-The exit code is 0, and 1 for an error; with --detailed-exitcode it is 2 where something would change. With --strict, a warning is an error.`,
+The exit code is 0, and 1 for an error; with --detailed-exitcode it is 2 where something would change. With --strict, a warning is an error.`
+
+// NewCommand returns the command.
+func NewCommand() *cobra.Command {
+	var o planOptions
+	command := &cobra.Command{
+		Use:     "plan -f FILE... | plan --live -f FILE... | plan MACHINESET...",
+		Short:   "Show what MachineSets would create, and what an edit would change",
+		Long:    description,
 		Example: examples,
 		RunE:    o.run,
 	}

@@ -87,7 +87,8 @@ func WorkFolderFull(err error) bool {
 	if err == nil {
 		return false
 	}
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || workFolderFull.pattern.MatchString(err.Error()) {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) ||
+		workFolderFull.pattern.MatchString(err.Error()) {
 		return true
 	}
 	failed, ok := errors.AsType[*Error](err)

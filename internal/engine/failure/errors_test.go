@@ -172,9 +172,9 @@ func TestWorkFolderFull(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"an engine or provider cannot write":   {of("open /work/x: no space left on device"), true},
-		"it has reached the quota of the disk": {of("write /work/x: disk quota exceeded"), true},
-		"a text of a run elsewhere":            {errors.New("the run failed: mkdir /work/x: no space left on device"), true},
+		"an engine or provider cannot write":   {of("open /runs/x: no space left on device"), true},
+		"it has reached the quota of the disk": {of("write /runs/x: disk quota exceeded"), true},
+		"a text of a run elsewhere":            {errors.New("the run failed: mkdir /runs/x: no space left on device"), true},
 		"the manager cannot write":             {fmt.Errorf("writing: %w", syscall.ENOSPC), true},
 		"the hypervisor's disk":                {of("cannot extend file '/images/vm.qcow2': No space left on device"), false},
 		"the quota of a project":               {of("Quota exceeded for instances"), false},

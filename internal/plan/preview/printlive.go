@@ -88,7 +88,8 @@ func groups(l *Live, notes func(*LiveMachine) []string) []*group {
 // isAlike reports whether two Machines have the same details, except for their own values, such as names.
 func isAlike(m *LiveMachine, other *LiveMachine) bool {
 	return m.Result == other.Result && m.Why == other.Why && m.Drift == other.Drift && m.Module == other.Module &&
-		slices.Equal(m.Notes, other.Notes) && slices.Equal(m.Warnings, other.Warnings) && reflect.DeepEqual(m.Fields, other.Fields) &&
+		slices.Equal(m.Notes, other.Notes) && slices.Equal(m.Warnings, other.Warnings) &&
+		reflect.DeepEqual(m.Fields, other.Fields) &&
 		slices.Equal(outline(m.Resources), outline(other.Resources))
 }
 
