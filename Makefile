@@ -203,7 +203,6 @@ e2e-upgrade: tools-e2e-upgrade build ## A hundred Machines while the operator is
 e2e-libvirt: tools-e2e-libvirt build ## Real domains, by a libvirt of its own. Needs root; installs what is missing (Debian).
 	hack/libvirt.sh go test -tags e2e_libvirt -count 1 -timeout 20m -v ./test/e2elibvirt $(TESTFLAGS)
 	hack/libvirt.sh go test -tags e2e_libvirt -count 1 -timeout 10m -v -run Domain ./test/adoption $(TESTFLAGS)
-	hack/libvirt.sh go test -tags e2e -count 1 -timeout 20m -v ./test/e2e -ginkgo.focus='Domains of another actuator' $(TESTFLAGS)
 
 .PHONY: e2e-openstack
 e2e-openstack: tools-e2e-openstack build ## Servers of an OpenStack of its own, with Nova's fake driver. Needs root; installs what is missing (Debian).

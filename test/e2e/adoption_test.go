@@ -20,6 +20,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -35,28 +36,21 @@ import (
 const adopted = 50
 
 // anotherActuatorsMachines follows "From machine-api-operator" in docs/adoption.md: it adopts Machines with Nodes,
-// whose instances something else created.
-func anotherActuatorsMachines(open func(context.Context) *platform) func() {
-	return func() { adoptionOn(open) }
-}
-
-func adoptionOn(open func(context.Context) *platform) {
-	var f *foreigners
+// which something else created. test/life adopts instances of other platforms.
+func anotherActuatorsMachines() {
+	const other, deleted = "foreign-other", "foreign-deleted"
+	f := foreigners{}
 	var names []string
-	var other, deleted string
 
 	BeforeAll(func(ctx SpecContext) {
 		w.replicas(ctx, few)
-		f = &foreigners{platform: open(ctx), before: map[string]*seenInstance{}}
 		for i := range adopted {
-			names = append(names, fmt.Sprintf("%s-%02d", f.prefix, i))
+			names = append(names, fmt.Sprintf("foreign-%02d", i))
 		}
-		other, deleted = f.prefix+"-other", f.prefix+"-deleted"
 		for _, name := range append([]string{deleted}, names...) {
-			f.madeElsewhere(ctx, name, "")
+			f.madeElsewhere(ctx, w.machine(name), clusterID)
 		}
-		f.madeElsewhere(ctx, other, "other-cluster")
-		f.written = f.writesSoFar()
+		f.madeElsewhere(ctx, w.machine(other), "other-cluster")
 		DeferCleanup(func(ctx SpecContext) { f.forgotten(ctx, append([]string{other}, names...)...) })
 	})
 
@@ -70,16 +64,15 @@ func adoptionOn(open func(context.Context) *platform) {
 			return nil
 		})
 		Expect(phaseOf(w.get(ctx, deleted))).NotTo(Equal(machinev1beta1.PhaseDeleting))
-		Expect(w.node(ctx, f.nodeOf(deleted)).Spec.Unschedulable).To(BeFalse(), "its Node is drained")
+		Expect(w.node(ctx, deleted).Spec.Unschedulable).To(BeFalse(), "its Node is drained")
 	})
 
 	It("shows what their adoption would do, and does nothing", func(ctx SpecContext) {
-		asked := names[:f.planned]
 		until(ctx, 2*patience, "each has a plan", func(ctx context.Context) error { // one may fail on a busy machine
-			list := w.adoptions(ctx, append([]string{"--plan"}, asked...)...)
-			for _, name := range asked {
+			list := w.adoptions(ctx, append([]string{"--plan"}, names...)...)
+			for _, name := range names {
 				if !slices.Contains([]inspect.AdoptionResult{inspect.AdoptionClean, inspect.AdoptionDiffers},
-					list[name].Result) || !slices.Contains(list[name].Imports, f.instance) {
+					list[name].Result) || !slices.Contains(list[name].Imports, on.instance) {
 					return fmt.Errorf("%s: %+v", name, list[name])
 				}
 			}
@@ -101,13 +94,13 @@ func adoptionOn(open func(context.Context) *platform) {
 			}
 			return errors.Join(wrong...)
 		})
-		f.unchanged(ctx, names...)
+		f.same(ctx, names...)
 	})
 
 	It("finds no drift afterwards", func(ctx SpecContext) {
 		begun := time.Now()
-		w.pod.restart(ctx, append(f.flags, "--drift-interval=10s")...)
-		DeferCleanup(func(ctx SpecContext) { w.pod.restart(ctx, f.flags...) })
+		w.pod.restart(ctx, "--drift-interval=10s")
+		DeferCleanup(func(ctx SpecContext) { w.pod.restart(ctx) })
 		until(ctx, 2*patience, "each was checked", func(ctx context.Context) error {
 			var wrong []error
 			for _, name := range names {
@@ -115,21 +108,24 @@ func adoptionOn(open func(context.Context) *platform) {
 			}
 			return errors.Join(wrong...)
 		})
-		f.unchanged(ctx, names...)
+		f.same(ctx, names...)
 	})
 
 	It("edits one in place, and deletes another", func(ctx SpecContext) {
 		before := w.fingerprint(ctx, names[0])
-		f.edit(ctx, names[0])
+		w.patchSpec(ctx, names[0], "zone", "zone-b")
 		until(ctx, patience, "the edit is carried out", func(ctx context.Context) error {
 			if w.fingerprint(ctx, names[0]) == before {
 				return errors.New("the state is that of before")
 			}
-			return f.edited(ctx, names[0])
+			if got := w.node(ctx, names[0]).Labels[corev1.LabelTopologyZone]; got != "zone-b" {
+				return fmt.Errorf("its zone is %q", got)
+			}
+			return nil
 		})
 		f.same(ctx, names[0])
 		w.removed(ctx, names[1])
-		Expect(f.look(ctx, names[1])).To(BeNil())
+		Expect(seenNode(ctx, names[1])).To(BeNil())
 		names = slices.Delete(names, 1, 2)
 	})
 
@@ -142,17 +138,14 @@ func adoptionOn(open func(context.Context) *platform) {
 
 	It("adopts the one that is deleted, once that is requested, and then deletes it", func(ctx SpecContext) {
 		w.kubectl(ctx, "annotate", "machine", deleted, lifecycle.AdoptionAnnotation+"="+string(lifecycle.AdoptionAdopt))
-		until(ctx, patience, "Machine, Node and instance are gone", func(ctx context.Context) error {
+		until(ctx, patience, "Machine and Node are gone", func(ctx context.Context) error {
 			for _, object := range []client.Object{
-				&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: f.nodeOf(deleted)}},
+				&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: deleted}},
 				&machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: deleted}},
 			} {
 				if err := w.client.Get(ctx, client.ObjectKeyFromObject(object), object); !apierrors.IsNotFound(err) {
 					return fmt.Errorf("%T %s is there (%w)", object, object.GetName(), cmp.Or(err, errStays))
 				}
-			}
-			if left := f.look(ctx, deleted); left != nil {
-				return fmt.Errorf("its instance is there: %v", left.identity)
 			}
 			return nil
 		})
@@ -166,7 +159,7 @@ func adoptionOn(open func(context.Context) *platform) {
 				return nil // a failed attempt has released the last one
 			}
 			attempt++
-			into := filepath.Join(w.dir, fmt.Sprintf("released-%s-%d", f.prefix, attempt))
+			into := filepath.Join(w.dir, fmt.Sprintf("released-%d", attempt))
 			// Rejected for a Machine on which a run has started meanwhile.
 			printed, err := w.tries(ctx, append([]string{"release", "--namespace", lab.Namespace, "-o", into},
 				stored...)...)
@@ -175,29 +168,18 @@ func adoptionOn(open func(context.Context) *platform) {
 			}
 			return nil
 		})
-		for _, name := range names[1:] {
-			Expect(f.look(ctx, name)).NotTo(BeNil())
-			Expect(f.look(ctx, name).kept).To(Equal(f.before[name].kept), name)
-		}
+		f.same(ctx, names[1:]...)
 	})
 }
 
 // aMachineOfAStack tests a Machine of a stack, which cannot be adopted yet.
 func aMachineOfAStack() {
 	const name = "foreign-to-a-stack"
-	var f *foreigners
+	f := foreigners{}
 
 	BeforeAll(func(ctx SpecContext) {
 		stack, _ := chosen(onPulumi)
-		f = &foreigners{platform: kubemarkElsewhere(ctx), before: map[string]*seenInstance{}}
-		f.make = func(ctx context.Context, name, cluster string) *machinev1beta1.Machine {
-			node := simulatedNode(name, cluster)
-			w.create(ctx, node)
-			machine := w.machineOn(stack, name)
-			machine.Spec.ProviderID = &node.Spec.ProviderID
-			return machine
-		}
-		f.madeElsewhere(ctx, name, "")
+		f.madeElsewhere(ctx, w.machineOn(stack, name), clusterID)
 		DeferCleanup(func(ctx SpecContext) { f.forgotten(ctx, name) })
 	})
 
@@ -215,39 +197,78 @@ func aMachineOfAStack() {
 	)
 }
 
-// foreigners are Machines whose instances something else created, and the instances' original properties.
-type foreigners struct {
-	*platform
-	before  map[string]*seenInstance
-	written []string
+// foreigners are Machines whose Nodes something else created, and the Nodes' original properties by name.
+type foreigners map[string]*seen
+
+// seen is what was seen of a Node, which others write too.
+type seen struct {
+	uid        types.UID
+	created    metav1.Time
+	providerID string
+	// owner is the UID of the Machine that it says it belongs to.
+	owner string
 }
 
-// madeElsewhere creates a cluster's instance as another actuator would, then its Machine in phase Running and its Node.
-func (f *foreigners) madeElsewhere(ctx context.Context, name, cluster string) {
+// seenNode returns what there is of a Node, or nil.
+func seenNode(ctx context.Context, name string) *seen {
 	GinkgoHelper()
-	machine := f.make(ctx, name, cluster)
-	f.before[name] = f.look(ctx, name)
-	Expect(f.before[name]).NotTo(BeNil())
+	node := &corev1.Node{}
+	err := w.client.Get(ctx, types.NamespacedName{Name: name}, node)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	Expect(err).NotTo(HaveOccurred())
+	return &seen{node.UID, node.CreationTimestamp, node.Spec.ProviderID, node.Labels[observe.UIDLabel]}
+}
+
+// madeElsewhere creates a cluster's Node as another actuator would, then its Machine in phase Running.
+func (f foreigners) madeElsewhere(ctx context.Context, machine *machinev1beta1.Machine, cluster string) {
+	GinkgoHelper()
+	node := simulatedNode(machine.Name, cluster)
+	w.create(ctx, node)
+	f[machine.Name] = seenNode(ctx, machine.Name)
 	machine.Finalizers = []string{machinev1beta1.MachineFinalizer}
+	machine.Spec.ProviderID = &node.Spec.ProviderID
 	w.create(ctx, machine)
-	if f.joins {
-		(&fleet{}).join(ctx, machine)
-	}
 	machine.Status.Phase = ptr.To(machinev1beta1.PhaseRunning)
-	machine.Status.NodeRef = &corev1.ObjectReference{
-		Kind: "Node", Name: f.node(machine), UID: w.node(ctx, f.node(machine)).UID,
-	}
+	machine.Status.NodeRef = &corev1.ObjectReference{Kind: "Node", Name: node.Name, UID: node.UID}
 	patch, err := json.Marshal(map[string]any{"status": machine.Status})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(w.client.Status().Patch(ctx, machine, client.RawPatch(types.MergePatchType, patch))).To(Succeed())
 }
 
+// simulatedNode returns a Node as another cluster's actuator would create it.
+func simulatedNode(name, cluster string) *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        name,
+			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
+			Labels: map[string]string{
+				"machine-iac.io/cluster-id": cluster, corev1.LabelInstanceTypeStable: "hollow",
+				corev1.LabelTopologyRegion: "region-a", corev1.LabelTopologyZone: "zone-a",
+				corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
+			},
+		},
+		Spec: corev1.NodeSpec{ProviderID: "kubemark://made-elsewhere/" + name},
+		Status: corev1.NodeStatus{
+			Capacity: corev1.ResourceList{
+				corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi"),
+				corev1.ResourcePods: resource.MustParse("110"),
+			},
+			Addresses: []corev1.NodeAddress{
+				{Type: corev1.NodeInternalIP, Address: "192.0.2.7"}, {Type: corev1.NodeHostName, Address: name},
+			},
+			NodeInfo: corev1.NodeSystemInfo{Architecture: "amd64", OperatingSystem: "linux"},
+		},
+	}
+}
+
 // forgotten removes Machines without a state, and their Nodes, as in "The way back" of the manual.
-func (f *foreigners) forgotten(ctx context.Context, names ...string) {
+func (f foreigners) forgotten(ctx context.Context, names ...string) {
 	GinkgoHelper()
 	for _, name := range names {
 		machine := &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name}}
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: f.nodeOf(name)}}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		Expect(client.IgnoreNotFound(w.client.Delete(ctx, machine))).To(Succeed())
 		Expect(client.IgnoreNotFound(w.client.Patch(ctx, machine,
 			client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))).To(Succeed())
@@ -256,7 +277,7 @@ func (f *foreigners) forgotten(ctx context.Context, names ...string) {
 	if len(w.stored(ctx, names)) == 0 {
 		return
 	}
-	w.pod.restart(ctx, f.flags...) // the manager scans states at its start, and removes leftovers of rejected adoptions
+	w.pod.restart(ctx) // the manager scans states at its start, and removes leftovers of rejected adoptions
 	until(ctx, 2*patience, "no state of them is left", func(ctx context.Context) error {
 		if left := w.stored(ctx, names); len(left) > 0 {
 			return fmt.Errorf("there are those of %v", left)
@@ -265,44 +286,22 @@ func (f *foreigners) forgotten(ctx context.Context, names ...string) {
 	})
 }
 
-func (f *foreigners) nodeOf(name string) string {
-	return f.node(&machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name}})
-}
-
-func (f *foreigners) writesSoFar() []string {
-	if f.writes == nil {
-		return nil
-	}
-	return f.writes()
-}
-
-// same expects that the instances kept their identifiers and creation times.
-func (f *foreigners) same(ctx context.Context, names ...string) {
+// same expects that the Nodes are the same objects.
+func (f foreigners) same(ctx context.Context, names ...string) {
 	GinkgoHelper()
 	for _, name := range names {
-		found := f.look(ctx, name)
+		found := seenNode(ctx, name)
 		Expect(found).NotTo(BeNil(), name)
-		Expect(found.identity).To(Equal(f.before[name].identity), name)
+		found.owner = f[name].owner
+		Expect(found).To(Equal(f[name]), name)
 	}
 }
 
-// unchanged expects that the instances kept everything that an adoption must not change, and that no request wrote
-// anything.
-func (f *foreigners) unchanged(ctx context.Context, names ...string) {
+// untouched expects that the Nodes are the same objects, and belong to no Machine.
+func (f foreigners) untouched(ctx context.Context, names ...string) {
 	GinkgoHelper()
-	f.same(ctx, names...)
 	for _, name := range names {
-		Expect(f.look(ctx, name).kept).To(Equal(f.before[name].kept), name)
-	}
-	Expect(f.writesSoFar()).To(Equal(f.written), "something was written")
-}
-
-// untouched expects that the instances are as before any adoption.
-func (f *foreigners) untouched(ctx context.Context, names ...string) {
-	GinkgoHelper()
-	f.same(ctx, names...)
-	for _, name := range names {
-		Expect(f.look(ctx, name).whole).To(Equal(f.before[name].whole), name)
+		Expect(seenNode(ctx, name)).To(Equal(f[name]), name)
 	}
 }
 

@@ -10,8 +10,6 @@
 // E2E_ENGINE is the engine of the Machines: terraform (the default) or pulumi. Specs for one engine are labelled with
 // its name, and skipped with the other. One chapter mixes Machines of both.
 //
-// The chapter about domains of another actuator needs libvirt and is skipped without it; `make e2e-libvirt` runs it.
-//
 // The cluster's data folder is temporary. It is removed after success. After a failure the suite prints its path: it
 // contains the logs of manager and cluster, and `bin/devcluster up --dir FOLDER` restarts the cluster.
 //

@@ -5,7 +5,6 @@ package e2e_test
 import (
 	"context"
 	"fmt"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -50,19 +49,6 @@ func aMachineSetOnOpenStack() {
 			Expect(machine.Status.NodeRef).To(HaveValue(HaveField("Name", nodeNameOf(&machine))))
 			w.expectEvent(ctx, &machine, "Create", "Created the instance with module openstack")
 		}
-	})
-
-	It("has a Machine fail whose server was deleted", func(ctx SpecContext) {
-		w.pod.restart(ctx, "--drift-interval=10s")
-		DeferCleanup(func(ctx SpecContext) { w.pod.restart(ctx) })
-		machine := &s.reach(ctx, 2, machinev1beta1.PhaseRunning)[0]
-		Expect(s.Delete(machine.Name)).To(BeTrue())
-		until(ctx, time.Minute, "the Machine has failed", func(ctx context.Context) error {
-			machine = w.get(ctx, machine.Name)
-			return phaseIs(machine, machinev1beta1.PhaseFailed)
-		})
-		w.expectEvent(ctx, machine, "DriftMissing", "openstack_compute_instance_v2.this")
-		Expect(s.Server(machine.Name)).To(BeNil(), "it was made again")
 	})
 
 	It("takes its servers, ports and trunks with it, and leaves the server group", func(ctx SpecContext) {

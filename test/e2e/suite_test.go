@@ -18,8 +18,6 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-
-	"github.com/machine-iac/machine-iac-operator/test/libvirt"
 )
 
 // suiteTimeout is shorter than go test's, so that the suite can stop what it started.
@@ -143,7 +141,7 @@ var _ = Describe(story, Ordered, ContinueOnFailure, func() {
 	Context("A changed providerSpec", aChangedProviderSpec)
 	Context("Other user data", otherUserData)
 	Context("A person with kubectl machine", forTerraform, aPersonWithKubectlMachine)
-	Context("Machines of another actuator", forTerraform, anotherActuatorsMachines(kubemarkElsewhere))
+	Context("Machines of another actuator", forTerraform, anotherActuatorsMachines)
 	Context("A Machine of a stack that another actuator has made", aMachineOfAStack)
 	Context("A drain", aDrain)
 	Context("A MachineHealthCheck", aMachineHealthCheck)
@@ -156,11 +154,6 @@ var _ = Describe(story, Ordered, ContinueOnFailure, func() {
 	Context("A MachineSet of the module vsphere", forTerraform, aMachineSetOnVSphere)
 	Context("A MachineSet whose addresses come from pools", forTerraform, aMachineSetWithPools)
 	Context("A MachineSet of the module openstack", forTerraform, aMachineSetOnOpenStack)
-	Context("Virtual machines of another actuator", forTerraform, anotherActuatorsMachines(vSphereElsewhere))
-	Context("Servers of another actuator", forTerraform, anotherActuatorsMachines(openStackElsewhere))
-	if libvirt.Runs() {
-		Context("Domains of another actuator", forTerraform, anotherActuatorsMachines(libvirtElsewhere))
-	}
 	Context("A manager that serves", aManagerThatServes)
 	Context("A deleted MachineSet", aDeletedMachineSet)
 	Context("A namespace that is deleted", aNamespaceThatIsDeleted)
