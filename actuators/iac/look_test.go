@@ -84,7 +84,6 @@ func (b *bench) looked(machine *machinev1beta1.Machine) {
 func TestAnInstanceThatIsGoneIsNoticedBetweenDriftChecks(t *testing.T) {
 	b := newBench(t)
 	b.upgrade(changedModule(t, "", withInstanceCheck...), "owner-1")
-	b.listsAnew()
 	_, requests := b.watched()
 	machine := b.machine(func(spec map[string]any) { spec["credentialsSecret"] = map[string]any{"name": "watched"} })
 	b.bring(machine)

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -287,7 +288,7 @@ func (b *bench) start(workDir, owner string) {
 	}
 	delete(runners, b.lacks)
 	b.Actuator, err = New(Options{
-		Client: b.client, Recorder: events.NewFakeRecorder(1000), Catalog: catalog, Store: state.New(b.client, state.Options{Keys: b.stateKeys}),
+		Client: b.client, Recorder: events.NewFakeRecorder(1000), Catalog: catalog, Store: state.New(b.client, state.Options{Namespace: b.namespace, Clock: passing{now: b.clock}, Keys: b.stateKeys}),
 		Modules: store.New(b.client, store.Options{Clock: b.clock, Keys: b.moduleKeys, Known: catalog.Has}),
 		Pool:    pool, Runners: runners, Owner: owner, Leader: &b.leads, Installation: b.installation,
 		DriftInterval: time.Hour, Clock: b.clock, ModuleUpdates: b.updates, Environment: b.around, Cluster: b.known(),
@@ -616,6 +617,14 @@ func (b *bench) vanish(machine *machinev1beta1.Machine) {
 }
 
 // later lets time pass, so that a lookup that finds nothing counts, and a drift check is due.
+// passing is a real clock whose time passes by hand.
+type passing struct {
+	clock.RealClock
+	now clock.PassiveClock
+}
+
+func (p passing) Now() time.Time { return p.now.Now() }
+
 func (b *bench) later(after time.Duration) { b.clock.SetTime(b.clock.Now().Add(after)) }
 
 // lose leaves a Machine as a manager does that was killed after its engine made the instance and

@@ -90,7 +90,7 @@ func run(ctx context.Context, o options) error {
 	engines, err := addActuator(ctx, mgr, leader, iac.Options{
 		Client: live, Installation: own, Catalog: catalog, Environment: cluster, Cluster: cluster, Rights: granted,
 		Modules: store.New(live, store.Options{Keys: o.moduleKeys, Known: catalog.Has}),
-		Store:   state.New(live, state.Options{Keys: o.stateKeys, Logger: ctrl.Log.WithName("state")}),
+		Store:   state.New(live, state.Options{Namespace: o.namespace, Keys: o.stateKeys, Logger: ctrl.Log.WithName("state")}),
 	}, o)
 	if err != nil {
 		return err
@@ -116,9 +116,8 @@ func addActuator(ctx context.Context, mgr manager.Manager, leader *leading, give
 		return nil, err
 	}
 	engines := &trackedActuator{Actuator: actuator}
-	runnables := append(newOrphans(mgr, given, actuator, leader.Epoch().Holder, o), given.Store.Preload(o.namespace),
-		engines, budget)
-	if err := add(mgr, runnables); err != nil {
+	runnables := newOrphans(mgr, given, actuator, leader.Epoch().Holder, o)
+	if err := add(mgr, append(runnables, engines, budget)); err != nil {
 		return nil, err
 	}
 	return engines, addControllers(ctx, mgr, dependencies{

@@ -118,7 +118,7 @@ func (r *Reader) Applied(ctx context.Context, machine *machinev1beta1.Machine, f
 	if err != nil {
 		return nil, err
 	}
-	credentials, err := r.secret(ctx, machine, applied.CredentialsSecret, references.Credentials, false)
+	credentials, err := r.secret(ctx, machine, applied.CredentialsSecret, references.Credentials)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (r *Reader) Applied(ctx context.Context, machine *machinev1beta1.Machine, f
 	if refused := r.refused(credentials, references.Credentials, stored); refused != nil && refused.Final {
 		return nil, refused
 	}
-	userData, err := r.secret(ctx, machine, applied.userDataSecret, references.UserData, false)
+	userData, err := r.secret(ctx, machine, applied.userDataSecret, references.UserData)
 	text := data(userData)[userDataKey(applied.Module)]
 	if err != nil || !utf8.Valid(text) || len(text) == 0 || r.refused(userData, references.UserData, stored) != nil {
 		return applied, nil // an existing instance needs none
@@ -180,7 +180,7 @@ func (r *Reader) ofAbandonedRun(ctx context.Context, machine *machinev1beta1.Mac
 	if sameJSON(kept.Inputs.Variables, own.Inputs.Variables) {
 		return own, nil
 	}
-	secret, err := r.secret(ctx, machine, own.CredentialsSecret, references.Credentials, false)
+	secret, err := r.secret(ctx, machine, own.CredentialsSecret, references.Credentials)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (r *Reader) stored(ctx context.Context, machine *machinev1beta1.Machine, f 
 		return nil, err
 	}
 	used := cmp.Or(m.Pinned, m.Current)
-	credentials, err := r.secret(ctx, machine, kept.CredentialsSecret, references.Credentials, false)
+	credentials, err := r.secret(ctx, machine, kept.CredentialsSecret, references.Credentials)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func (c *clusterNow) Cluster(context.Context) (*module.Cluster, error) { return 
 // withVersion returns a store that lists the state of a Machine with a resource version.
 func withVersion(machine *machinev1beta1.Machine, version string) *state.Store {
 	key := state.KeyFor(machine.Namespace, machine.UID)
-	store := state.New(interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+	return state.New(interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
 		List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
 			heads, ok := list.(*metav1.PartialObjectMetadataList)
 			if !ok {
@@ -36,9 +36,7 @@ func withVersion(machine *machinev1beta1.Machine, version string) *state.Store {
 			heads.Items = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, ResourceVersion: version}}}
 			return nil
 		},
-	}), state.Options{})
-	store.Preload(machine.Namespace)
-	return store
+	}), state.Options{Namespace: machine.Namespace})
 }
 
 func TestAChangeOfTheClusterIsNoticed(t *testing.T) {

@@ -172,13 +172,12 @@ func (r *Reader) current(machine *machinev1beta1.Machine) (*module.Module, error
 	return served, nil
 }
 
-// secret reads a Secret in the Machine's namespace with read. It returns nil for an empty name.
-func (r *Reader) secret(ctx context.Context, machine *machinev1beta1.Machine, name string, use references.Use,
-	recent bool) (*corev1.Secret, error) {
+// secret reads a Secret in the Machine's namespace. It returns nil for an empty name.
+func (r *Reader) secret(ctx context.Context, machine *machinev1beta1.Machine, name string, use references.Use) (*corev1.Secret, error) {
 	if name == "" {
 		return nil, nil
 	}
-	secret, err := r.read(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: name}, recent)
+	secret, err := r.read(ctx, types.NamespacedName{Namespace: machine.Namespace, Name: name})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, &SecretError{Missing: true, Message: fmt.Sprintf(

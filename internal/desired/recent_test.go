@@ -3,7 +3,6 @@ package desired
 import (
 	"context"
 	"io/fs"
-	"strconv"
 	"testing"
 	"time"
 
@@ -16,10 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
 
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
-	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/modules"
 )
 
@@ -77,47 +73,18 @@ func TestAReadCountsFromWhenItBegan(t *testing.T) {
 	var v recentReads
 	began := time.Unix(1700000000, 0)
 	one, other := key("one"), key("other")
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}
-	has := func(name client.ObjectKey, at time.Time) bool { return v.get(name, at).version == "1" }
-	v.keep(one, secret, began.Add(5*time.Second))
-	v.keep(other, secret, began)
+	has := func(name client.ObjectKey, at time.Time) bool { return v.get(name, at) == "1" }
+	v.keep(one, "1", began.Add(5*time.Second))
+	v.keep(other, "1", began)
 	if has(other, began.Add(6*time.Second)) {
 		t.Error("a read that began before the first of those that are kept is kept with them")
 	}
 	if !has(one, began.Add(14*time.Second)) || has(one, began.Add(15*time.Second)) {
 		t.Error("a read does not count for ten seconds from when it began")
 	}
-	v.keep(other, secret, began.Add(15*time.Second))
+	v.keep(other, "1", began.Add(15*time.Second))
 	if has(one, began.Add(16*time.Second)) {
 		t.Error("it counts again with the next")
-	}
-}
-
-func TestOfManySecretsOnlyTheVersionsAreKept(t *testing.T) {
-	var v recentReads
-	now := time.Unix(1700000000, 0)
-	whole := func() (number int) {
-		for _, read := range v.of {
-			if read.secret != nil {
-				number++
-			}
-		}
-		return number
-	}
-	for _, version := range []string{"1", "2"} {
-		for i := range maxRecentSecrets + 10 {
-			name := key(strconv.Itoa(i))
-			v.keep(name, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version}}, now)
-			if read := v.get(name, now); read.version != version || read.secret != nil && read.secret.ResourceVersion != version {
-				t.Fatalf("of %s %v is kept, want version %s", name, read, version)
-			}
-		}
-		if got := whole(); got != maxRecentSecrets {
-			t.Errorf("%d Secrets are kept, want %d", got, maxRecentSecrets)
-		}
-	}
-	if v.keep(key("0"), &corev1.Secret{}, now.Add(recently)); whole() != 1 {
-		t.Error("a while later, they are not forgotten")
 	}
 }
 
@@ -135,64 +102,6 @@ func awsMachine(t *testing.T) *machinev1beta1.Machine {
 	machine := render.MachineOf(set)
 	machine.Name, machine.UID, machine.Namespace = "worker-1", "uid-1", "openshift-machine-api"
 	return machine
-}
-
-// TestWhatTheFirstReconcilesReadOfSecrets: thousands of Machines name the same few, and a request
-// for each would hold up all of them.
-func TestWhatTheFirstReconcilesReadOfSecrets(t *testing.T) {
-	machine, used := awsMachine(t), shipped(t, "aws")
-	now := clocktesting.NewFakePassiveClock(time.Unix(1700000000, 0))
-	reads, from := 0, account{}
-	api := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
-		Get: func(ctx context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-			reads++
-			return from.Get(ctx, key, object, options...)
-		},
-	})
-	r := &Reader{client: api, clock: now}
-	render := func(f *lifecycle.Facts, operation runs.Operation) string {
-		t.Helper()
-		reads = 0
-		s, err := r.render(t.Context(), machine, f, used, operation)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s.Fingerprint
-	}
-	before := render(&lifecycle.Facts{}, runs.Update)
-	if reads != 2 {
-		t.Fatalf("two Secrets are read %d times", reads)
-	}
-	from.key = "changed"
-	settled := lifecycle.Facts{ReadAhead: true}
-	settled.Record.Fingerprint = before
-	if got := render(&settled, runs.Update); got != before || reads != 0 {
-		t.Errorf("first, it has Secrets read %d times: %s, want %s", reads, got, before)
-	}
-	unsettled, other, later := settled, settled, settled
-	unsettled.Record.Intent, other.Record.Fingerprint, later.ReadAhead = &record.Intent{}, "sha256:other", false
-	for name, c := range map[string]struct {
-		facts     lifecycle.Facts
-		operation runs.Operation
-	}{
-		"it is read again":           {later, runs.Update},
-		"something else was applied": {other, runs.Update},
-		"a run has not settled":      {unsettled, runs.Update},
-		"it is created":              {settled, runs.Create},
-		"it is destroyed":            {settled, runs.Destroy},
-	} {
-		if got := render(&c.facts, c.operation); got == before || reads != 2 {
-			t.Errorf("where %s, it has Secrets of before: read %d times", name, reads)
-		}
-		now.SetTime(now.Now().Add(recently)) // so that what was read is forgotten
-		from.key = ""
-		_ = render(&lifecycle.Facts{}, runs.Update)
-		from.key = "changed"
-	}
-	now.SetTime(now.Now().Add(recently))
-	if got := render(&settled, runs.Update); got == before {
-		t.Error("a while later, it has Secrets of before")
-	}
 }
 
 func key(name string) client.ObjectKey { return client.ObjectKey{Namespace: "ns", Name: name} }

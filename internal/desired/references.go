@@ -27,18 +27,17 @@ type secrets struct {
 
 // secrets reads the Secrets that a Machine names. Only a create needs user data: other operations
 // do not fail without it, nor do they get user data that the Machine must not use. A destroy of an
-// instance in the state accepts any credentials except the operator's own. If recent is set,
-// Secrets may be up to ten seconds old.
+// instance in the state accepts any credentials except the operator's own.
 func (r *Reader) secrets(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, credentials,
-	userData render.Ref, operation runs.Operation, recent bool) (secrets, error) {
+	userData render.Ref, operation runs.Operation) (secrets, error) {
 	destroys := operation == runs.Destroy
 	read := secrets{userDataSecret: userData.Name}
 	var err error
-	if read.credentials, err = r.secret(ctx, machine, credentials.Name, references.Credentials, recent); err != nil {
+	if read.credentials, err = r.secret(ctx, machine, credentials.Name, references.Credentials); err != nil {
 		return secrets{}, err
 	}
 	made := sync.OnceValue(func() *AppliedInputs { return madeWith(f) }) // rarely needed
-	if read.userData, err = r.secret(ctx, machine, userData.Name, references.UserData, recent); err != nil {
+	if read.userData, err = r.secret(ctx, machine, userData.Name, references.UserData); err != nil {
 		if hinders(operation, err) {
 			return secrets{}, err
 		}

@@ -52,27 +52,19 @@ type State struct {
 
 // render renders a Machine for an operation with a module. If the Machine names a Secret that it
 // must not use, only the configuration already applied is rendered, and no error reveals the
-// Secret's content. If its state was read ahead, slightly stale Secrets suffice as long as the
-// result equals the applied configuration.
+// Secret's content.
 func (r *Reader) render(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts, used *module.Module,
 	operation runs.Operation) (*State, error) {
-	if f.ReadAhead && operation == runs.Update && f.Record.Intent == nil {
-		s, refused, err := r.rendered(ctx, machine, f, used, operation, true)
-		if refused == nil && err == nil && s.Fingerprint == f.Record.Fingerprint {
-			return s, nil
-		}
-	}
-	s, refused, err := r.rendered(ctx, machine, f, used, operation, false)
+	s, refused, err := r.rendered(ctx, machine, f, used, operation)
 	if refused != nil && (err != nil || s.Fingerprint != f.Record.Fingerprint) {
 		return nil, refused
 	}
 	return s, err
 }
 
-// rendered renders a Machine, with stale Secrets if recent is set. refused says that it must not
-// use a Secret that it names.
+// rendered renders a Machine. refused says that it must not use a Secret that it names.
 func (r *Reader) rendered(ctx context.Context, machine *machinev1beta1.Machine, f *lifecycle.Facts,
-	used *module.Module, operation runs.Operation, recent bool) (s *State, refused, err error) {
+	used *module.Module, operation runs.Operation) (s *State, refused, err error) {
 	machine, _ = render.Complete(machine, used, r.values)
 	credentialsRef, userDataRef, err := render.Refs(machine, used)
 	if err != nil {
@@ -86,7 +78,7 @@ func (r *Reader) rendered(ctx context.Context, machine *machinev1beta1.Machine, 
 		s, err = r.renderWithoutCredentials(ctx, machine, used, cluster, userDataRef)
 		return s, nil, err
 	}
-	read, err := r.secrets(ctx, machine, f, credentialsRef, userDataRef, operation, recent)
+	read, err := r.secrets(ctx, machine, f, credentialsRef, userDataRef, operation)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -162,7 +154,7 @@ func (r *Reader) missingRights(ctx context.Context, input render.Input, credenti
 // renderWithoutCredentials is render without reading the credentials: the result has no fingerprint
 // and no place.
 func (r *Reader) renderWithoutCredentials(ctx context.Context, machine *machinev1beta1.Machine, used *module.Module, cluster *module.Cluster, ref render.Ref) (*State, error) {
-	userData, err := r.secret(ctx, machine, ref.Name, references.UserData, false)
+	userData, err := r.secret(ctx, machine, ref.Name, references.UserData)
 	if err != nil {
 		return nil, err
 	}

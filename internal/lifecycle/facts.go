@@ -28,12 +28,10 @@ type Facts struct {
 	// Stored reports whether a state Secret exists. Without one, Version, Record, State, Raw, Lock
 	// and Inputs are zero.
 	Stored bool
-	// Version is the Secret's resource version. ReadAhead reports whether the Secret came from the
-	// bulk read at the start of this leader's term.
-	Version   string
-	ReadAhead bool
-	Record    record.Record
-	State     *statefile.State
+	// Version is the Secret's resource version.
+	Version string
+	Record  record.Record
+	State   *statefile.State
 	// Raw is the stored state, Lock its lock; nil for none.
 	Raw  []byte
 	Lock *state.Lock
@@ -77,7 +75,7 @@ func NewFacts(machine *machinev1beta1.Machine, snapshot *state.Snapshot,
 	if snapshot == nil {
 		return f, nil
 	}
-	f.Stored, f.Version, f.ReadAhead = true, snapshot.ResourceVersion, snapshot.ReadAhead
+	f.Stored, f.Version = true, snapshot.ResourceVersion
 	f.Inputs, f.Raw, f.Lock = snapshot.Attachments[InputsAttachment], snapshot.Raw, snapshot.Lock
 	var err error
 	if f.Record, err = record.Read(snapshot.Meta); err != nil {

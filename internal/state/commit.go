@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
@@ -259,7 +258,6 @@ func ownAnnotations(head *corev1.Secret) map[string]string {
 func (s *Store) write(
 	ctx context.Context, doing string, wanted *corev1.Secret, verb func(context.Context, *corev1.Secret) error,
 ) (written *corev1.Secret, uncertain bool, err error) {
-	s.preload.Changed(client.ObjectKeyFromObject(wanted))
 	uncertain, err = s.do(ctx, doing, func(ctx context.Context) error {
 		written = wanted.DeepCopy()
 		return verb(ctx, written)

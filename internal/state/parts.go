@@ -190,7 +190,6 @@ func (s *Store) createOnce(ctx context.Context, secret *corev1.Secret) error {
 }
 
 func (s *Store) remove(ctx context.Context, name types.NamespacedName) error {
-	s.preload.Changed(name)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
 	_, err := s.do(ctx, "deleting Secret "+name.Name, func(ctx context.Context) error {
 		return client.IgnoreNotFound(s.client.Delete(ctx, secret))

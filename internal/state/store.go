@@ -28,6 +28,8 @@ const (
 type Options struct {
 	// Clock for timestamps and waits; defaults to the system clock.
 	Clock clock.Clock
+	// Namespace has the states that Unchanged lists.
+	Namespace string
 	// Versions is how many earlier versions are kept. Defaults to 3; negative means none.
 	Versions int
 	// ChunkBytes is the maximum size of a compressed state in one Secret. Defaults to 960 KiB; at most
@@ -82,9 +84,8 @@ type Store struct {
 	client  client.Client
 	options Options
 	codec   contentCodec
-	preload *preloadedSecrets
-	// versions are the resource versions of the heads in the namespace of Preload.
-	versions *secretVersions
+	// versions are the resource versions of the heads in Options.Namespace.
+	versions headVersions
 }
 
 // New returns a Store. The client must read the API server directly: decisions must not depend on a stale cache.
@@ -92,46 +93,21 @@ func New(live client.Client, options Options) *Store {
 	return &Store{client: live, options: options.withDefaults(), codec: contentCodec{Keys: options.Keys}}
 }
 
-// Preload reads all states of a namespace at once when this process becomes leader, to serve the
-// first Get of each. Calls that take a lock still read the API server. Call Preload before the
-// Store is used, and add the result to the manager.
-func (s *Store) Preload(namespace string) *preloadedSecrets {
-	heads := preloadOptions{
-		Client: s.client, Namespace: namespace, Labels: map[string]string{labelState: "true", LabelRole: RoleHead},
-		Clock: s.options.Clock, Logger: s.options.Logger,
-	}
-	s.preload, s.versions = newPreload(heads), newSecretVersions(heads)
-	return s.preload
-}
-
-// Unchanged reports whether a state in the namespace of Preload still has the resource version of
-// its Snapshot. It uses a list of all states that is at most ten seconds old, and returns false if
-// it cannot tell.
+// Unchanged reports whether a state in Options.Namespace still has the resource version of its
+// Snapshot. It uses a list of all states that is at most ten seconds old, and returns false if it
+// cannot tell.
 func (s *Store) Unchanged(ctx context.Context, key Key, version string) bool {
-	now, err := s.versions.Of(ctx, key.object())
+	if s.options.Namespace == "" || key.Namespace != s.options.Namespace {
+		return false
+	}
+	now, err := s.versionOf(ctx, key)
 	return err == nil && version != "" && now == version
-}
-
-// preloaded returns a preloaded state, or nil. An unreadable state counts as missing, since it may
-// have changed just then.
-func (s *Store) preloaded(ctx context.Context, key Key) *view {
-	head := s.preload.Take(ctx, key.object())
-	if head == nil {
-		return nil
-	}
-	seen, err := s.resolve(ctx, key, head)
-	if err != nil {
-		return nil
-	}
-	return seen
 }
 
 // Snapshot is a state at one moment. Its maps and bytes are shared: do not modify them.
 type Snapshot struct {
 	// Key of the state.
 	Key Key
-	// ReadAhead means that Preload read it, together with all others.
-	ReadAhead bool
 	// Raw is the state as JSON, or nil if none was stored yet.
 	Raw []byte
 	// Serial of the state, or 0 if none was stored yet.
@@ -204,14 +180,6 @@ type Head struct {
 func (s *Store) Get(ctx context.Context, key Key) (*Snapshot, error) {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	if seen := s.preloaded(ctx, key); seen != nil {
-		snapshot, err := s.snapshot(key, seen)
-		if err != nil {
-			return nil, err
-		}
-		snapshot.ReadAhead = true
-		return snapshot, nil
-	}
 	seen, err := s.read(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("getting state %s: %w", key, err)

@@ -1,0 +1,39 @@
+package state
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// versionsLifetime is how long a list of versions is valid, from its start.
+const versionsLifetime = 10 * time.Second
+
+// headVersions caches the resource versions of all heads, for periodic reconciles of all Machines: a list of metadata
+// costs a small part of reading each head. The zero value is empty.
+type headVersions struct {
+	mu sync.Mutex
+	// at is the start of the last list, err its error, and of its result by the heads' names.
+	at  time.Time
+	err error
+	of  map[string]string
+}
+
+// versionOf returns a head's resource version of at most ten seconds ago, or "" if there was no head. The first caller
+// lists, and others wait for it, so that its cancellation is ignored. A failed list is not repeated before it expires.
+func (s *Store) versionOf(ctx context.Context, key Key) (string, error) {
+	v := &s.versions
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if now := s.options.Clock.Now(); v.at.IsZero() || now.Sub(v.at) >= versionsLifetime {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), versionsLifetime)
+		defer cancel()
+		v.at, v.of = now, map[string]string{}
+		v.err = s.list(ctx, s.options.Namespace, client.MatchingLabels{labelState: "true", LabelRole: RoleHead},
+			func(object *metav1.ObjectMeta) { v.of[object.Name] = object.ResourceVersion })
+	}
+	return v.of[key.object().Name], v.err
+}
