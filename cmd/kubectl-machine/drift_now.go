@@ -85,11 +85,7 @@ func (d *driftRequest) check(ctx context.Context, live client.Client, machines [
 				return false, err
 			}
 			machines[i] = *now
-			checked := inspect.ProviderStatus(now).LastDriftCheckRequest == request
-			if !checked && !now.DeletionTimestamp.IsZero() {
-				return false, errors.New("no check can come: it is being deleted")
-			}
-			return checked, nil
+			return checked(now)
 		})
 		switch {
 		case ctx.Err() != nil:
@@ -101,6 +97,19 @@ func (d *driftRequest) check(ctx context.Context, live client.Client, machines [
 		}
 	}
 	return late, nil
+}
+
+// checked reports whether the last requested check is done. It began after this command's if something else has
+// requested one meanwhile. The error says why none can come.
+func checked(machine *machinev1beta1.Machine) (bool, error) {
+	last := record.CheckRequest(machine.Annotations)
+	if last != "" && inspect.ProviderStatus(machine).LastDriftCheckRequest == last {
+		return true, nil
+	}
+	if !machine.DeletionTimestamp.IsZero() {
+		return false, errors.New("no check can come: it is being deleted")
+	}
+	return false, nil
 }
 
 // tooLate returns the error for Machines whose check did not finish in time.

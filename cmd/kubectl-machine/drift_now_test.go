@@ -23,8 +23,9 @@ func (w *world) writeStatus(ctx context.Context, machine *machinev1beta1.Machine
 	return w.Client.Status().Update(ctx, machine)
 }
 
-// checksDrift does what a manager does: it finds the Machine changed for each request, until the test ends.
-func (w *world) checksDrift(t *testing.T, key client.ObjectKey) {
+// checksDrift does what a manager does: it finds the Machine changed for each request, until the test ends. With
+// another, that request replaces each before it is noticed.
+func (w *world) checksDrift(t *testing.T, key client.ObjectKey, another string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -35,6 +36,11 @@ func (w *world) checksDrift(t *testing.T, key client.ObjectKey) {
 				continue
 			}
 			if request := machine.Annotations["machine-iac.io/check-drift"]; request != "" {
+				if another != "" && request != another {
+					machine.Annotations["machine-iac.io/check-drift"] = another
+					_ = w.Client.Update(ctx, machine)
+					continue
+				}
 				_ = w.writeStatus(ctx, machine, `{`+statusKind+`, "instanceId": "i-1", "lastDriftCheckTime": "2026-03-01T12:00:00Z", "lastDriftCheckRequest": "`+request+
 					`", "conditions": [{"type": "Drifted", "status": "True", "reason": "InstanceChanged", "message": "thing.this would change in size", "lastTransitionTime": "2026-03-01T12:00:00Z"}]}`)
 			}
@@ -54,23 +60,26 @@ func TestADriftCheckIsRequested(t *testing.T) {
 		return machine
 	}
 	made := add("made", builder.WithPhase("Running"))
+	shared := add("shared", builder.WithPhase("Running"))
 	silent := add("silent", builder.WithPhase("Running"))
 	failed := add("failed", builder.WithPhase("Failed"), func(m *machinev1beta1.Machine) {
 		message := "can't find created instance"
 		m.Status.ErrorMessage = &message
 	})
-	for _, machine := range []*machinev1beta1.Machine{made, silent, failed} {
+	for _, machine := range []*machinev1beta1.Machine{made, shared, silent, failed} {
 		if err := w.writeStatus(t.Context(), machine, `{`+statusKind+`, "instanceId": "i-1", "lastDriftCheckTime": "2026-03-01T11:00:00Z"}`); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.checksDrift(t, client.ObjectKeyFromObject(made))
+	w.checksDrift(t, client.ObjectKeyFromObject(made), "")
+	w.checksDrift(t, client.ObjectKeyFromObject(shared), "192.0.2.7 2026-03-01T12:00:00Z")
 	cases := map[string]struct {
 		line             string
 		wantCode         int
 		wantOut, wantErr string
 	}{
 		"one that is checked":            {line: "drift made --now", wantOut: "thing.this would change in size"},
+		"whose request is replaced":      {line: "drift shared --now", wantOut: "thing.this would change in size"},
 		"of which nobody is named":       {line: "drift --now", wantCode: 1, wantErr: "--now takes the Machines to check: name them, or select them with -l"},
 		"of one without an instance":     {line: "drift workers-a --now", wantCode: 1, wantErr: "the drift of the Machine workers-a cannot be checked: it has no instance yet"},
 		"of one that has Failed":         {line: "drift made failed --now", wantCode: 1, wantErr: "cannot be checked: it is Failed: can't find created instance; nothing was requested"},
