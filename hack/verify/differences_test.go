@@ -63,11 +63,14 @@ func problemsOf(line string) []string {
 	return problems
 }
 
-// hasTest reports whether a Go file contains a function, spec or table of specs with a name.
+// hasTest reports whether a Go file contains a function, spec or table of specs with a name. A spec may be named by its first
+// words and "...".
 func hasTest(content, name string) bool {
-	for _, begin := range []string{
-		"func " + name + "(t *testing.T)", `It("` + name + `"`, `DescribeTable("` + name + `"`,
-	} {
+	spec := name + `"`
+	if words, cut := strings.CutSuffix(name, "..."); cut {
+		spec = words
+	}
+	for _, begin := range []string{"func " + name + "(t *testing.T)", `It("` + spec, `DescribeTable("` + spec} {
 		if strings.Contains(content, begin) {
 			return true
 		}
@@ -93,5 +96,16 @@ func TestProblemsOf(t *testing.T) {
 				t.Errorf("got %q, want %d", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestASpecIsFoundByItsFirstWords(t *testing.T) {
+	const content = `It("leaves a Node alone", func() {})`
+	for name, want := range map[string]bool{
+		"leaves a Node alone": true, "leaves a Node...": true, "leaves a Node": false, "deletes a Node...": false,
+	} {
+		if got := hasTest(content, name); got != want {
+			t.Errorf("%q: got %t, want %t", name, got, want)
+		}
 	}
 }
