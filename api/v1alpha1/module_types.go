@@ -39,8 +39,7 @@ type ModuleSpec struct {
 	Engine Engine `json:"engine,omitempty"`
 
 	// providerSpecs lists the served kinds. No other loaded module may serve the same apiVersion and kind. Every module
-	// is also served through [TerraformMachineProviderSpec], every stack through [PulumiMachineProviderSpec]; do not
-	// list these.
+	// is also served through [TerraformMachineProviderSpec], every stack through [PulumiMachineProviderSpec].
 	ProviderSpecs []ProviderSpecKind `json:"providerSpecs,omitempty"`
 
 	// platform is the Infrastructure's platformStatus.type (AWS, Azure, GCP, ...) on which a providerSpec without a
@@ -50,12 +49,11 @@ type ModuleSpec struct {
 	// credentials maps keys of the credentials Secret to what the providers read.
 	Credentials *ModuleCredentials `json:"credentials,omitempty"`
 
-	// rights lists permissions that the credentials need. They are compared with OpenShift's CredentialsRequest;
-	// missing ones are reported, and nothing is refused.
+	// rights lists permissions that the credentials need. Those missing in OpenShift's CredentialsRequest are reported.
 	Rights []ModuleRights `json:"rights,omitempty"`
 
-	// userData names the Secret with the user data. If it is omitted and provider_spec has no field at the default
-	// path, only a [TerraformMachineProviderSpec] or [PulumiMachineProviderSpec] can name the Secret.
+	// userData names the Secret with the user data. Without it and a field at the default path, only a
+	// [TerraformMachineProviderSpec] or [PulumiMachineProviderSpec] can name the Secret.
 	UserData *ModuleUserData `json:"userData,omitempty"`
 
 	// environment lists environment variables for every run.
@@ -99,7 +97,7 @@ type ModuleSpec struct {
 	// inventory goes with the folder inventory/, which lists a cluster's instances.
 	Inventory *moduleInventory `json:"inventory,omitempty"`
 
-	// instanceCheck sets how often to look whether the instance still exists, between drift checks. Not for stacks.
+	// instanceCheck sets how often to look whether the instance still exists. Not for stacks.
 	InstanceCheck *ModuleInstanceCheck `json:"instanceCheck,omitempty"`
 
 	// capacity is the instance's size, for scaling from zero.
@@ -131,8 +129,7 @@ type ProviderSpecKind struct {
 	APIVersions []string `json:"apiVersions"`
 	// kind is the providerSpec's kind.
 	Kind string `json:"kind"`
-	// aliases lists wrong names of the kind that are in common use. They are accepted with a warning, without an
-	// apiVersion or with one of a served group.
+	// aliases lists wrong names of the kind that are in common use. They are accepted with a warning.
 	Aliases []string `json:"aliases,omitempty"`
 	// fieldNames is Exact or CaseInsensitive, as Go controllers decode. Map keys are always exact. Defaults to Exact.
 	FieldNames FieldNames `json:"fieldNames,omitempty"`
@@ -166,14 +163,13 @@ type CredentialKey struct {
 	Env string `json:"env,omitempty"`
 	// file is the variable that carries the path of a temporary file with the value.
 	File string `json:"file,omitempty"`
-	// optional allows a missing key; the variable is then unset. Defaults to false.
+	// optional allows a missing key; the variable is then unset.
 	Optional bool `json:"optional,omitempty"`
-	// public marks a value that messages may show, such as an endpoint. Defaults to false.
+	// public marks a value that messages may show, such as an endpoint.
 	Public bool `json:"public,omitempty"`
 	// unless names another key that suppresses this one.
 	Unless string `json:"unless,omitempty"`
-	// matches lists regular expressions (RE2). The value must consist of matches only, so that a Secret cannot name
-	// commands to run or files to send.
+	// matches lists RE2 expressions. The value must consist of matches only.
 	Matches []string `json:"matches,omitempty"`
 	// parts restricts values inside the key's YAML or JSON.
 	Parts []CredentialPart `json:"parts,omitempty"`
@@ -183,7 +179,7 @@ type CredentialKey struct {
 type CredentialPart struct {
 	// path leads to the value: field names, list positions from "0", and "*" for all.
 	Path []string `json:"path"`
-	// matches lists regular expressions (RE2), one of which must match the whole value.
+	// matches lists RE2 expressions, one of which must match the whole value.
 	Matches []string `json:"matches"`
 }
 
@@ -251,35 +247,34 @@ type ResourceIdentity struct {
 
 // IdentityField is a text of a resource, as its provider reads it from the infrastructure.
 type IdentityField struct {
-	// path leads to the text: names, and list positions from "0". Texts on the way are decoded as YAML or JSON. At
-	// least one step.
+	// path leads to the text: names, and list positions from "0". YAML and JSON texts on the way are decoded.
 	Path []string `json:"path"`
-	// pattern is a regular expression (RE2) that matches the whole text and captures the UID in its one group. Defaults
-	// to the whole text.
+	// pattern is an RE2 expression that matches the whole text and captures the UID in its one group. Defaults to the
+	// whole text.
 	Pattern string `json:"pattern,omitempty"`
 }
 
 // ModuleLookup interprets the outcome of the lookup/ folder, whose import blocks find an instance that the state lost.
 type ModuleLookup struct {
-	// absent lists regular expressions (RE2) for errors that mean that the instance does not exist. The engine's own
-	// message needs no entry.
+	// absent lists RE2 expressions for errors that mean that the instance does not exist. The engine's own message
+	// needs no entry.
 	Absent []string `json:"absent,omitempty"`
-	// settleSeconds is how long the infrastructure may take to show what a dead run requested. An earlier lookup that
-	// finds nothing does not count. 0 to 3600; defaults to 60.
+	// settleSeconds is how long the infrastructure may take to show what a dead run requested. 0 to 3600; defaults to
+	// 60.
 	SettleSeconds *int64 `json:"settleSeconds,omitempty"`
 }
 
 // ModuleAdopt interprets the outcome of the adopt/ folder, whose import blocks bring an existing instance and its parts
 // into the state.
 type ModuleAdopt struct {
-	// absent lists regular expressions (RE2) for errors that mean that the instance does not exist. The engine's own
-	// message needs no entry.
+	// absent lists RE2 expressions for errors that mean that the instance does not exist. The engine's own message
+	// needs no entry.
 	Absent []string `json:"absent,omitempty"`
-	// creates lists resource types that an adoption may create, because they cannot be imported and creating them again
-	// changes nothing. terraform_data needs no entry.
+	// creates lists resource types that an adoption may create, because creating them again changes nothing.
+	// terraform_data needs no entry.
 	Creates []string `json:"creates,omitempty"`
 	// byName says that adopt/ searches by the Machine's name and its cluster's mark if var.adopt is empty. Machines of
-	// the control plane and from before the operator are then searched before an instance is created. Defaults to false.
+	// the control plane and from before the operator are then searched before an instance is created.
 	ByName bool `json:"byName,omitempty"`
 }
 
@@ -322,9 +317,8 @@ type ModuleCapacity struct {
 	InstanceTypesFile string `json:"instanceTypesFile,omitempty"`
 	// fields names providerSpec fields with the size. Required without a catalogue: cpu and memory.
 	Fields *CapacityFields `json:"fields,omitempty"`
-	// labels maps keys of Node labels to templates such as "{placement.region}". A label is left out unless all of its
-	// fields have values; {lower:location} converts a value to lower case. With a catalogue,
-	// node.kubernetes.io/instance-type defaults to path.
+	// labels maps keys of Node labels to templates such as "{placement.region}". {lower:location} converts a value to
+	// lower case.
 	Labels map[string]string `json:"labels,omitempty"`
 }
 

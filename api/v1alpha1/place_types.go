@@ -17,9 +17,9 @@ type PlacePart struct {
 	// awsAccountOf lists keys of the credentials Secret. The first that exists gives the AWS account, from an access
 	// key ID or an SDK configuration file, whose role wins.
 	AWSAccountOf []string `json:"awsAccountOf,omitempty"`
-	// optional allows a part without a value, which is then unknown. Defaults to false.
+	// optional allows a part without a value, which is then unknown.
 	Optional bool `json:"optional,omitempty"`
-	// secret shows and stores a hash instead of the value. Defaults to false.
+	// secret shows and stores a hash instead of the value.
 	Secret bool `json:"secret,omitempty"`
 }
 
@@ -34,11 +34,10 @@ type PlaceCredential struct {
 
 // moduleErrors classifies errors of the engine.
 type moduleErrors struct {
-	// final lists regular expressions (RE2) for errors (summary and detail) that no retry can fix, because the
-	// infrastructure will never accept the providerSpec.
+	// final lists RE2 expressions for errors (summary and detail) that no retry can fix.
 	Final []string `json:"final,omitempty"`
-	// nothingMade lists regular expressions (RE2) for errors after which the instance certainly does not exist: its
-	// create request was refused or never sent. Other errors lead to a lookup. final implies it.
+	// nothingMade lists RE2 expressions for errors after which the instance certainly does not exist: its create
+	// request was refused or never sent. Other errors lead to a lookup. final implies it.
 	NothingMade []string `json:"nothingMade,omitempty"`
 	// hints add advice to errors. The first match wins.
 	Hints []ErrorHint `json:"hints,omitempty"`
@@ -46,7 +45,7 @@ type moduleErrors struct {
 
 // ErrorHint is advice for an error.
 type ErrorHint struct {
-	// matches is a regular expression (RE2) for the error, its summary and detail.
+	// matches is an RE2 expression for the error, its summary and detail.
 	Matches string `json:"matches"`
 	// hint is one line of advice: "EC2 has no image with the ID in ami.id; correct it".
 	Hint string `json:"hint"`

@@ -16,12 +16,12 @@ type PreviewDisk struct {
 	Each string `json:"each,omitempty"`
 	// boot finds the object that the instance boots from. If none matches, the image's own disk comes first.
 	Boot *FieldValues `json:"boot,omitempty"`
-	// size is the field with the size: a quantity ("16Gi"), or a number in sizeUnit. Without a value, or with 0, only
-	// the infrastructure knows it.
+	// size is the field with the size: a quantity ("16Gi"), or a number in sizeUnit. Unknown without a value, or with
+	// 0.
 	Size string `json:"size"`
 	// sizeUnit is the unit of a number in size, such as "Gi". Defaults to bytes.
 	SizeUnit string `json:"sizeUnit,omitempty"`
-	// sizeUnless finds an instance whose size only the infrastructure knows, whatever size says.
+	// sizeUnless finds an instance whose size is unknown, whatever size says.
 	SizeUnless *FieldValues `json:"sizeUnless,omitempty"`
 	// type lists fields with the disk's type; the first with a value wins.
 	Type []string `json:"type,omitempty"`
