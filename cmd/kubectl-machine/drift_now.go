@@ -33,7 +33,7 @@ type driftRequest struct {
 
 func (d *driftRequest) register(command *cobra.Command) {
 	command.Flags().BoolVar(&d.now, "now", false,
-		"Have the drift of the Machines that are named, or match -l, checked now.")
+		"Check the named or selected Machines for drift now.")
 	command.Flags().DurationVar(&d.wait, "wait", defaultDriftWait,
 		"How long to wait for the checks, with --now. 0 only requests them.")
 }

@@ -48,7 +48,7 @@ strings that are known to be secret are replaced: do not paste them where others
 	}
 	i.Register(command)
 	i.RegisterStateKey(command)
-	command.Flags().BoolVar(&withheld, "withheld", false, "Print what is withheld of the output, and nothing else.")
+	command.Flags().BoolVar(&withheld, "withheld", false, "Print only the withheld output.")
 	return command
 }
 

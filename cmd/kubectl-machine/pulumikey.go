@@ -49,7 +49,7 @@ func (f *keyFlags) Register(command *cobra.Command) {
 func (f *keyFlags) registerMachines(command *cobra.Command) {
 	f.RegisterStateKey(command)
 	command.Flags().StringVar(&f.machines, "machines-namespace",
-		"", "Namespace with the states of Machines, where it is one. Default: all are read.")
+		"", "Only namespace with states of Machines. Default: read all namespaces.")
 	_ = command.RegisterFlagCompletionFunc("machines-namespace", f.Complete(cli.NamesOf("Namespace")))
 }
 
@@ -199,7 +199,7 @@ was replaced less than a day ago, since a run that began before may still write 
 	f.Register(command)
 	f.registerMachines(command)
 	command.Flags().BoolVar(&forget, "forget-versions", false,
-		"Also remove keys that only earlier versions are encrypted with; these cannot be read any more.")
+		"Also remove keys of earlier versions, which then cannot be read.")
 	return command
 }
 

@@ -42,6 +42,6 @@ run that is Unsettled was interrupted; the next one finds out what it did.`,
 	i.Register(command)
 	i.RegisterSelection(command)
 	i.RegisterOutput(command)
-	command.Flags().BoolVar(&active, "active", false, "Only what is queued or running, or unsettled.")
+	command.Flags().BoolVar(&active, "active", false, "Only queued, running and unsettled runs.")
 	return command
 }

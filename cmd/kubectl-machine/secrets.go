@@ -52,9 +52,9 @@ machine-iac.io/usable-by-machines, or by their names. What a providerSpec leaves
 	i.Register(command)
 	i.RegisterSelection(command)
 	i.RegisterOutput(command)
-	command.Flags().BoolVar(&unusable, "unusable", false, "Only Secrets that may not be used, or are not there.")
+	command.Flags().BoolVar(&unusable, "unusable", false, "Only Secrets that are unusable or missing.")
 	command.Flags().StringArrayVar(&usable, "usable-secret", nil,
-		"Name of a Secret that the manager has in a flag of this name; may be repeated.")
+		"Secret in the manager's flag of this name; may be repeated.")
 	return command
 }
 

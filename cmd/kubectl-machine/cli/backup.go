@@ -24,7 +24,7 @@ type BackupFlags struct {
 func (f *BackupFlags) RegisterManager(command *cobra.Command) {
 	f.RegisterStateKey(command)
 	command.Flags().StringVar(&f.manager, "manager-namespace", managerNamespace,
-		"Namespace of the manager, where the keys of Pulumi's checkpoints are.")
+		"Namespace of the manager, with the keys of Pulumi's checkpoints.")
 	_ = command.RegisterFlagCompletionFunc("manager-namespace", f.Complete(NamesOf("Namespace")))
 }
 

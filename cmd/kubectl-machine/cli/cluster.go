@@ -72,7 +72,7 @@ func (f *ClusterFlags) RegisterAllNamespaces(command *cobra.Command) {
 // RegisterStateKey adds the flag of commands that read stored states.
 func (f *ClusterFlags) RegisterStateKey(command *cobra.Command) {
 	command.Flags().StringVar(&f.stateKeyFile, "state-key-file", "",
-		"File with the key of the manager's --state-key-file, or folder of several, where states are encrypted. What is written is encrypted with the first.")
+		"The manager's --state-key-file, if states are encrypted: a file, or a folder whose first key encrypts.")
 }
 
 // StateOptions returns the options for reading and writing states.

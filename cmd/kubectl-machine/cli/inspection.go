@@ -30,7 +30,7 @@ func (i *Inspection) Register(command *cobra.Command) {
 func (i *Inspection) RegisterSelection(command *cobra.Command) {
 	i.RegisterAllNamespaces(command)
 	command.Flags().StringVarP(&i.Labels, "selector", "l", "",
-		"Label selector that the objects match, such as -l key1=value1,key2!=value2. Not together with names.")
+		"Label selector, such as -l key1=value1,key2!=value2. Not together with names.")
 	_ = command.RegisterFlagCompletionFunc("selector", cobra.NoFileCompletions)
 }
 

@@ -65,7 +65,7 @@ The exit code is 0 when every module passes all of it, and 1 when not.`,
 	flags.StringVar(&o.enginePath, "engine-path", "", "File of the engine. Default: tofu, else terraform, on PATH.")
 	flags.BoolVar(&o.noEngine, "no-engine", false, "Check the contract only.")
 	flags.StringVar(&o.providerMirror, "provider-mirror", "",
-		"Folder with the providers, laid out as a filesystem mirror. Nothing is downloaded then.")
+		"Filesystem mirror with the providers; disables downloads.")
 	flags.Var(&o.sandbox, "sandbox",
 		"Whether engine and providers are confined to their files by the kernel's Landlock: preferred, required or off.")
 	flags.DurationVar(&o.timeout, "timeout", 5*time.Minute, "How long the engine may take for one module.")

@@ -35,7 +35,7 @@ placeholder that makes nothing, terraform_data; replace it by the resource of yo
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&dir, "dir", ".", "Folder in which the module's folder is made.")
+	flags.StringVar(&dir, "dir", ".", "Folder in which to create the module's folder.")
 	flags.StringVar(&options.Kind, "kind", "",
 		"providerSpec kind that the module serves. Default: NAME in camel case and MachineProviderSpec.")
 	flags.StringVar(&options.APIVersion, "api-version", "",

@@ -49,7 +49,7 @@ Put the archive where managers find it, on a web server for example, and write t
 		},
 	}
 	command.Flags().StringVarP(&file, "output", "o", "",
-		"File that is written, or written anew. Default: NAME.tar.gz in this folder.")
+		"File to write or overwrite. Default: NAME.tar.gz in this folder.")
 	return command
 }
 

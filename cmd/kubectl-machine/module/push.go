@@ -49,7 +49,7 @@ write it.`,
 		},
 	}
 	command.Flags().StringVar(&signKey, "sign", "",
-		"File with a private key to sign the artifact with: ECDSA or Ed25519, in PEM, without a passphrase.")
+		"File with a private key to sign the artifact: ECDSA or Ed25519, in PEM, without a passphrase.")
 	command.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "How long the registry may take.")
 	return command
 }

@@ -32,7 +32,7 @@ digest with one that you know: any user who may write Secrets there may have sto
 	}
 	f.Register(command, "Namespace of the Machines. Default: the context's.")
 	command.Flags().StringVar(&f.keyFile, "module-key-file", "",
-		"File with the key of the manager's --module-key-file, or folder of which the first key signs.")
+		"The manager's --module-key-file: a file, or a folder whose first key signs.")
 	_ = command.MarkFlagRequired("module-key-file")
 	command.ValidArgsFunction = cobra.NoFileCompletions
 	return command

@@ -69,11 +69,11 @@ Exit codes: 0 where all are adopted, or would be as they are; 1 for an error; 2 
 	}
 	f.Register(command)
 	command.Flags().StringVarP(&f.Labels, "selector", "l", "",
-		"Label selector that the Machines match, such as -l key1=value1,key2!=value2. Not together with names.")
+		"Label selector, such as -l key1=value1,key2!=value2. Not together with names.")
 	_ = command.RegisterFlagCompletionFunc("selector", cobra.NoFileCompletions)
 	f.RegisterOutput(command)
 	f.from.register(command)
-	command.Flags().BoolVar(&f.plan, "plan", false, "Plan the adoption and show what it would do, without doing it.")
+	command.Flags().BoolVar(&f.plan, "plan", false, "Only show what the adoption would do.")
 	command.Flags().DurationVar(&f.timeout, "timeout", 10*time.Minute, "How long to wait for the manager.")
 	_ = command.RegisterFlagCompletionFunc("timeout", cobra.NoFileCompletions)
 	return command

@@ -20,7 +20,7 @@ type stateSource struct{ path, address string }
 
 func (s *stateSource) register(command *cobra.Command) {
 	command.Flags().StringVar(&s.path, "from-state", "",
-		"Terraform state with the instance: a file as 'tofu state pull' writes it.")
+		"File with the Terraform state of the instance, from 'tofu state pull'.")
 	command.Flags().StringVar(&s.address, "address", "",
 		"Address of the instance in the state, such as aws_instance.worker[3] or module.a.aws_instance.worker[\"b\"].")
 	command.MarkFlagsRequiredTogether("from-state", "address")

@@ -72,14 +72,14 @@ without labels of a MachineSet. For both, and for an instance with --destroy, yo
 	flags := command.Flags()
 	o.RegisterManager(command)
 	flags.StringVar(&o.destroy, "destroy", "",
-		"Have what the state of NAME lists, or the instance NAME, destroyed, after a confirmation.")
+		"Destroy what the state of NAME lists, or the instance NAME, after a confirmation.")
 	flags.StringVar(&o.adoptAs, "adopt-as", "",
-		"Give the orphan to the Machine of this name, which is made where it is not there.")
+		"Give the orphan to the Machine of this name, created if missing.")
 	flags.StringVar(&o.machineSet, "machine-set", "",
-		"MachineSet whose template and labels a Machine gets that is made, with --adopt-as or --destroy of an instance.")
-	flags.BoolVar(&o.yes, "yes", false, "Ask for no confirmation.")
+		"MachineSet to create the Machine from, with --adopt-as or --destroy of an instance.")
+	flags.BoolVar(&o.yes, "yes", false, "Skip the confirmation.")
 	flags.DurationVar(&o.wait, "wait", defaultOrphanWait,
-		"How long to wait until it is done, with --destroy or --adopt-as. 0 only requests it.")
+		"How long to wait, with --destroy or --adopt-as. 0 only requests it.")
 	command.MarkFlagsMutuallyExclusive("destroy", "adopt-as", "all-namespaces")
 	command.MarkFlagsMutuallyExclusive("destroy", "adopt-as", "output")
 	_ = command.RegisterFlagCompletionFunc("adopt-as", cobra.NoFileCompletions)

@@ -35,16 +35,16 @@ type liveOptions struct {
 func (o *liveOptions) register(command *cobra.Command) {
 	flags := command.Flags()
 	flags.BoolVar(&o.enabled, "live", false,
-		"Read the cluster, and show what the manifests would change of the Machines that exist.")
+		"Show what the manifests would change about Machines in the cluster.")
 	flags.BoolVar(&o.refresh, "refresh", false,
-		"Have providers compare the instances with their states: with the credentials in the cluster, and with the infrastructure.")
+		"Also compare instances with the infrastructure, with the credentials in the cluster.")
 	o.updates = desired.ModuleUpdatesHold
 	flags.Var(&moduleUpdates{&o.updates}, "module-updates",
-		"What the manager does about Machines whose module has changed, as its own flag says: Hold or InPlace.")
+		"The manager's --module-updates: Hold or InPlace.")
 	flags.StringToStringVar(&o.environment, "engine-env", nil,
-		"NAME=VALUE that the manager gives every engine, by its own flag, such as a proxy; may be repeated. For --refresh.")
+		"NAME=VALUE of the manager's --engine-env, such as a proxy, for --refresh; may be repeated.")
 	flags.StringVar(&o.moduleKey, "module-key-file", "",
-		"File with the key of the manager's --module-key-file, or folder of several. Of the modules that the cluster stores, only those that it has signed are used.")
+		"The manager's --module-key-file: a file or folder. Only stored modules that it signed are used.")
 	o.cluster.Register(command, "")
 	o.cluster.RegisterStateKey(command)
 	// These fail only for an unknown flag, which the tests would catch.

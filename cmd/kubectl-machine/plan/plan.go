@@ -100,34 +100,34 @@ func NewCommand() *cobra.Command {
 	o.live.register(command)
 	flags := command.Flags()
 	flags.StringSliceVarP(&o.files, "filename", "f", nil,
-		"File or folder with MachineSets and Machines, or - for the standard input; may be repeated.")
-	flags.BoolVarP(&o.recursive, "recursive", "R", false, "Read the folders in folders too.")
+		"File or folder with MachineSets and Machines, or - for standard input; may be repeated.")
+	flags.BoolVarP(&o.recursive, "recursive", "R", false, "Read nested folders too.")
 	flags.StringVarP(&o.cluster.Namespace, "namespace", "n", "openshift-machine-api",
-		"Namespace of manifests without one, and of names. Against a cluster: the context's, where it has one.")
+		"Namespace of names, and of manifests without one. With a cluster, it defaults to the context's.")
 	flags.StringVar(&o.cluster.ID, "cluster-id", "",
-		"Name of the cluster's infrastructure, for manifests without its label.")
+		"Name of the cluster's infrastructure, for manifests without the label.")
 	flags.StringToStringVar(&o.clusterValues, "cluster-fact", nil,
-		"NAME=VALUE that is known of the cluster, for the defaults of fields that a manifest lacks: "+
+		"NAME=VALUE of the cluster, the default of fields that a manifest omits: "+
 			strings.Join(clusterValueNames(), ", ")+"; may be repeated.")
 	flags.StringVar(&o.infrastructure, "infrastructure", "",
-		"File with the Infrastructure of an OpenShift cluster, for what modules read of it and for the defaults of fields. Default: one among the manifests, or the cluster's.")
+		"File with the Infrastructure of an OpenShift cluster. Default: one among the manifests, or the cluster's.")
 	flags.StringArrayVar(&o.moduleDirs, "module-dir", nil,
-		"Folder of a provider module, or of several, beside those that are built in; may be repeated.")
+		"Folder of one or more provider modules, in addition to the built-in ones; may be repeated.")
 	flags.StringArrayVar(&o.moduleSources, "module-source", nil,
-		"Provider module in an archive, as the manager takes it: oci://registry/repository@sha256:..., https://... or file:///...; may be repeated.")
+		"Archive of a provider module, as for the manager: oci://registry/repository@sha256:..., https://... or file:///...; may be repeated.")
 	flags.StringVar(&o.engines.enginePath, "engine-path", "",
 		"File of the engine. Default: tofu beside kubectl-machine, else tofu or terraform on PATH.")
 	flags.StringVar(&o.engines.providerMirror, "provider-mirror", "",
-		"Folder with the providers, laid out as a filesystem mirror. Nothing is downloaded then. Default: schemas or mirror beside kubectl-machine.")
+		"Filesystem mirror with the providers; disables downloads. Default: schemas or mirror beside kubectl-machine.")
 	o.engines.registerPulumi(flags)
 	flags.StringVar(&o.engines.cacheDir, "cache-dir", "",
-		"Folder that keeps modules which are initialised. Default: one in the user's cache folder.")
+		"Folder for initialised modules. Default: one in the user's cache folder.")
 	o.engines.registerSandbox(flags)
-	flags.IntVar(&o.engines.parallel, "parallel", runtime.NumCPU(), "How many engines may run at once.")
-	flags.DurationVar(&o.timeout, "timeout", 10*time.Minute, "How long it may take.")
+	flags.IntVar(&o.engines.parallel, "parallel", runtime.NumCPU(), "Maximum number of concurrent engines.")
+	flags.DurationVar(&o.timeout, "timeout", 10*time.Minute, "Time limit.")
 	flags.StringVarP(&o.output, "output", "o", "", "Format of the output: json, yaml, markdown, or nothing for people.")
-	flags.BoolVar(&o.detailedExitCode, "detailed-exitcode", false, "End with 2 where something would change.")
-	flags.BoolVar(&o.strict, "strict", false, "End with an error if there is any warning.")
+	flags.BoolVar(&o.detailedExitCode, "detailed-exitcode", false, "Exit with 2 if something would change.")
+	flags.BoolVar(&o.strict, "strict", false, "Exit with an error if there is any warning.")
 	completeFlags(command)
 	return command
 }

@@ -24,12 +24,12 @@ type folderFlags struct {
 
 func (f *folderFlags) register(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVarP(&f.folder, "output", "o", "", "Folder to write to. It is made where it is not there. Required.")
+	flags.StringVarP(&f.folder, "output", "o", "", "Folder to write to, created if missing. Required.")
 	flags.StringArrayVar(&f.recipients, "recipient", nil,
-		"Encrypt for a recipient of age (age1...) or a public SSH key (ssh-ed25519 ...). May be given several times.")
+		"Encrypt for an age recipient (age1...) or a public SSH key (ssh-ed25519 ...); may be repeated.")
 	flags.StringArrayVar(&f.files, "recipients-file", nil,
-		"Encrypt for the recipients in a file, one a line. May be given several times.")
-	flags.BoolVar(&f.force, "force", false, "Replace files that are there and differ.")
+		"File of recipients to encrypt for, one a line; may be repeated.")
+	flags.BoolVar(&f.force, "force", false, "Replace existing files that differ.")
 	_ = command.MarkFlagDirname("output")
 	_ = command.RegisterFlagCompletionFunc("recipient", cobra.NoFileCompletions)
 }

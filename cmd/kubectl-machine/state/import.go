@@ -69,12 +69,12 @@ The exit code is 1 if a state is refused or fails; the others are imported nonet
 	f.RegisterManager(command)
 	flags := command.Flags()
 	flags.StringArrayVar(&f.identities, "identity", nil,
-		"File with an identity of age, or a private SSH key, to open an encrypted backup with. May be given several times.")
+		"File with an age identity or a private SSH key to decrypt the backup; may be repeated.")
 	flags.StringArrayVar(&f.mapped, "map", nil,
-		"Import the state of the Machine with a UID for a Machine that was made anew: UID=MACHINE. May be given several times.")
+		"Import the state of the Machine with a UID for a recreated Machine: UID=MACHINE; may be repeated.")
 	flags.StringVar(&f.moduleKey, "module-key-file", "",
-		"File with the key of the manager's --module-key-file, to sign the modules of the backup with. Without it, the manager uses those only that it signed or has loaded itself.")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "Only say what would be done.")
+		"The manager's --module-key-file, to sign the backup's modules. Otherwise the manager uses only modules that it loaded or signed.")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "Only report what would be done.")
 	_ = command.RegisterFlagCompletionFunc("map", cobra.NoFileCompletions)
 	return command
 }

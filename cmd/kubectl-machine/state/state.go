@@ -137,7 +137,7 @@ To back states up and to put them back, use export and import: a state alone lac
 	}
 	i.Register(command)
 	i.RegisterStateKey(command)
-	command.Flags().Uint64Var(&serial, "serial", 0, "Serial of an earlier version that is kept. Default: the current one.")
+	command.Flags().Uint64Var(&serial, "serial", 0, "Serial of an earlier version. Default: the current one.")
 	_ = command.RegisterFlagCompletionFunc("serial", cobra.NoFileCompletions)
 	return command
 }

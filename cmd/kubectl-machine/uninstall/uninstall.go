@@ -57,9 +57,9 @@ deleted keeps its finalizer until the operator is installed again.`,
 	o.Register(command, "Namespace of the installation. Default: the context's.")
 	flags := command.Flags()
 	flags.BoolVar(&o.evenWithMachines, "even-with-machines", false,
-		"Go on although there are Machines or states, which stay.")
+		"Uninstall even if there are Machines or states, which stay.")
 	flags.StringVar(&o.dryRun, "dry-run", dryRunNone,
-		"Print what would be removed, and remove nothing: client, or server, where the API server checks each request. none removes.")
+		"Only print what would be removed: client, or server to have the API server check each request. none removes.")
 	flags.Lookup("dry-run").NoOptDefVal = dryRunClient
 	flags.DurationVar(&o.timeout, "timeout", defaultTimeout, "How long to wait for Pods to end, in all.")
 	for name, complete := range map[string]cli.Completion{
