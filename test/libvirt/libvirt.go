@@ -68,15 +68,15 @@ func Open(ctx context.Context, name string) (*Host, error) {
 	return h, h.define(ctx, "net-create", name+"-network", definition)
 }
 
-// tryKVM starts a domain without disks. On nested machines libvirt may claim that KVM is available, but QEMU ends when
-// or soon after it sets up its processor ("failed to set MSR").
+// tryKVM starts a domain without disks, with the module's processor. On nested machines libvirt may claim that KVM is
+// available, but QEMU ends when or soon after it sets up its processor ("failed to set MSR").
 func (h *Host) tryKVM(ctx context.Context) error {
 	if _, err := h.Virsh(ctx, "domcapabilities", "--virttype", "kvm"); err != nil {
 		return err
 	}
 	name := h.Name + "-probe"
 	definition := fmt.Sprintf("<domain type='kvm'><name>%s</name><memory "+
-		"unit='MiB'>%d</memory><vcpu>1</vcpu><os><type>hvm</type></os></domain>", name, Memory)
+		"unit='MiB'>%d</memory><vcpu>1</vcpu><cpu mode='maximum'/><os><type>hvm</type></os></domain>", name, Memory)
 	if err := h.define(ctx, "create", name, definition); err != nil {
 		return err
 	}

@@ -17,8 +17,10 @@ func TestDomainTypeIsThatOfADomainThatRuns(t *testing.T) {
 			`[ "$4" != domcapabilities ] || { echo "invalid argument: KVM is not supported" >&2; exit 1; }`,
 			"qemu", "KVM is not supported",
 		},
-		"it does not start": {`[ "$4" != create ] || { echo "error: failed to set MSR 0x48b" >&2; exit 1; }`, "qemu",
-			"failed to set MSR 0x48b"},
+		"it does not start with the module's processor": {
+			`[ "$4" != create ] || ! grep -q "<cpu mode='maximum'/>" "$5" || { echo "failed to set MSR 0x10a" >&2; exit 1; }`,
+			"qemu", "failed to set MSR 0x10a",
+		},
 		"it ends at once": {`[ "$4" != domstate ] || { echo "failed to get domain" >&2; exit 1; }`,
 			"qemu", "failed to get domain"},
 		"it is paused":       {`[ "$4" != domstate ] || echo paused`, "qemu", "the domain is paused"},
