@@ -223,8 +223,8 @@ PLATFORM ?=
 PROVIDERS ?=
 
 .PHONY: life
-life: tools-life build-demo ## Take Machines of every platform through their whole life, and write docs/platforms.md: make life PLATFORM=azure PROVIDERS=DIR.
-	PLATFORM="$(PLATFORM)" PROVIDERS="$(if $(PROVIDERS),$(abspath $(PROVIDERS)))" go test -tags life -count 1 -timeout 120m -v ./test/life $(TESTFLAGS)
+life: tools-life build-demo ## Take Machines of every platform through their whole life, and write docs/platforms.md: make life PLATFORM=azure PROVIDERS=DIR. libvirt needs root.
+	PLATFORM="$(PLATFORM)" PROVIDERS="$(if $(PROVIDERS),$(abspath $(PROVIDERS)))" $(if $(findstring libvirt,$(PLATFORM)),hack/libvirt.sh )go test -tags life -count 1 -timeout 120m -v ./test/life $(TESTFLAGS)
 
 # How many rounds are played, from which seed on. Set as well where it is wanted: FAULTS, WRITE, MINUTES, RECORD, VERBOSE, LANES, LEASE, AWAY, PATIENCE (test/chaos/doc.go).
 ROUNDS ?= 20

@@ -108,7 +108,7 @@ e2e-libvirt|$cluster tofu provider-kubectl provider-libvirt
 e2e-openstack|$cluster tofu provider-kubectl provider-openstack
 e2e-gardener|$cluster tofu provider-kubectl
 e2e-jobs|$cluster tofu provider-kubectl kueue
-life|$cluster tofu provider-kubectl provider-vsphere provider-nutanix provider-openstack vcsim $pulumi
+life|$cluster tofu provider-* vcsim $pulumi
 chaos|$cluster tofu provider-kubectl provider-openstack $pulumi
 bench|$cluster tofu provider-kubectl $pulumi
 bench-check|$cluster tofu provider-kubectl $pulumi

@@ -48,7 +48,7 @@ func Open(ctx context.Context, name string) (*Host, error) {
 		DomainType: os.Getenv(typeVariable), Reason: typeVariable + " says so"}
 	bridge := os.Getenv(bridgeVariable)
 	if h.URI == "" || h.Dir == "" || bridge == "" {
-		return nil, errors.New("there is no libvirt to test with: run 'make e2e-libvirt', which starts one")
+		return nil, errors.New("there is no libvirt: 'hack/libvirt.sh COMMAND' starts one for a command")
 	}
 	if h.DomainType == "" {
 		h.DomainType, h.Reason = "kvm", "a domain of this type runs"

@@ -17,10 +17,7 @@ const root = "../.."
 
 // platforms are all modules and stacks, those first that take little time.
 func platforms() []platform {
-	return []platform{kubemark, kubemarkOnPulumi, azure, vsphere, nutanix, openstackOnTofu, openstackOnPulumi, gcp, aws, {
-		name: "libvirt", module: "modules/libvirt", provider: "libvirt", infrastructure: "QEMU",
-		absent: "hack/libvirt.sh starts QEMU for test/e2elibvirt; there is no value for it here yet",
-	}}
+	return []platform{kubemark, kubemarkOnPulumi, azure, vsphere, nutanix, openstackOnTofu, openstackOnPulumi, gcp, aws, qemu}
 }
 
 // TestLife takes Machines of each platform through their life, and writes when each step passed into docs/platforms.md.

@@ -42,7 +42,9 @@ type site struct {
 	spec        configv1.InfrastructureSpec
 	authorities string
 	proxy       string
-	// credentials is the Secret that Machines name. rotate replaces what signs in: the former does not any more.
+	// flags are the manager's, beside those of every platform.
+	flags []string
+	// credentials is the Secret that Machines name, nil for none. rotate replaces what signs in: the former does not any more.
 	credentials *corev1.Secret
 	rotate      func(ctx context.Context) (map[string][]byte, error)
 	// set has three replicas.

@@ -127,9 +127,11 @@ func (w *world) on(t *testing.T, p *platform, program string) *world {
 	here := &world{t: t, dir: t.TempDir(), lab: w.lab, client: w.client, platform: p}
 	here.site = p.open(here)
 	here.configure()
-	here.create(here.credentials)
+	if here.credentials != nil {
+		here.create(here.credentials)
+	}
 	here.create(userData("first"))
-	arguments := slices.Clone(managerFlags)
+	arguments := append(slices.Clone(managerFlags), here.flags...)
 	if program != "" {
 		arguments = append(arguments, "--provider-mirror="+here.mirror(program))
 	}
