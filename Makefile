@@ -202,7 +202,6 @@ e2e-upgrade: tools-e2e-upgrade build ## A hundred Machines while the operator is
 
 .PHONY: e2e-libvirt
 e2e-libvirt: tools-e2e-libvirt build ## Real domains, by a libvirt of its own. Needs root; installs what is missing (Debian).
-	hack/libvirt.sh go test -tags e2e_libvirt -count 1 -timeout 20m -v ./test/e2elibvirt $(TESTFLAGS)
 	hack/libvirt.sh go test -tags e2e_libvirt -count 1 -timeout 10m -v -run Domain ./test/adoption $(TESTFLAGS)
 
 .PHONY: e2e-openstack
