@@ -89,7 +89,7 @@ tags_of() {
 # source_change TOOL prints how its source is changed.
 source_change() { [[ $1 != tofu ]] || declare -f lean_opentofu; }
 
-# set | its tools, by patterns of their names. A test in hack/verify compares the sets with what the code behind a make target uses.
+# set | its tools, by patterns of their names
 sets() {
   local cluster='etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok'
   local pulumi='pulumi pulumi-language-yaml pulumi-terraform-provider'
