@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -11,6 +12,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
+
+// starts is set for bridges that start a provider.
+const starts = "BRIDGE_WITH_A_PROVIDER"
 
 // beBridge is a bridge that writes what it is asked into a file, and responds with its process and that. It lets itself be parameterized once.
 func beBridge() {
@@ -21,6 +25,11 @@ func beBridge() {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		panic(err)
+	}
+	if os.Getenv(starts) != "" {
+		if err := exec.Command("/bin/sleep", "300").Start(); err != nil {
+			panic(err)
+		}
 	}
 	var parameterized bool
 	server := grpc.NewServer(grpc.ForceServerCodec(codec{}), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {

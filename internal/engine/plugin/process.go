@@ -34,7 +34,8 @@ type process struct {
 	dir        string
 	command    *exec.Cmd
 	connection *grpc.ClientConn
-	exited     chan struct{} // closed when it has exited
+	exited     chan struct{} // closed when it has exited with its child processes
+	left       error         // why child processes are left
 	once       sync.Once
 	// parameterized is the response to the request that made it the bridge to one provider, or nil
 	// before.
@@ -82,21 +83,16 @@ func start(dir, file string, environment map[string]string, confined *sandbox.Sa
 
 // begin starts the process and connects to the address that it prints.
 func (p *process) begin() error {
-	out, in, err := os.Pipe()
-	if err != nil {
-		return err
+	out, err := p.command.StdoutPipe()
+	if err == nil {
+		err = p.launch()
 	}
-	p.command.Stdout = in
-	err = p.launch()
-	_ = in.Close() // the process has its own
 	if err != nil {
-		_ = out.Close() // nothing was written
 		close(p.exited)
 		return err
 	}
 	printed := make(chan string, 1)
 	go func() {
-		defer out.Close() //nolint:errcheck // it was only read
 		read := bufio.NewReader(out)
 		line, _ := read.ReadString('\n') // anything but a port is reported
 		printed <- line
@@ -126,6 +122,8 @@ func (p *process) launch() error {
 		started <- err
 		if err == nil {
 			_ = p.command.Wait() // the result does not matter
+			// A bridge that was killed leaves its provider running.
+			_, p.left = workdir.KillProcesses(p.dir)
 			close(p.exited)
 		}
 	}()
@@ -176,15 +174,11 @@ func (p *process) End() error {
 		if p.connection != nil {
 			errs = append(errs, p.connection.Close())
 		}
-		_, err := workdir.KillProcesses(p.dir)
-		errs = append(errs, err)
 		if p.command.Process != nil {
 			_ = p.command.Process.Kill() // it may be gone
 		}
 		<-p.exited
-		// Now that nothing new is started, find the remaining child processes.
-		_, err = workdir.KillProcesses(p.dir)
-		errs = append(errs, err, os.RemoveAll(p.dir))
+		errs = append(errs, p.left, os.RemoveAll(p.dir))
 	})
 	return errors.Join(errs...)
 }

@@ -5,7 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,6 +19,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
+	"github.com/machine-iac/machine-iac-operator/test/parentdeath"
 )
 
 // echoes is set in the processes of this test that are bridges.
@@ -207,6 +211,30 @@ func TestARunThatFailedLeavesNoBridge(t *testing.T) {
 	}
 	if left, err := os.ReadDir(w.dir); err != nil || len(left) != 1 {
 		t.Errorf("%v are left, %v, want the pool's folder", left, err)
+	}
+}
+
+func TestAKilledBridgeLeavesNoProvider(t *testing.T) {
+	w := newWorld(t, 1)
+	relay := w.serve(starts)
+	bridge, err := strconv.Atoi(connect(t, relay).must("Parameterize", "acme"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	both, err := workdir.Processes(w.dir)
+	if err != nil || len(both) != 2 {
+		t.Fatalf("the processes %v run, %v, want the bridge and its provider", both, err)
+	}
+	if err := relay.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(bridge, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range both {
+		if !parentdeath.Ends(pid) {
+			t.Errorf("process %d of %v lives on without bridge %d", pid, both, bridge)
+		}
 	}
 }
 
