@@ -224,9 +224,8 @@ func (o *options) bindEngines(flags *flag.FlagSet) {
 func (o *options) bindRuns(flags *flag.FlagSet) {
 	flags.IntVar(&o.maxRuns, "max-concurrent-runs", 8, "Maximum number of concurrent engine runs.")
 	flags.IntVar(&o.warmProviders, "warm-providers", 8,
-		"Number of provider plugins per engine, and of hosts of Pulumi programs, to keep running between runs. Each "+
-			"serves one run at a time with one set of credentials. This saves most of a run's CPU time. 0 starts a plugin "+
-			"for each run.")
+		"Number of provider plugins per engine to keep running between runs. Each serves one run at a time with one set "+
+			"of credentials. This saves most of a run's CPU time. 0 starts a plugin for each run.")
 	o.warmMemory.Quantity = resource.MustParse("1Gi")
 	flags.Var(&o.warmMemory, "warm-providers-memory",
 		"Total memory of the idle plugins of --warm-providers. Beyond it, or a quarter of --memory-limit, the least "+

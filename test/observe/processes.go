@@ -35,11 +35,9 @@ func (p Process) Provider() bool {
 	return strings.HasPrefix(p.Name, "terraform-provider-") || strings.HasPrefix(p.Name, "pulumi-resource-")
 }
 
-// Kept reports whether it runs in the folder in which a manager keeps providers, Pulumi bridges and language hosts
-// warm.
+// Kept reports whether it runs in the folder in which a manager keeps providers and Pulumi bridges warm.
 func (p Process) Kept() bool {
-	return strings.Contains(p.Dir, "/providers/") || strings.Contains(p.Dir, "/pulumi/b/p/") ||
-		strings.Contains(p.Dir, "/pulumi/h/")
+	return strings.Contains(p.Dir, "/providers/") || strings.Contains(p.Dir, "/pulumi/b/p/")
 }
 
 // Supervises returns the work folder whose processes it kills after the manager's death, or "" if it is no supervisor.

@@ -1,7 +1,6 @@
 package pulumi
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,7 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine/plugin"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/bridge"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
@@ -43,8 +41,8 @@ type Options struct {
 	// ProviderMirror is a folder in the layout of Terraform's filesystem mirror.
 	// pulumi-resource-terraform-provider bridges its providers.
 	ProviderMirror string
-	// Warm configures the bridges to Terraform's providers, and as many hosts of YAML programs, that
-	// keep running between runs. Without a Max there are none.
+	// Warm configures the bridges to Terraform's providers that keep running between runs. Without a
+	// Max there are none.
 	Warm provider.Options
 	// Attached are packages that this process serves itself, for its own programs: their names and
 	// loopback ports.
@@ -95,15 +93,13 @@ func (o Options) validate() error {
 //	runs/<id>/home      PULUMI_HOME, with a link to the shared plugins
 //	t/<slot>            temporary files of a run, under a short path
 //	b                   warm bridges, under a short path
-//	h                   warm hosts of YAML programs, likewise
 type Engine struct {
 	options Options
 	dir     string
 	slots   chan int // the numbers of free slots
 	starts  atomic.Int64
 	closed  chan struct{}
-	bridges *plugin.Bridges // nil if none are kept running
-	hosts   *plugin.Hosts   // likewise
+	bridges *bridge.Bridges // nil if none are kept running
 	// readable is what every CLI may read besides its run: itself with the language hosts, plugins,
 	// and the mirror.
 	readable []string
@@ -167,7 +163,7 @@ func (e *Engine) setUp() error {
 	if ended > 0 {
 		e.options.Logger.Info("Killed processes that a predecessor left behind", "count", ended)
 	}
-	for _, left := range []string{e.temporary(), e.kept(bridges), e.kept(hosts)} {
+	for _, left := range []string{e.temporary(), e.kept()} {
 		if err := os.RemoveAll(left); err != nil {
 			return err
 		}
@@ -175,41 +171,24 @@ func (e *Engine) setUp() error {
 	if e.abandoned, err = stripRuns(e.runs()); err != nil {
 		return err
 	}
-	e.keepPlugins()
+	e.keepBridges()
 	for n := range e.options.Slots {
 		e.slots <- n
 	}
 	return os.Mkdir(e.temporary(), 0o700)
 }
 
-// Folders of warm plugins.
-const (
-	bridges = "b"
-	hosts   = "h"
-)
-
-// keepPlugins enables warm bridges and hosts of programs if configured and installed.
-func (e *Engine) keepPlugins() {
-	options := e.options.Warm
-	if options.Max <= 0 {
+// keepBridges enables warm bridges if they are configured and installed.
+func (e *Engine) keepBridges() {
+	options, file := e.options.Warm, bridge.Find(e.options.Plugins)
+	if options.Max <= 0 || file == "" {
 		return
 	}
 	options.Logger, options.Sandbox = e.options.Logger, e.options.Sandbox
-	bridge, host := plugin.FindBridge(e.options.Plugins), plugin.FindHost(filepath.Dir(e.options.Binary.Path),
-		e.options.Plugins)
-	if bridge != "" && host != "" { // they share the memory
-		options.Memory = cmp.Or(options.Memory, provider.DefaultMemory) / 2
-	}
-	if bridge != "" {
-		e.bridges = plugin.NewBridges(e.kept(bridges), bridge, sandbox.Tree(e.options.ProviderMirror), options)
-	}
-	if host != "" {
-		e.hosts = plugin.NewHosts(e.kept(hosts), host, e.options.Binary.files(), options)
-	}
+	e.bridges = bridge.New(e.kept(), file, sandbox.Tree(e.options.ProviderMirror), options)
 }
 
-func (e *Engine) kept(what string) string { return filepath.Join(e.dir, what) }
-
+func (e *Engine) kept() string      { return filepath.Join(e.dir, "b") }
 func (e *Engine) runs() string      { return filepath.Join(e.dir, "runs") }
 func (e *Engine) temporary() string { return filepath.Join(e.dir, "t") }
 
@@ -245,9 +224,6 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 	if e.bridges != nil {
 		e.bridges.Close()
-	}
-	if e.hosts != nil {
-		e.hosts.Close()
 	}
 	lock := e.lock
 	e.lock = nil
@@ -315,9 +291,6 @@ func (e *Engine) environment(f *Workspace) map[string]string {
 	}
 	if attached := e.options.attached(f.relay); attached != "" {
 		environment["PULUMI_DEBUG_PROVIDERS"] = attached
-	}
-	if f.host != nil {
-		environment["PULUMI_DEBUG_LANGUAGES"] = plugin.Language + ":" + strconv.Itoa(f.host.Port())
 	}
 	return environment
 }

@@ -151,13 +151,9 @@ func (f *Workspace) operate(ctx context.Context, o operationCall) (*engine.Repor
 }
 
 // endProcesses kills the plugins of a failed CLI. They have their own process groups, or are warm.
-// The next CLI starts the host of the program itself.
 func (f *Workspace) endProcesses() {
 	_, err := workdir.KillProcesses(f.dir)
-	err = errors.Join(err, f.relay.Discard(), f.host.Discard(), f.host.Close())
-	f.host = nil
-	f.command.environment = environmentOf(f.engine.environment(f))
-	if err != nil {
+	if err = errors.Join(err, f.relay.Discard()); err != nil {
 		f.engine.options.Logger.Error(err, "Killing the plugins of a failed pulumi", "folder", f.run.ID)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/sig"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/bridge"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
-	"github.com/machine-iac/machine-iac-operator/internal/engine/plugin"
 )
 
 // UnknownValue is how Pulumi writes a value that is known only after an update.
@@ -96,10 +96,10 @@ func visible(parts ...map[string]any) map[string]any {
 }
 
 // attached lists the packages that are served elsewhere, in the CLI's format.
-func (o Options) attached(relay *plugin.Relay) string {
+func (o Options) attached(relay *bridge.Relay) string {
 	var all []string
 	if relay != nil {
-		all = append(all, plugin.Bridge+":"+strconv.Itoa(relay.Port()))
+		all = append(all, bridge.Name+":"+strconv.Itoa(relay.Port()))
 	}
 	for name, port := range o.Attached {
 		all = append(all, name+":"+strconv.Itoa(port))

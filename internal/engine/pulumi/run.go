@@ -10,15 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/bridge"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
-	"github.com/machine-iac/machine-iac-operator/internal/engine/plugin"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/repeat"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
@@ -135,8 +134,7 @@ type Workspace struct {
 	// passphrase.
 	begun   []byte
 	key     *keyService
-	relay   *plugin.Relay // nil if the CLI starts bridges itself
-	host    *plugin.Host  // nil if the CLI starts the host of the program itself
+	relay   *bridge.Relay // nil if the CLI starts bridges itself
 	redact  *redact.Redactor
 	command *command
 	stack   auto.Stack
@@ -194,7 +192,7 @@ func (e *Engine) redactor(r RunSpec) *redact.Redactor {
 		sensitive = append([]string{r.Key.passphrase, r.Key.token(r.ID), base64.StdEncoding.EncodeToString(r.Key.derived)},
 			sensitive...)
 	}
-	return redact.New(sensitive).About(r.Secret).Inside(e.dir, []string{"runs", "t", hosts}, []string{programDir})
+	return redact.New(sensitive).About(r.Secret).Inside(e.dir, []string{"runs", "t"}, []string{programDir})
 }
 
 func (f *Workspace) path(parts ...string) string {
@@ -237,9 +235,6 @@ func (f *Workspace) fill(ctx context.Context) (err error) {
 	if err := writeProgram(f.run, f.path(programDir)); err != nil {
 		return fmt.Errorf("writing the program: %w", err)
 	}
-	if err := f.serveProgram(ctx); err != nil {
-		return err
-	}
 	settings, err := f.run.settings(f.path(programDir), serves)
 	if err != nil {
 		return err
@@ -275,23 +270,6 @@ func (f *Workspace) serve(key bool) (err error) {
 	return err
 }
 
-// inYAML matches the project file of a YAML program in the usual notation. For any other notation
-// the CLI starts the host.
-var inYAML = regexp.MustCompile(`(?m)^runtime: *` + plugin.Language + ` *$`)
-
-// serveProgram lets a warm host run the program, if there is one.
-func (f *Workspace) serveProgram(ctx context.Context) error {
-	if f.engine.hosts == nil || len(f.files) > 0 || f.run.Destroys { // files: as with bridges
-		return nil
-	}
-	project, err := os.ReadFile(f.path(programDir, projectFile))
-	if err != nil || !inYAML.Match(project) {
-		return nil //nolint:nilerr // what is wrong with the project the CLI reports
-	}
-	f.host, err = f.engine.hosts.Serve(ctx, f.engine.pluginEnvironment(f.run), f.run.owner(), f.path(programDir))
-	return err
-}
-
 func (f *Workspace) writeBackend() error {
 	if err := os.MkdirAll(filepath.Dir(f.stateFile()), 0o700); err != nil {
 		return err
@@ -308,9 +286,6 @@ func (f *Workspace) open(ctx context.Context) error {
 		waitDelay: f.engine.options.WaitDelay, starts: &f.engine.starts,
 		pipe: f.path(eventsPipe), sandbox: f.engine.options.Sandbox,
 		policy: sandbox.Policy{Read: f.engine.readable, Write: []string{f.dir, f.temporary()}},
-	}
-	if f.host != nil {
-		f.command.policy.Read = append(slices.Clone(f.engine.readable), f.host.Folder())
 	}
 	workspace, err := auto.NewLocalWorkspace(ctx, auto.WorkDir(f.path(programDir)), auto.PulumiHome(f.path("home")),
 		auto.Pulumi(f.command))
@@ -399,7 +374,7 @@ func (f *Workspace) end(tidy func() error) error {
 	}
 	f.closed = true
 	_, left := workdir.KillProcesses(f.dir) // nothing may keep running for a closed run
-	err := errors.Join(left, f.key.close(), f.relay.Close(), f.host.Close(), tidy(), os.RemoveAll(f.temporary()))
+	err := errors.Join(left, f.key.close(), f.relay.Close(), tidy(), os.RemoveAll(f.temporary()))
 	f.engine.slots <- f.slot
 	return f.redact.Error(err)
 }

@@ -1,4 +1,4 @@
-package plugin
+package bridge
 
 import (
 	"bytes"
@@ -24,8 +24,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 )
 
-// Bridge is the name that programs use for the plugin that bridges to any of Terraform's providers.
-const Bridge = "terraform-provider"
+// Name is what programs call the plugin that bridges to any of Terraform's providers.
+const Name = "terraform-provider"
 
 // parametersVariable keeps bridges to different providers apart in the pool. Bridges do not read
 // it.
@@ -41,9 +41,9 @@ type Bridges struct {
 	alone atomic.Int64
 }
 
-// NewBridges returns bridges that run file and can also read the paths in read. Their folders are
+// New returns bridges that run file and can also read the paths in read. Their folders are
 // in dir, which must be empty and private.
-func NewBridges(dir, file string, read []string, o provider.Options) *Bridges {
+func New(dir, file string, read []string, o provider.Options) *Bridges {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -53,13 +53,13 @@ func NewBridges(dir, file string, read []string, o provider.Options) *Bridges {
 	return b
 }
 
-// FindBridge returns the path of the bridge in a folder of plugins. It returns "" if there is none
+// Find returns the path of the bridge in a folder of plugins. It returns "" if there is none
 // or more than one, since programs request a version.
-func FindBridge(plugins string) string {
+func Find(plugins string) string {
 	if plugins == "" {
 		return ""
 	}
-	found, err := filepath.Glob(filepath.Join(plugins, "resource-"+Bridge+"-v*", "pulumi-resource-"+Bridge))
+	found, err := filepath.Glob(filepath.Join(plugins, "resource-"+Name+"-v*", "pulumi-resource-"+Name))
 	if err != nil || len(found) != 1 {
 		return ""
 	}
@@ -317,9 +317,9 @@ func (r *Relay) find(ctx context.Context, parameters []byte) (*held, error) {
 	environment := maps.Clone(r.environment)
 	environment[parametersVariable] = named
 	found := &held{parameters: named}
-	found.lease = r.bridges.pool.Lend(ctx, provider.Use{Files: map[string]string{Bridge: r.bridges.file},
+	found.lease = r.bridges.pool.Lend(ctx, provider.Use{Files: map[string]string{Name: r.bridges.file},
 		Environment: environment, Owner: r.owner})
-	running := found.lease.Running(Bridge)
+	running := found.lease.Running(Name)
 	if running == nil { // the pool is full
 		var err error
 		found.lease = nil
@@ -340,7 +340,7 @@ func (r *Relay) release(one *held) {
 	one.free = true
 }
 
-// call calls a plugin.
+// call calls the bridge.
 func (p *process) call(ctx context.Context, method string, message []byte) ([]byte, error) {
 	return invoke(ctx, p.connection, method, message)
 }

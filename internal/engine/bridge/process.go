@@ -1,4 +1,4 @@
-package plugin
+package bridge
 
 import (
 	"bufio"
@@ -25,11 +25,11 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
-// startTimeout limits the wait for a plugin to become ready.
+// startTimeout limits the wait for a bridge to become ready.
 const startTimeout = 30 * time.Second
 
-// process is a running plugin with its child processes. The configuration of a bridge is global to
-// it, so it serves one connection at a time.
+// process is a running bridge with the provider that it has started. Its configuration is global,
+// so it serves one connection at a time.
 type process struct {
 	dir        string
 	command    *exec.Cmd
@@ -48,37 +48,24 @@ var _ provider.Running = &process{}
 // their folders.
 func starter(confined *sandbox.Sandbox, read []string) provider.Starter {
 	return func(dir, file string, environment map[string]string) (provider.Running, error) {
-		started, err := start(dir, file, environment, confined, read)
-		if err != nil {
+		if err := confined.Check(); err != nil {
 			return nil, err
 		}
-		return started, nil
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("starting the bridge %s: %w", filepath.Base(file), err)
+		}
+		p := &process{dir: dir, command: exec.Command(file), exited: make(chan struct{})}
+		p.command.Dir, p.command.SysProcAttr = dir, workdir.ChildAttributes()
+		p.command.Env = []string{"HOME=" + dir, "TMPDIR=" + dir, "PULUMI_HOME=" + dir}
+		for name, value := range environment {
+			p.command.Env = append(p.command.Env, name+"="+value)
+		}
+		confined.Wrap(p.command, sandbox.Policy{Read: append([]string{filepath.Dir(file)}, read...), Write: []string{dir}})
+		if err := p.begin(); err != nil {
+			return nil, errors.Join(fmt.Errorf("starting the bridge %s: %w", filepath.Base(file), err), p.End())
+		}
+		return p, nil
 	}
-}
-
-// start starts a plugin without a client. Its folder exists already if files were placed in it.
-func start(dir, file string, environment map[string]string, confined *sandbox.Sandbox, read []string,
-	given ...func(*exec.Cmd)) (*process, error) {
-	if err := confined.Check(); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("starting the plugin %s: %w", filepath.Base(file), err)
-	}
-	p := &process{dir: dir, command: exec.Command(file), exited: make(chan struct{})}
-	p.command.Dir, p.command.SysProcAttr = dir, workdir.ChildAttributes()
-	p.command.Env = []string{"HOME=" + dir, "TMPDIR=" + dir, "PULUMI_HOME=" + dir}
-	for name, value := range environment {
-		p.command.Env = append(p.command.Env, name+"="+value)
-	}
-	for _, give := range given {
-		give(p.command)
-	}
-	confined.Wrap(p.command, sandbox.Policy{Read: append([]string{filepath.Dir(file)}, read...), Write: []string{dir}})
-	if err := p.begin(); err != nil {
-		return nil, errors.Join(fmt.Errorf("starting the plugin %s: %w", filepath.Base(file), err), p.End())
-	}
-	return p, nil
 }
 
 // begin starts the process and connects to the address that it prints.
@@ -102,12 +89,12 @@ func (p *process) begin() error {
 	case line := <-printed:
 		port, err := strconv.ParseUint(strings.TrimSpace(line), 10, 16)
 		if err != nil {
-			return errors.New("the plugin does not print its port")
+			return errors.New("the bridge does not print its port")
 		}
 		p.connection, err = dial(fmt.Sprintf("127.0.0.1:%d", port))
 		return err
 	case <-time.After(startTimeout):
-		return fmt.Errorf("the plugin is not ready after %s", startTimeout)
+		return fmt.Errorf("the bridge is not ready after %s", startTimeout)
 	}
 }
 
@@ -137,11 +124,11 @@ func (p *process) Responds(ctx context.Context) error {
 	case codes.OK, codes.Unimplemented, codes.NotFound:
 		return nil
 	default:
-		return fmt.Errorf("the plugin does not respond: %w", err)
+		return fmt.Errorf("the bridge does not respond: %w", err)
 	}
 }
 
-// Size implements provider.Running. It includes the provider that a bridge has started.
+// Size implements provider.Running. It includes the provider.
 func (p *process) Size() provider.Size {
 	size := provider.SizeOf(p.command.Process.Pid)
 	others, err := workdir.Processes(p.dir, func(pid int) bool { return pid == p.command.Process.Pid })
@@ -166,7 +153,7 @@ func (p *process) Exited() bool {
 	}
 }
 
-// End implements provider.Running. It does not ask the plugin to stop first, since an abandoned
+// End implements provider.Running. It does not ask the bridge to stop first, since an abandoned
 // call may be in progress.
 func (p *process) End() error {
 	var errs []error

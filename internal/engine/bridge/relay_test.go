@@ -1,4 +1,4 @@
-package plugin
+package bridge
 
 import (
 	"fmt"
@@ -31,10 +31,6 @@ func TestMain(m *testing.M) {
 		beBridge()
 		return
 	}
-	if os.Getenv(hosting) != "" {
-		beHost()
-		return
-	}
 	os.Exit(m.Run())
 }
 
@@ -52,7 +48,7 @@ func newWorld(t *testing.T, most int) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bridges := NewBridges(filepath.Join(dir, "b"), self, nil, provider.Options{
+	bridges := New(filepath.Join(dir, "b"), self, nil, provider.Options{
 		Max: most, Logger: testr.New(t), Clock: clocktesting.NewFakeClock(time.Now()),
 	})
 	t.Cleanup(bridges.Close)
@@ -243,7 +239,7 @@ func TestABridgeThatDoesNotStart(t *testing.T) {
 	if err := os.WriteFile(file, []byte("#!/bin/sh\necho no port\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	bridges := NewBridges(filepath.Join(t.TempDir(), "b"), file, nil, provider.Options{Max: 1, Logger: testr.New(t)})
+	bridges := New(filepath.Join(t.TempDir(), "b"), file, nil, provider.Options{Max: 1, Logger: testr.New(t)})
 	defer bridges.Close()
 	relay, err := bridges.Serve(map[string]string{}, "")
 	if err != nil {
@@ -271,7 +267,7 @@ func TestRecordingsAreBounded(t *testing.T) {
 	}
 }
 
-func TestFindBridge(t *testing.T) {
+func TestFind(t *testing.T) {
 	plugins := t.TempDir()
 	add := func(version string) string {
 		dir := filepath.Join(plugins, "resource-terraform-provider-v"+version)
@@ -284,13 +280,13 @@ func TestFindBridge(t *testing.T) {
 		}
 		return file
 	}
-	if got := FindBridge(plugins) + FindBridge(""); got != "" {
+	if got := Find(plugins) + Find(""); got != "" {
 		t.Errorf("found %s, want nothing", got)
 	}
-	if want := add("3.128.0"); FindBridge(plugins) != want {
-		t.Errorf("found %q, want %s", FindBridge(plugins), want)
+	if want := add("3.128.0"); Find(plugins) != want {
+		t.Errorf("found %q, want %s", Find(plugins), want)
 	}
-	if add("3.129.0"); FindBridge(plugins) != "" {
-		t.Errorf("found %s, want nothing: which one a program wants is its own", FindBridge(plugins))
+	if add("3.129.0"); Find(plugins) != "" {
+		t.Errorf("found %s, want nothing: which one a program wants is its own", Find(plugins))
 	}
 }
