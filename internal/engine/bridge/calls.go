@@ -18,34 +18,13 @@ func dial(address string) (*grpc.ClientConn, error) {
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)))
 }
 
-// newServer returns a server that handles every call with handle and passes messages on as frames.
-func newServer(handle grpc.StreamHandler, more ...grpc.ServerOption) *grpc.Server {
-	return grpc.NewServer(append(more, grpc.UnknownServiceHandler(handle), grpc.ForceServerCodec(codec{}),
-		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage), grpc.ConnectionTimeout(startTimeout))...)
-}
-
-// respond handles a call that has one request and one response.
-func respond(stream grpc.ServerStream, to func(ctx context.Context, method string, message []byte) ([]byte,
-	error)) error {
-	method, _ := grpc.MethodFromServerStream(stream)
-	message := &frame{}
-	if err := stream.RecvMsg(message); err != nil {
-		return err
-	}
-	response, err := to(stream.Context(), method, message.content)
-	if err != nil {
-		return err
-	}
-	return stream.SendMsg(&frame{content: response})
-}
-
-// invoke forwards a call.
-func invoke(ctx context.Context, to *grpc.ClientConn, method string, message []byte) ([]byte, error) {
+// call calls the bridge.
+func (p *process) call(ctx context.Context, method string, message []byte) ([]byte, error) {
 	if sent, ok := metadata.FromIncomingContext(ctx); ok {
 		ctx = metadata.NewOutgoingContext(ctx, sent.Copy())
 	}
 	response := &frame{}
-	err := to.Invoke(ctx, method, &frame{content: message}, response, grpc.ForceCodec(codec{}))
+	err := p.connection.Invoke(ctx, method, &frame{content: message}, response, grpc.ForceCodec(codec{}))
 	return response.content, err
 }
 

@@ -15,17 +15,26 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 )
 
 // Name is what programs call the plugin that bridges to any of Terraform's providers.
 const Name = "terraform-provider"
+
+const (
+	// maxRecorded is enough for eight providers.
+	maxRecorded = 32
+	// recordedFor is limited because the provider's files may be replaced.
+	recordedFor = time.Hour
+)
 
 // parametersVariable keeps bridges to different providers apart in the pool. Bridges do not read
 // it.
@@ -36,7 +45,10 @@ type Bridges struct {
 	dir, file string
 	pool      *provider.Pool
 	start     provider.Starter
-	recorded  *recordings
+	// recorded are responses that are the same for every bridge to a provider. A warm bridge makes the
+	// schema of a large provider anew in half a second.
+	recorded *lru.Cache
+	clock    clock.PassiveClock
 	// alone counts the bridges that were started outside of the pool, to name their folders.
 	alone atomic.Int64
 }
@@ -47,8 +59,8 @@ func New(dir, file string, read []string, o provider.Options) *Bridges {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	b := &Bridges{dir: dir, file: file, start: starter(o.Sandbox, read),
-		recorded: &recordings{clock: o.Clock, said: map[string]recording{}}}
+	b := &Bridges{dir: dir, file: file, start: starter(o.Sandbox, read), recorded: lru.New(maxRecorded),
+		clock: o.Clock}
 	b.pool = provider.NewPoolOf(filepath.Join(dir, "p"), o, b.start)
 	return b
 }
@@ -109,7 +121,9 @@ func (b *Bridges) Serve(environment map[string]string, owner string) (*Relay, er
 		return nil, fmt.Errorf("serving a bridge: %w", err)
 	}
 	r := &Relay{bridges: b, environment: environment, owner: owner, listener: listener, served: make(chan struct{})}
-	r.server = newServer(r.handle, grpc.StatsHandler(connections{r}), grpc.WaitForHandlers(true))
+	r.server = grpc.NewServer(grpc.UnknownServiceHandler(r.handle), grpc.ForceServerCodec(codec{}),
+		grpc.StatsHandler(connections{r}), grpc.WaitForHandlers(true), grpc.MaxRecvMsgSize(maxMessage),
+		grpc.MaxSendMsgSize(maxMessage), grpc.ConnectionTimeout(startTimeout))
 	go func() {
 		defer close(r.served)
 		_ = r.server.Serve(listener) // it was stopped
@@ -169,8 +183,25 @@ type connection struct {
 }
 
 // request returns the cache key of a request to a bridge with certain parameters.
-func request(parameters []byte, method string, message []byte) string {
-	return string(parameters) + "\x00" + method + "\x00" + string(message)
+func request(parameters []byte, method string, message []byte) [sha256.Size]byte {
+	return sha256.Sum256(bytes.Join([][]byte{parameters, []byte(method), message}, []byte{0}))
+}
+
+type recording struct {
+	response []byte
+	at       time.Time
+}
+
+// known returns the response to a request if a bridge gave it recently, or nil.
+func (b *Bridges) known(request [sha256.Size]byte) []byte {
+	if found, ok := b.recorded.Get(request); ok && b.clock.Since(found.(recording).at) < recordedFor {
+		return found.(recording).response
+	}
+	return nil
+}
+
+func (b *Bridges) record(request [sha256.Size]byte, response []byte) {
+	b.recorded.Add(request, recording{response, b.clock.Now()})
 }
 
 // Methods of a provider, as Pulumi names them.
@@ -193,13 +224,20 @@ var (
 
 // handle forwards a call. A provider's calls have one request and one response.
 func (r *Relay) handle(_ any, stream grpc.ServerStream) error {
+	method, _ := grpc.MethodFromServerStream(stream)
 	of, ok := stream.Context().Value(connectionKey{}).(*connection)
-	return respond(stream, func(ctx context.Context, method string, message []byte) ([]byte, error) {
-		if !ok || !strings.HasPrefix(method, service) {
-			return nil, status.Errorf(codes.Unimplemented, "%s is not a method of a provider", method)
-		}
-		return r.respond(ctx, of, method, message)
-	})
+	if !ok || !strings.HasPrefix(method, service) {
+		return status.Errorf(codes.Unimplemented, "%s is not a method of a provider", method)
+	}
+	message := &frame{}
+	if err := stream.RecvMsg(message); err != nil {
+		return err
+	}
+	response, err := r.respond(stream.Context(), of, method, message.content)
+	if err != nil {
+		return err
+	}
+	return stream.SendMsg(&frame{content: response})
 }
 
 func (r *Relay) respond(ctx context.Context, of *connection, method string, message []byte) ([]byte, error) {
@@ -223,7 +261,7 @@ func (r *Relay) respond(ctx context.Context, of *connection, method string, mess
 	named := request(parameters, method, message)
 	repeats := slices.Contains(same, method)
 	if repeats {
-		if known := r.bridges.recorded.get(named); known != nil {
+		if known := r.bridges.known(named); known != nil {
 			return known, nil
 		}
 	}
@@ -236,7 +274,7 @@ func (r *Relay) respond(ctx context.Context, of *connection, method string, mess
 	case err != nil:
 		return nil, err
 	case repeats:
-		r.bridges.recorded.put(named, response)
+		r.bridges.record(named, response)
 	case method == configure:
 		of.mu.Lock()
 		of.configured = true
@@ -263,14 +301,14 @@ func (r *Relay) parameterize(ctx context.Context, of *connection, message []byte
 		return nil, status.Error(codes.FailedPrecondition, "the bridge serves another provider already")
 	}
 	named := request(nil, parameterize, message)
-	if known := r.bridges.recorded.get(named); known != nil {
+	if known := r.bridges.known(named); known != nil {
 		return known, nil
 	}
 	to, err := r.bridge(ctx, of)
 	if err != nil {
 		return nil, err
 	}
-	r.bridges.recorded.put(named, to.parameterized)
+	r.bridges.record(named, to.parameterized)
 	return to.parameterized, nil
 }
 
@@ -338,9 +376,4 @@ func (r *Relay) release(one *held) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	one.free = true
-}
-
-// call calls the bridge.
-func (p *process) call(ctx context.Context, method string, message []byte) ([]byte, error) {
-	return invoke(ctx, p.connection, method, message)
 }

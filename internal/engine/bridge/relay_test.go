@@ -37,8 +37,9 @@ func TestMain(m *testing.M) {
 // world is the bridges of a test, which are processes of it.
 type world struct {
 	*Bridges
-	t   *testing.T
-	log string
+	t    *testing.T
+	log  string
+	time *clocktesting.FakeClock
 }
 
 func newWorld(t *testing.T, most int) *world {
@@ -48,11 +49,10 @@ func newWorld(t *testing.T, most int) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bridges := New(filepath.Join(dir, "b"), self, nil, provider.Options{
-		Max: most, Logger: testr.New(t), Clock: clocktesting.NewFakeClock(time.Now()),
-	})
+	now := clocktesting.NewFakeClock(time.Now())
+	bridges := New(filepath.Join(dir, "b"), self, nil, provider.Options{Max: most, Logger: testr.New(t), Clock: now})
 	t.Cleanup(bridges.Close)
-	return &world{Bridges: bridges, t: t, log: filepath.Join(dir, "log")}
+	return &world{Bridges: bridges, t: t, log: filepath.Join(dir, "log"), time: now}
 }
 
 func (w *world) serve(variables ...string) *Relay {
@@ -173,6 +173,19 @@ func TestConnectionsShareNoBridge(t *testing.T) {
 	}
 }
 
+func TestASchemaIsMadeAnewAfterAnHour(t *testing.T) {
+	w := newWorld(t, 1)
+	c := connect(t, w.serve())
+	c.begin("acme")
+	for want, later := range []time.Duration{0, recordedFor - 1, 1} {
+		w.time.Step(later)
+		c.must("GetSchema", "acme")
+		if got := w.asked("GetSchema"); got != max(1, want) {
+			t.Errorf("bridges were asked %d times for the schema, want %d", got, max(1, want))
+		}
+	}
+}
+
 func TestNothingIsAskedBeforeTheConfiguration(t *testing.T) {
 	w := newWorld(t, 1)
 	first := w.serve()
@@ -250,20 +263,6 @@ func TestABridgeThatDoesNotStart(t *testing.T) {
 	}
 	if err := relay.Close(); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestRecordingsAreBounded(t *testing.T) {
-	clock := clocktesting.NewFakeClock(time.Now())
-	r := &recordings{clock: clock, said: map[string]recording{}}
-	r.put("a", []byte("x"))
-	r.put("large", make([]byte, maxRecorded))
-	if string(r.get("a")) != "x" || r.get("large") != nil {
-		t.Error("what is too large is kept, or what is not is lost")
-	}
-	clock.Step(recordedFor)
-	if r.get("a") != nil || r.size != 0 {
-		t.Errorf("what was said an hour ago is repeated, or counted still: %d", r.size)
 	}
 }
 
