@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"path/filepath"
 	"slices"
@@ -35,10 +34,6 @@ const (
 	// recordedFor is limited because the provider's files may be replaced.
 	recordedFor = time.Hour
 )
-
-// parametersVariable keeps bridges to different providers apart in the pool. Bridges do not read
-// it.
-const parametersVariable = "PULUMI_BRIDGE_PARAMETERS"
 
 // Bridges are the running bridges.
 type Bridges struct {
@@ -352,17 +347,15 @@ func (r *Relay) find(ctx context.Context, parameters []byte) (*held, error) {
 			return one, nil
 		}
 	}
-	environment := maps.Clone(r.environment)
-	environment[parametersVariable] = named
 	found := &held{parameters: named}
-	found.lease = r.bridges.pool.Lend(ctx, provider.Use{Files: map[string]string{Name: r.bridges.file},
-		Environment: environment, Owner: r.owner})
-	running := found.lease.Running(Name)
+	found.lease = r.bridges.pool.Lend(ctx, provider.Use{Files: map[string]string{named: r.bridges.file},
+		Environment: r.environment, Owner: r.owner})
+	running := found.lease.Running(named)
 	if running == nil { // the pool is full
 		var err error
 		found.lease = nil
 		if running, err = r.bridges.start(filepath.Join(r.bridges.dir, strconv.FormatInt(r.bridges.alone.Add(1), 10)),
-			r.bridges.file, environment); err != nil {
+			r.bridges.file, r.environment); err != nil {
 			return nil, err
 		}
 	}

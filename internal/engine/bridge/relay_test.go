@@ -173,6 +173,24 @@ func TestConnectionsShareNoBridge(t *testing.T) {
 	}
 }
 
+func TestBridgesToSeveralProvidersServeRunAfterRun(t *testing.T) {
+	w := newWorld(t, 4)
+	var seen [][]string
+	for range 2 {
+		relay, err := w.Serve(map[string]string{echoes: w.log}, "owner")
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen = append(seen, []string{connect(t, relay).begin("acme"), connect(t, relay).begin("zeta")})
+		if err := relay.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(seen[0], seen[1]) {
+		t.Errorf("the second run has the bridges %v, want %v again", seen[1], seen[0])
+	}
+}
+
 func TestASchemaIsMadeAnewAfterAnHour(t *testing.T) {
 	w := newWorld(t, 1)
 	c := connect(t, w.serve())

@@ -11,10 +11,11 @@ import (
 )
 
 // key is the same for runs that can use one provider process after another: those with the same
-// program, owner of credentials, and environment, and hence the same credentials.
+// program, address, owner of credentials, and environment, and hence the same credentials.
 type key struct {
 	// program is the file with its identity: a replaced file is another program.
 	program string
+	address string
 	owner   string
 	// environment is a digest, so that credentials do not stay in memory longer than their providers.
 	environment string
@@ -25,7 +26,7 @@ func (k key) replaces(other key) bool {
 	return k.owner != "" && k.owner == other.owner && k.environment != other.environment
 }
 
-func keyOf(file string, use Use) (key, error) {
+func keyOf(address, file string, use Use) (key, error) {
 	info, err := os.Stat(file)
 	if err != nil {
 		return key{}, fmt.Errorf("finding the provider %s: %w", filepath.Base(file), err)
@@ -36,6 +37,7 @@ func keyOf(file string, use Use) (key, error) {
 	}
 	return key{
 		program:     fmt.Sprintf("%s %d %d", file, info.Size(), info.ModTime().UnixNano()),
+		address:     address,
 		owner:       use.Owner,
 		environment: hex.EncodeToString(hash.Sum(nil)),
 	}, nil

@@ -116,7 +116,7 @@ func (u Use) admits(to Running) {
 func (p *Pool) Lend(ctx context.Context, use Use) *Lease {
 	l := &Lease{pool: p, providers: map[string]*pooled{}}
 	for address, file := range use.Files {
-		found, err := p.take(ctx, file, use)
+		found, err := p.take(ctx, address, file, use)
 		if err != nil {
 			p.options.Logger.Error(err, "No warm provider; the engine starts its own", "provider", filepath.Base(file))
 		}
@@ -129,8 +129,8 @@ func (p *Pool) Lend(ctx context.Context, use Use) *Lease {
 }
 
 // take returns an idle provider that responds, or a new one if there is room, or nil.
-func (p *Pool) take(ctx context.Context, file string, use Use) (*pooled, error) {
-	wanted, err := keyOf(file, use)
+func (p *Pool) take(ctx context.Context, address, file string, use Use) (*pooled, error) {
+	wanted, err := keyOf(address, file, use)
 	if err != nil {
 		return nil, err
 	}
