@@ -16,9 +16,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/status"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
@@ -119,13 +116,7 @@ func (p *process) launch() error {
 
 // Responds implements provider.Running.
 func (p *process) Responds(ctx context.Context) error {
-	_, err := grpc_health_v1.NewHealthClient(p.connection).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
-	switch status.Code(err) {
-	case codes.OK, codes.Unimplemented, codes.NotFound:
-		return nil
-	default:
-		return fmt.Errorf("the bridge does not respond: %w", err)
-	}
+	return provider.Healthy(ctx, p.connection, "")
 }
 
 // Size implements provider.Running. It includes the provider.

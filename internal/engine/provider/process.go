@@ -155,13 +155,18 @@ func (p *Process) Responds(ctx context.Context) error {
 		return fmt.Errorf("reaching the provider: %w", err)
 	}
 	defer func() { _ = connection.Close() }()
-	_, err = grpc_health_v1.NewHealthClient(connection).Check(ctx,
-		&grpc_health_v1.HealthCheckRequest{Service: healthService})
+	return Healthy(ctx, connection, healthService)
+}
+
+// Healthy returns an error unless a plugin responds to a health check, which it may not implement.
+func Healthy(ctx context.Context, connection *grpc.ClientConn, service string) error {
+	_, err := grpc_health_v1.NewHealthClient(connection).Check(ctx,
+		&grpc_health_v1.HealthCheckRequest{Service: service})
 	switch status.Code(err) {
 	case codes.OK, codes.Unimplemented, codes.NotFound:
 		return nil
 	default:
-		return fmt.Errorf("the provider does not respond: %w", err)
+		return fmt.Errorf("the plugin does not respond: %w", err)
 	}
 }
 
