@@ -7,14 +7,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"maps"
 	"os/exec"
-	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
-	"sigs.k8s.io/yaml"
 
-	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/test/moto"
 )
 
@@ -52,15 +48,11 @@ func openAWS(w *world) *site {
 	w.t.Cleanup(server.Close)
 	a := &account{Server: server, w: w}
 	a.install(ctx)
-	rights := rightsOf(w)
-	front, err := server.NewFront(accessKey, func(action string) bool { return slices.Contains(rights, action) })
+	front, err := server.NewFront(accessKey, w.guard().Allows)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(func() {
-		front.Close()
-		w.compare(front.Calls())
-	})
+	w.t.Cleanup(front.Close)
 	var endpoints []configv1.AWSServiceEndpoint
 	for _, service := range []string{"ec2", "elasticloadbalancing", "iam", "sts", "tagging"} {
 		endpoints = append(endpoints, configv1.AWSServiceEndpoint{Name: service, URL: front.URL()})
@@ -205,43 +197,4 @@ func (a *account) userData(ctx context.Context, name string) (string, error) {
 	}
 	raw, err := base64.StdEncoding.DecodeString(found)
 	return string(raw), err
-}
-
-// rightsOf returns all actions that the module asks for.
-func rightsOf(w *world) (actions []string) {
-	w.t.Helper()
-	var described v1alpha1.Module
-	if err := yaml.Unmarshal([]byte(w.read(w.lab.Path(w.platform.module, "module.yaml"))), &described); err != nil {
-		w.t.Fatal(err)
-	}
-	for _, entry := range described.Spec.Rights {
-		actions = append(actions, entry.Actions...)
-	}
-	return actions
-}
-
-// compare reports calls that test/rights does not have.
-func (w *world) compare(calls map[string]int) {
-	var lives []struct {
-		Life           string
-		Calls, Refused []string
-	}
-	if err := yaml.Unmarshal([]byte(w.read(w.lab.Path("test", "rights", "calls-aws.yaml"))), &lives); err != nil {
-		w.t.Fatal(err)
-	}
-	expected := map[string]bool{}
-	for _, one := range lives {
-		for _, call := range slices.Concat(one.Calls, one.Refused) {
-			expected[call] = true
-			if calls[call] == 0 {
-				w.t.Logf("not called: %s (%s)", call, one.Life)
-			}
-		}
-	}
-	for _, call := range slices.Sorted(maps.Keys(calls)) {
-		w.t.Logf("%6d %s", calls[call], call)
-		if !expected[call] {
-			w.t.Errorf("test/rights/calls-aws.yaml lacks %s", call)
-		}
-	}
 }

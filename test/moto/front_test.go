@@ -1,7 +1,6 @@
 package moto
 
 import (
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -18,8 +17,11 @@ func TestFrontChecksTheKeyAndPermissions(t *testing.T) {
 		}
 	}))
 	t.Cleanup(backend.Close)
-	front, err := (&Server{url: backend.URL}).NewFront("AKIAFIRST",
-		func(action string) bool { return action != "ec2:StopInstances" })
+	var asked []string
+	front, err := (&Server{url: backend.URL}).NewFront("AKIAFIRST", func(action string) bool {
+		asked = append(asked, action)
+		return action != "ec2:StopInstances"
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,8 +53,8 @@ func TestFrontChecksTheKeyAndPermissions(t *testing.T) {
 	if diff := cmp.Diff([]int{200, 401, 403, 401, 200}, got); diff != "" {
 		t.Errorf("responses (-want +got):\n%s", diff)
 	}
-	want := map[string]int{"ec2:RunInstances": 2, "ec2:StopInstances": 1, "tag:GetResources": 2}
-	if got := front.Calls(); !maps.Equal(got, want) {
-		t.Errorf("got calls %v, want %v", got, want)
+	want := []string{"ec2:RunInstances", "ec2:StopInstances", "tag:GetResources"}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Errorf("actions of valid calls (-want +got):\n%s", diff)
 	}
 }
