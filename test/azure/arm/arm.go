@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -42,6 +43,7 @@ type Server struct {
 	// machineLatency is the latency of virtual machines.
 	machineLatency time.Duration
 	now            func() time.Time
+	allowed        func(action string) bool
 
 	mutex  sync.Mutex
 	secret string
@@ -68,11 +70,13 @@ type Options struct {
 	MachineLatency time.Duration
 	// Now is the clock; that of the machine when nil.
 	Now func() time.Time
+	// Allowed returns whether the client may do what an action names; nil allows everything. It is asked for each action that a request requires.
+	Allowed func(action string) bool
 }
 
 // Start starts a Resource Manager on loopback.
 func Start(o Options) (*Server, error) {
-	a := &Server{resources: map[string]object{}, secret: Secret, latency: o.Latency, machineLatency: max(o.Latency, o.MachineLatency), now: o.Now, certificate: filepath.Join(o.Dir, "arm.pem")}
+	a := &Server{resources: map[string]object{}, secret: Secret, latency: o.Latency, machineLatency: max(o.Latency, o.MachineLatency), now: o.Now, allowed: o.Allowed, certificate: filepath.Join(o.Dir, "arm.pem")}
 	if a.now == nil {
 		a.now = time.Now
 	}
@@ -107,6 +111,9 @@ func (a *Server) serve(mux *http.ServeMux, w http.ResponseWriter, r *http.Reques
 	defer a.lock()()
 	if strings.HasPrefix(r.URL.Path, "/subscriptions/") && !strings.HasSuffix(r.Header.Get("Authorization"), "."+a.secret) {
 		refuse(w, http.StatusUnauthorized, "AuthenticationFailed", "no token, or one of a secret that was replaced")
+		return
+	}
+	if strings.HasPrefix(r.URL.Path, "/subscriptions/") && !a.permits(w, r) {
 		return
 	}
 	if a.takes(r.URL.Path) == 0 {
@@ -287,14 +294,9 @@ func nameOf(id string) string {
 
 // store keeps a resource, with what Azure adds to it, and returns it.
 func (a *Server) store(id string, one object) object {
-	_, rest, _ := strings.Cut(id, "/providers/")
-	parts := strings.Split(rest, "/")
-	kind := parts[0]
-	for n := 1; n < len(parts); n += 2 {
-		kind += "/" + parts[n]
-	}
+	kind := kindOf(id)
 	a.revision++
-	one["id"], one["name"], one["type"], one["etag"] = id, parts[len(parts)-1], kind, fmt.Sprintf(`W/"%d"`, a.revision)
+	one["id"], one["name"], one["type"], one["etag"] = id, path.Base(id), kind, fmt.Sprintf(`W/"%d"`, a.revision)
 	properties, _ := one["properties"].(object)
 	if properties == nil {
 		properties = object{}
