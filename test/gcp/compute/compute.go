@@ -35,6 +35,7 @@ type object = map[string]any
 // Server is a Compute Engine that runs. It refuses nothing but what is not there.
 type Server struct {
 	latency time.Duration
+	allowed func(permission string) bool
 	reach   *reach
 
 	mutex sync.Mutex
@@ -66,12 +67,14 @@ type Options struct {
 	Dir string
 	// Latency is how long a write takes: its operation runs so long. Zero carries writes out at once.
 	Latency time.Duration
+	// Allowed returns whether the client has a permission; nil is all. It is asked for each that a request requires.
+	Allowed func(permission string) bool
 }
 
 // Start starts a Compute Engine on loopback.
 func Start(o Options) (*Server, error) {
 	s := &Server{
-		latency: o.Latency, token: "token-0", key: "key-0",
+		latency: o.Latency, allowed: o.Allowed, token: "token-0", key: "key-0",
 		resources: map[string]object{}, gone: map[string]bool{}, members: map[string][]string{},
 	}
 	mux := http.NewServeMux()
@@ -109,6 +112,9 @@ func (s *Server) serve(mux *http.ServeMux, w http.ResponseWriter, r *http.Reques
 		refuse(w, Refusal{
 			Status: http.StatusUnauthorized, Reason: "authError", Message: "Request had invalid authentication credentials.",
 		})
+		return
+	}
+	if r.Host != "oauth2.googleapis.com" && !s.permits(w, r) {
 		return
 	}
 	if s.refusal != nil && r.Method != http.MethodGet && strings.HasSuffix(r.URL.Path, "/"+s.refusal.Path) {

@@ -29,9 +29,10 @@ type client struct {
 	token string
 }
 
-func newClient(t *testing.T, latency time.Duration) (*client, *compute.Server) {
+func newClient(t *testing.T, o compute.Options) (*client, *compute.Server) {
 	t.Helper()
-	server, err := compute.Start(compute.Options{Dir: t.TempDir(), Latency: latency})
+	o.Dir = t.TempDir()
+	server, err := compute.Start(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +141,7 @@ func worker(image string) map[string]any {
 const image = "projects/rhcos-cloud/global/images/rhcos"
 
 func TestAnInstanceFromInsertToDelete(t *testing.T) {
-	c, server := newClient(t, 100*time.Millisecond)
+	c, server := newClient(t, compute.Options{Latency: 100 * time.Millisecond})
 	if waited := c.done(http.MethodPost, zone+"/instances", worker(image)); waited == 0 {
 		t.Error("the insert ended at once, want it to take its time")
 	}
@@ -182,7 +183,7 @@ func TestAnInstanceFromInsertToDelete(t *testing.T) {
 }
 
 func TestWhatIsNotThereAndWhatIsRefused(t *testing.T) {
-	c, server := newClient(t, 0)
+	c, server := newClient(t, compute.Options{})
 	server.Remove(image)
 	status, failed := c.ask(http.MethodPost, zone+"/instances", worker(image))
 	if text, _ := json.Marshal(failed); status != http.StatusNotFound || !strings.Contains(string(text), image) || len(server.Names()) > 0 {
