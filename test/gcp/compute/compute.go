@@ -114,7 +114,7 @@ func (s *Server) serve(mux *http.ServeMux, w http.ResponseWriter, r *http.Reques
 		})
 		return
 	}
-	if r.Host != "oauth2.googleapis.com" && !s.permits(w, r) {
+	if !s.permits(w, r) {
 		return
 	}
 	if s.refusal != nil && r.Method != http.MethodGet && strings.HasSuffix(r.URL.Path, "/"+s.refusal.Path) {
