@@ -27,8 +27,13 @@ var beyond = map[string][]string{
 		"ec2:DescribeHosts",
 		"ec2:CreateLaunchTemplate", "ec2:DeleteLaunchTemplate", "ec2:DescribeLaunchTemplates", "ec2:DescribeLaunchTemplateVersions",
 	},
-	// With data disks, with load balancers and without a zone.
-	"azure": {"Microsoft.Compute/disks/read", "Microsoft.Compute/disks/write", "Microsoft.Network/loadBalancers/backendAddressPools/read", "Microsoft.Resources/subscriptions/resources/read"},
+	"azure": {
+		"Microsoft.Compute/disks/read", "Microsoft.Resources/subscriptions/resourceGroups/resources/read",
+		"Microsoft.Resources/subscriptions/resources/read",
+		// With data disks, load balancers and application security groups.
+		"Microsoft.Compute/disks/write", "Microsoft.Network/loadBalancers/backendAddressPools/read",
+		"Microsoft.Network/applicationSecurityGroups/joinIpConfiguration/action",
+	},
 	// With other disks than the boot disk.
 	"gcp": {"compute.disks.delete", "compute.disks.get", "compute.disks.use"},
 }
