@@ -17,6 +17,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/test/azure/arm"
+	"github.com/machine-iac/machine-iac-operator/test/rights"
 )
 
 const (
@@ -41,13 +42,18 @@ func azurermMirror(t *testing.T) string {
 		!slices.Contains([]string{azurermBuild, "(devel)"}, built.Main.Version) {
 		t.Skipf("%s is not built from version %s of its module%s", program, azurermBuild, howTo)
 	}
+	return mirrorOf(t, program, "azurerm", azurermVersion)
+}
+
+// mirrorOf returns a mirror with a provider's program.
+func mirrorOf(t *testing.T, program, provider, version string) string {
+	t.Helper()
 	mirror := t.TempDir()
-	dir := filepath.Join(mirror, "registry.opentofu.org", "hashicorp", "azurerm", azurermVersion,
-		runtime.GOOS+"_"+runtime.GOARCH)
+	dir := filepath.Join(mirror, "registry.opentofu.org", "hashicorp", provider, version, runtime.GOOS+"_"+runtime.GOARCH)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	copyProgram(t, program, filepath.Join(dir, "terraform-provider-azurerm_v"+azurermVersion))
+	copyProgram(t, program, filepath.Join(dir, "terraform-provider-"+provider+"_v"+version))
 	return mirror
 }
 
@@ -71,10 +77,12 @@ func copyProgram(t *testing.T, from, to string) {
 	}
 }
 
-// onAzure tests the module azure with its real provider and a simulated Resource Manager.
+// onAzure tests the module azure with its real provider and a simulated Resource Manager, which grants each Machine its
+// rights alone.
 type onAzure struct {
 	*world
 	*arm.Server
+	guard   *rights.Guard
 	cluster *module.Cluster
 }
 
@@ -109,10 +117,15 @@ func (o *onAzure) machine(name string, fields map[string]any) *machinev1beta1.Ma
 
 func (o *onAzure) take(machine *machinev1beta1.Machine) {
 	o.t.Helper()
-	o.renderIn(o.cluster, machine, clusterID, map[string][]byte{
+	o.renderIn(o.cluster, machine, clusterID, armCredentials(), o.Environment())
+	o.guard.Grant(o.rights(o.cluster, machine))
+}
+
+func armCredentials() map[string][]byte {
+	return map[string][]byte{
 		"azure_subscription_id": []byte(arm.Subscription), "azure_tenant_id": []byte(arm.Tenant),
 		"azure_client_id": []byte(arm.Client), "azure_client_secret": []byte(arm.Secret),
-	}, o.Environment())
+	}
 }
 
 // settled fails the test if a plan after an apply has changes.
@@ -150,7 +163,8 @@ func TestResourceManager(t *testing.T) {
 
 func newOnAzure(t *testing.T, mirror string) *onAzure {
 	t.Helper()
-	server, err := arm.Start(arm.Options{Dir: t.TempDir()})
+	guard := &rights.Guard{}
+	server, err := arm.Start(arm.Options{Dir: t.TempDir(), Allowed: guard.Allows})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +174,7 @@ func newOnAzure(t *testing.T, mirror string) *onAzure {
 			t.Error(problem)
 		}
 	})
-	return &onAzure{world: newWorldIn(t, "azure", mirror), Server: server}
+	return &onAzure{world: newWorldIn(t, "azure", mirror), Server: server, guard: guard}
 }
 
 func testVirtualMachine(t *testing.T, o *onAzure) {
