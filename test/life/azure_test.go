@@ -14,14 +14,17 @@ import (
 )
 
 var azure = platform{
-	name: "azure", module: "modules/azure", provider: "azurerm", infrastructure: "[simulated Resource Manager](../test/azure/main.go), writes take 2 s",
+	name: "azure", module: "modules/azure", provider: "azurerm",
+	infrastructure: "[simulated Resource Manager](../test/azure/main.go), writes take 2 s, with the permissions of spec.rights",
 	lacks: map[string]string{
 		stepImage: "the module names an image by its ID and reads it nowhere: only a create needs it",
 	},
 	open: openAzure,
 }
 
-func openAzure(w *world) *site { return openResourceManager(w, arm.Options{Latency: 2 * time.Second}) }
+func openAzure(w *world) *site {
+	return openResourceManager(w, arm.Options{Latency: 2 * time.Second, Allowed: w.guard().Allows})
+}
 
 func openResourceManager(w *world, options arm.Options) *site {
 	options.Dir = w.dir

@@ -16,12 +16,14 @@ import (
 
 var gcp = platform{
 	name: "gcp", module: "modules/gcp", provider: "google",
-	infrastructure: "[simulated Compute Engine](../test/gcp/main.go), writes take 2 s",
+	infrastructure: "[simulated Compute Engine](../test/gcp/main.go), writes take 2 s, with the permissions of spec.rights",
 	open:           openGCP,
 }
 
 func openGCP(w *world) *site {
-	server, err := compute.Start(compute.Options{Dir: w.dir, Latency: 2 * time.Second})
+	// An inventory alone needs a permission that no Machine does.
+	guard := w.guard("cloudasset.assets.searchAllResources")
+	server, err := compute.Start(compute.Options{Dir: w.dir, Latency: 2 * time.Second, Allowed: guard.Allows})
 	if err != nil {
 		w.t.Fatal(err)
 	}
