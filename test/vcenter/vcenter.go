@@ -231,6 +231,12 @@ func (v *VCenter) HasFile(ctx context.Context, file string) (there bool, err err
 	return there, err
 }
 
+// Deny has the vCenter refuse methods of its API, such as CloneVM_Task, and no others, until it is called again.
+func (v *VCenter) Deny(ctx context.Context, methods ...string) error {
+	_, err := v.ask(ctx, http.MethodPost, "/test/deny", url.Values{"method": methods}, nil)
+	return err
+}
+
 func (v *VCenter) do(ctx context.Context, method string, query url.Values) error {
 	there, err := v.ask(ctx, method, "/test/vm", query, nil)
 	if err == nil && !there {

@@ -20,26 +20,79 @@ type history struct {
 	clones map[string]cloned
 	// groups are those that virtual machines were in when they were powered on last.
 	groups map[types.ManagedObjectReference][]string
+	// denied are the names of methods that nobody may call.
+	denied []string
 }
 
-// cloned is how a virtual machine was made of another one: of which snapshot, and what became of the disks.
-type cloned struct{ snapshot, diskMoveType string }
+// cloned is how a virtual machine was made of another one: of which snapshot, what became of the disks, and what else was asked for.
+type cloned struct {
+	snapshot, diskMoveType string
+	config                 *types.VirtualMachineConfigSpec
+}
 
 // keep begins the history of what clients ask for.
 func (h *history) keep(ctx *simulator.Context) {
 	h.clones, h.groups = map[string]cloned{}, map[types.ManagedObjectReference][]string{}
 	ctx.Map.Handler = func(ctx *simulator.Context, called *simulator.Method) (mo.Reference, types.BaseMethodFault) {
+		var keep func()
+		switch asked := called.Body.(type) { // its objects are locked before the history
+		case *types.CloneVM_Task:
+			made := cloned{snapshotOf(ctx, asked), asked.Spec.Location.DiskMoveType, asked.Spec.Config}
+			keep = func() { h.clones[asked.Name] = made }
+		case *types.PowerOnVM_Task:
+			in := groupsOf(ctx, asked.This)
+			keep = func() { h.groups[asked.This] = in }
+		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		switch asked := called.Body.(type) {
-		case *types.CloneVM_Task:
-			h.clones[asked.Name] = cloned{snapshotOf(ctx, asked), asked.Spec.Location.DiskMoveType}
-		case *types.PowerOnVM_Task:
-			h.groups[asked.This] = groupsOf(ctx, asked.This)
+		if slices.Contains(h.denied, called.Name) {
+			return nil, &types.NoPermission{Object: &called.This}
+		}
+		if keep != nil {
+			keep()
 		}
 		return nil, nil
 	}
+	ctx.Map.AddHandler(h)
 }
+
+// deny refuses methods, and no others, from now on.
+func (h *history) deny(methods []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.denied = methods
+}
+
+// Reference implements simulator.RegisterObject, as the other methods of objects do.
+func (h *history) Reference() types.ManagedObjectReference {
+	return types.ManagedObjectReference{Type: "History", Value: "history"}
+}
+
+// PutObject does nothing.
+func (h *history) PutObject(*simulator.Context, mo.Reference) {}
+
+// UpdateObject gives a clone, once it has its name, the notes and flags that were asked for. A vCenter does so too; the simulator leaves them out.
+func (h *history) UpdateObject(_ *simulator.Context, object mo.Reference, _ []types.PropertyChange) {
+	vm, ok := object.(*mo.VirtualMachine)
+	if !ok {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	made := h.clones[vm.Name]
+	if made.config == nil {
+		return
+	}
+	vm.Config.Annotation = made.config.Annotation
+	if made.config.Flags != nil {
+		vm.Config.Flags = *made.config.Flags
+	}
+	made.config = nil
+	h.clones[vm.Name] = made
+}
+
+// RemoveObject does nothing.
+func (h *history) RemoveObject(*simulator.Context, types.ManagedObjectReference) {}
 
 func snapshotOf(ctx *simulator.Context, asked *types.CloneVM_Task) (name string) {
 	template, ok := ctx.Map.Get(asked.This).(*simulator.VirtualMachine)

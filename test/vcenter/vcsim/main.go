@@ -16,6 +16,7 @@
 //	POST   /test/group?cluster=PATH&name=NAME       make the group
 //	DELETE /test/group?cluster=PATH&name=NAME       take all out of it
 //	GET    /test/file?path=FILE                     whether a datastore has the file
+//	POST   /test/deny?method=NAME&method=NAME       refuse these methods of the API, and no others
 package main
 
 import (
@@ -66,6 +67,7 @@ func run(listen string, login *url.Userinfo, certificate string) error {
 	model.Service.HandleFunc("/test/tag", look.serveTag)
 	model.Service.HandleFunc("/test/file", look.serveFile)
 	model.Service.HandleFunc("/test/group", look.serveGroup)
+	model.Service.HandleFunc("/test/deny", look.serveDeny)
 	server := model.Service.NewServer()
 	defer server.Close()
 	defer server.CloseClientConnections()

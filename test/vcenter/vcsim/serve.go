@@ -18,6 +18,11 @@ func (i *inventory) serveFile(w http.ResponseWriter, r *http.Request) {
 	answer(w, there, err)
 }
 
+func (i *inventory) serveDeny(w http.ResponseWriter, r *http.Request) {
+	i.history.deny(r.URL.Query()["method"])
+	answer(w, nil, nil)
+}
+
 func (i *inventory) serveVM(w http.ResponseWriter, r *http.Request) {
 	ctx, path := r.Context(), r.URL.Query().Get("path")
 	switch r.Method {
