@@ -57,19 +57,21 @@ func (t *task) create(ctx context.Context) error {
 		return t.finish(ctx)
 	}
 	if t.decision.Lookup {
-		if found, err := t.lookUp(ctx); found || err != nil {
+		switch found, err := t.lookUp(ctx); {
+		case err != nil:
 			return err
+		case found:
+			return t.replaceBroken(ctx)
 		}
 	}
 	if t.wanted.Incomplete != nil {
 		return t.wanted.Incomplete
 	}
-	return t.inWorkspace(ctx, engine.SearchNone, func(workspace runner.Workspace) error {
-		if t.facts.HasResources() {
-			return t.planAndApply(ctx, workspace)
-		}
-		return t.applyWith(ctx, workspace.Apply)
-	})
+	if t.facts.HasResources() {
+		return t.bring(ctx)
+	}
+	return t.inWorkspace(ctx, engine.SearchNone,
+		func(workspace runner.Workspace) error { return t.applyWith(ctx, workspace.Apply) })
 }
 
 // update brings an instance to its providerSpec, in place or not at all. If its state is missing,
@@ -85,8 +87,17 @@ func (t *task) update(ctx context.Context) error {
 	if t.beside && t.wanted.ModuleMissing != "" {
 		return actuators.UnsupportedChange("%s", t.wanted.ModuleMissing) // another module may expect a different instance
 	}
-	return t.inWorkspace(ctx, engine.SearchNone,
+	return t.bring(ctx)
+}
+
+// bring brings what the state has to the providerSpec, or replaces what an interrupted create left.
+func (t *task) bring(ctx context.Context) error {
+	err := t.inWorkspace(ctx, engine.SearchNone,
 		func(workspace runner.Workspace) error { return t.planAndApply(ctx, workspace) })
+	if err != nil {
+		return err
+	}
+	return t.replaceBroken(ctx)
 }
 
 // instanceMissing records that the instance is gone.

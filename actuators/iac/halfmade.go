@@ -36,15 +36,31 @@ func (t *task) finish(ctx context.Context) (err error) {
 		if t.wanted.Incomplete != nil {
 			return t.wanted.Incomplete // a replacement could not be created
 		}
-		t.touched, destroyed = true, true
+		t.touched = true
 		report, err := workspace.Destroy(ctx)
 		t.noteApplied(report)
 		if err != nil {
 			return err
 		}
+		destroyed = true
 		t.found = t.checkedNow(record.DriftCheck{Result: record.DriftNone})
 		return actuators.CreateFailed("the create was interrupted, and %s: destroyed the instance; creating another", why)
 	})
+}
+
+// replaceBroken treats an instance that an interrupted create left as half-made if the
+// infrastructure calls it broken. The taint outlasts a destroy that fails.
+func (t *task) replaceBroken(ctx context.Context) error {
+	if t.facts.HadInstance() {
+		return nil
+	}
+	if why, err := t.broken(ctx); why == "" || err != nil {
+		return err
+	}
+	if err := t.setTainted(ctx, true); err != nil {
+		return err
+	}
+	return t.finish(ctx)
 }
 
 // setTainted sets whether the instance in the stored state is tainted.

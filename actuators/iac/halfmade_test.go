@@ -48,20 +48,20 @@ func (c *cloud) stackMachine() *machinev1beta1.Machine {
 }
 
 // settles drives the verbs as the Machine controller does, until the Machine has its instance.
-func (c *cloud) settles(machine *machinev1beta1.Machine) {
-	c.t.Helper()
+func (b *bench) settles(machine *machinev1beta1.Machine) {
+	b.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(pause) {
-		there, err := c.Exists(c.t.Context(), machine)
+		there, err := b.Exists(b.t.Context(), machine)
 		if err == nil && there {
-			err = c.Update(c.t.Context(), machine)
+			err = b.Update(b.t.Context(), machine)
 		} else if err == nil {
-			err = c.Create(c.t.Context(), machine)
+			err = b.Create(b.t.Context(), machine)
 		}
 		if err == nil && machine.Spec.ProviderID != nil {
 			return
 		}
 		if time.Now().After(deadline) {
-			c.t.Fatalf("the Machine has no instance after two minutes: %v", err)
+			b.t.Fatalf("the Machine has no instance after two minutes: %v", err)
 		}
 	}
 }

@@ -167,3 +167,70 @@ func TestACloneKeepsTheSettingsOfItsTemplate(t *testing.T) {
 		t.Errorf("after the update it has the tags %v and the settings %v; want those of the administrator", changed.Tags, changed.Settings)
 	}
 }
+
+// deny has the vCenter refuse these methods, and no others.
+func (v *vcenter) deny(methods ...string) {
+	v.t.Helper()
+	var nothing any
+	v.ask(http.MethodPost, "/test/deny?"+url.Values{"method": methods}.Encode(), &nothing)
+}
+
+// ofATemplate makes a template as a vCenter takes it, for Machines to be cloned of.
+func (v *vcenter) ofATemplate() func(map[string]any) {
+	v.t.Helper()
+	var nothing any
+	v.ask(http.MethodPost, "/test/vm?"+url.Values{
+		"path": {"/DC0/vm/workers/template"}, "do": {"clone"}, "from": {"DC0_C0_RP0_VM0"}, "cpus": {"2"}, "memoryMiB": {"1024"},
+	}.Encode(), &nothing)
+	return func(spec map[string]any) { spec["template"] = "/DC0/vm/workers/template" }
+}
+
+// leaves has a create end before the denied call, and expects the clone to have its owner.
+func (v *vcenter) leaves(machine *machinev1beta1.Machine, denied string) {
+	v.t.Helper()
+	v.deny(denied, "Destroy_Task")
+	err := v.drive(v.Create, machine)
+	v.deny()
+	left := v.vm(machine)
+	if left == nil || left.PowerState != "poweredOff" || !strings.Contains(left.Annotation, string(machine.UID)) {
+		v.t.Fatalf("a create that ends with %v leaves %+v; want it off, with the Machine's UID", err, left)
+	}
+}
+
+// TestACloneThatWasNeverPoweredOnIsReplaced cuts creates short between the calls to vCenter. A clone
+// without its reconfiguration has no user data, and nothing powers on what a lookup finds.
+func TestACloneThatWasNeverPoweredOnIsReplaced(t *testing.T) {
+	for name, denied := range map[string]string{"before it is configured": "ReconfigVM_Task", "before it is powered on": "PowerOnVM_Task"} {
+		t.Run(name, func(t *testing.T) {
+			v := newVCenter(t)
+			machine := v.machineWith(v.ofATemplate())
+			v.leaves(machine, denied)
+			v.lose(machine, v.owner)
+			v.settles(machine)
+			v.reports(machine)
+			v.looksAsAskedFor(machine, v.vm(machine))
+		})
+	}
+}
+
+func TestAVirtualMachineThatCouldNotBePoweredOnRunsOnceItCan(t *testing.T) {
+	v := newVCenter(t)
+	machine := v.machineWith(v.ofATemplate())
+	v.leaves(machine, "PowerOnVM_Task")
+	v.settles(machine)
+	v.reports(machine)
+	v.looksAsAskedFor(machine, v.vm(machine))
+}
+
+func TestACloneThatWasNeverPoweredOnIsDeletedWithItsMachine(t *testing.T) {
+	v := newVCenter(t)
+	machine := v.machineWith(v.ofATemplate())
+	v.leaves(machine, "ReconfigVM_Task")
+	v.lose(machine, v.owner)
+	if err := v.drive(v.Delete, machine); err != nil {
+		t.Fatal(err)
+	}
+	if left := v.vm(machine); left != nil {
+		t.Errorf("%+v outlived its Machine", left)
+	}
+}

@@ -109,8 +109,12 @@ func (f *Facts) HasInstance() bool {
 // engine has tainted the instance and would replace it. The Machine never had an instance.
 func (f *Facts) HalfMade() bool {
 	instance := f.instance()
-	return instance.Instances > instance.Deposed && !f.HasInstance() && f.State.Format == "" &&
-		!f.Provisioned && f.Record.Fingerprint == "" && !f.Adopted() && !f.Destroyed()
+	return instance.Instances > instance.Deposed && !f.HasInstance() && f.State.Format == "" && !f.HadInstance()
+}
+
+// HadInstance reports whether the Machine has, or once had, a complete instance.
+func (f *Facts) HadInstance() bool {
+	return f.Provisioned || f.Record.Fingerprint != "" || f.Adopted() || f.Destroyed()
 }
 
 // CutShort reports whether a create was interrupted. It resumes with the inputs of that create.

@@ -26,9 +26,3 @@ locals {
     },
   )
 }
-
-# What the guest reports once it runs.
-locals {
-  tools      = coalesce(vsphere_virtual_machine.this.vmware_tools_status, "unknown")
-  guest_runs = contains(["guestToolsRunning", "guestToolsExecutingScripts"], local.tools)
-}

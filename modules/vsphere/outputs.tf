@@ -9,8 +9,8 @@ output "instance_id" {
 }
 
 output "instance_state" {
-  description = "poweredOn when the guest's tools run. Else what vCenter says of them, as the provider does not return the power state."
-  value       = local.guest_runs ? "poweredOn" : local.tools
+  description = "The power state: poweredOn, poweredOff or suspended."
+  value       = vsphere_virtual_machine.this.power_state
 }
 
 output "addresses" {

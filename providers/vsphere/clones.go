@@ -23,20 +23,29 @@ type asked struct {
 	snapshot string
 	// group is one of virtual machines, which it is in before it is powered on for the first time.
 	group string
+	// config is what the clone has from its first moment, so that it never exists without its owner.
+	config types.VirtualMachineConfigSpec
+	// off is the virtual machine that an update must not power on.
+	off string
 }
+
+const powerField = "power_state"
 
 // extend gives the provider's resource what is asked for beyond its own attributes.
 func (v *vcenter) extend(machines *schema.Resource) {
 	machines.Schema[groupField] = &schema.Schema{
 		Type: schema.TypeString, Optional: true, Description: "The group of virtual machines of its compute cluster that it is a member of.",
 	}
+	machines.Schema[powerField] = &schema.Schema{
+		Type: schema.TypeString, Computed: true, Description: "poweredOn, poweredOff or suspended.",
+	}
 	clone := machines.Schema["clone"].Elem.(*schema.Resource)
 	clone.Schema["snapshot"] = &schema.Schema{
 		Type: schema.TypeString, Optional: true, Description: "The managed object ID of the snapshot of the template that it becomes a linked clone of.",
 	}
 	machines.Create = v.makeAsAsked(machines.Create)
-	machines.Read = v.readGroup(machines.Read)
-	machines.Update = v.moveToGroup(machines.Update)
+	machines.Read = v.readPowerState(v.readGroup(machines.Read))
+	machines.Update = v.leaveOff(v.moveToGroup(machines.Update))
 	machines.Delete = v.keepDisksOfOthers(v.leaveGroup(machines.Delete))
 }
 
@@ -47,6 +56,8 @@ func (v *vcenter) makeAsAsked(create schema.CreateFunc) schema.CreateFunc {
 		defer v.making.Unlock()
 		wanted := asked{group: d.Get(groupField).(string)}
 		wanted.snapshot, _ = d.Get("clone.0.snapshot").(string)
+		wanted.config.Annotation = d.Get("annotation").(string)
+		wanted.config.Flags = &types.VirtualMachineFlagInfo{DiskUuidEnabled: types.NewBool(d.Get("enable_disk_uuid").(bool))}
 		if wanted.group != "" {
 			if err := v.findGroupOf(d.Get("resource_pool_id").(string), wanted.group); err != nil {
 				return err // before anything is made
@@ -87,7 +98,11 @@ func (c calls) RoundTrip(ctx context.Context, request, response soap.HasFault) e
 	switch body := request.(type) {
 	case *methods.CloneVM_TaskBody:
 		cloneOf(wanted.snapshot, &body.Req.Spec)
+		body.Req.Spec.Config = &wanted.config
 	case *methods.PowerOnVM_TaskBody:
+		if wanted.off == body.Req.This.Value {
+			return c.changeNothing(ctx, body.Req.This, response.(*methods.PowerOnVM_TaskBody))
+		}
 		if wanted.group != "" {
 			if err := c.v.join(ctx, wanted.group, body.Req.This); err != nil {
 				return fmt.Errorf("the virtual machine is not powered on before it is in its group: %w", err)
@@ -95,6 +110,29 @@ func (c calls) RoundTrip(ctx context.Context, request, response soap.HasFault) e
 		}
 	}
 	return c.RoundTripper.RoundTrip(ctx, request, response)
+}
+
+// changeNothing returns a task that changes nothing in place of one that powers a virtual machine on.
+func (c calls) changeNothing(ctx context.Context, vm types.ManagedObjectReference, response *methods.PowerOnVM_TaskBody) error {
+	var done methods.ReconfigVM_TaskBody
+	if err := c.RoundTripper.RoundTrip(ctx, &methods.ReconfigVM_TaskBody{Req: &types.ReconfigVM_Task{This: vm}}, &done); err != nil {
+		return err
+	}
+	response.Res = &types.PowerOnVM_TaskResponse{Returnval: done.Res.Returnval}
+	return nil
+}
+
+// leaveOff returns an update that leaves a virtual machine off. The provider's powers it on, even where an interrupted create has not configured it.
+func (v *vcenter) leaveOff(update schema.UpdateFunc) schema.UpdateFunc {
+	return func(d *schema.ResourceData, meta any) error {
+		if d.Get(powerField) == string(types.VirtualMachinePowerStatePoweredOff) {
+			v.making.Lock()
+			defer v.making.Unlock()
+			v.asked.Store(&asked{off: d.Get("moid").(string)})
+			defer v.asked.Store(nil)
+		}
+		return update(d, meta)
+	}
 }
 
 // cloneOf makes a linked clone of a snapshot, or else a full one, whose disks have no parents, so that they can grow.
@@ -105,6 +143,32 @@ func cloneOf(snapshot string, spec *types.VirtualMachineCloneSpec) {
 		spec.Location.DiskMoveType = string(types.VirtualMachineRelocateDiskMoveOptionsCreateNewChildDiskBacking)
 	case spec.Location.DiskMoveType == "":
 		spec.Location.DiskMoveType = string(types.VirtualMachineRelocateDiskMoveOptionsMoveAllDiskBackingsAndConsolidate)
+	}
+}
+
+// readPowerState returns a read of a virtual machine that also reads whether it is on.
+func (v *vcenter) readPowerState(read schema.ReadFunc) schema.ReadFunc {
+	return func(d *schema.ResourceData, meta any) error {
+		if err := read(d, meta); err != nil || d.Id() == "" {
+			return err
+		}
+		state := types.VirtualMachinePowerStatePoweredOn
+		if d.Get("vmware_tools_status") != string(types.VirtualMachineToolsRunningStatusGuestToolsRunning) {
+			ctx, cancel := context.WithTimeout(context.Background(), timeout)
+			defer cancel()
+			client, err := v.vim()
+			if err != nil {
+				return err
+			}
+			found, err := object.NewSearchIndex(client).FindByUuid(ctx, nil, d.Id(), true, nil)
+			if err != nil || found == nil {
+				return err
+			}
+			if state, err = object.NewVirtualMachine(client, found.Reference()).PowerState(ctx); err != nil {
+				return err
+			}
+		}
+		return d.Set(powerField, string(state))
 	}
 }
 

@@ -80,10 +80,10 @@ func aMachineSetOnVSphere() {
 		It("reports a guest that was powered off", func(ctx SpecContext) {
 			Expect(machine.Annotations).To(HaveKeyWithValue(instanceState, "poweredOn"))
 			Expect(v.PowerOff(ctx, vmPath(machine))).To(Succeed())
-			until(ctx, time.Minute, "the Machine says that nothing is heard of the guest",
+			until(ctx, time.Minute, "the Machine says that it is off",
 				func(ctx context.Context) error {
 					machine = w.get(ctx, machine.Name)
-					if got := machine.Annotations[instanceState]; got != "guestToolsNotRunning" {
+					if got := machine.Annotations[instanceState]; got != "poweredOff" {
 						return fmt.Errorf("the instance's state is %q", got)
 					}
 					return nil

@@ -1,4 +1,4 @@
-# A guest whose tools do not run: it is off, it boots, or it has none.
+# A virtual machine that is off.
 mock_provider "vsphere" {
   mock_data "vsphere_virtual_machine" {
     defaults = {
@@ -9,8 +9,8 @@ mock_provider "vsphere" {
   }
   mock_resource "vsphere_virtual_machine" {
     defaults = {
-      guest_ip_addresses  = []
-      vmware_tools_status = "guestToolsNotRunning"
+      guest_ip_addresses = []
+      power_state        = "poweredOff"
     }
   }
 }
@@ -36,10 +36,10 @@ variables {
   user_data = ""
 }
 
-run "says_that_nothing_is_heard_of_the_guest" {
+run "says_that_it_is_off" {
   assert {
-    condition     = output.instance_state == "guestToolsNotRunning"
-    error_message = "The power state is not known, and none is made up."
+    condition     = output.instance_state == "poweredOff"
+    error_message = "The power state is vCenter's."
   }
   assert {
     condition     = join(" ", output.addresses[*].type) == "InternalDNS Hostname"

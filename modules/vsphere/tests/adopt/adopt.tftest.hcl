@@ -11,10 +11,9 @@ mock_provider "vsphere" {
   }
   mock_resource "vsphere_virtual_machine" {
     defaults = {
-      uuid                = "4211cf20-9d07-0a4e-51d8-4d2b2ad2b8cf"
-      moid                = "vm-42"
-      guest_ip_addresses  = ["192.168.1.20", "fe80::250:56ff:fe91:1"]
-      vmware_tools_status = "guestToolsRunning"
+      uuid               = "4211cf20-9d07-0a4e-51d8-4d2b2ad2b8cf"
+      moid               = "vm-42"
+      guest_ip_addresses = ["192.168.1.20", "fe80::250:56ff:fe91:1"]
     }
   }
 }
