@@ -190,6 +190,20 @@ func TestErrorsThatProveThatNothingWasMade(t *testing.T) {
 				`Error waiting for instance (i) to become ready: Request forbidden: [GET https://n/servers/i], error message: no`,
 			},
 		},
+		"nutanix": {
+			nothing: []string{`the virtual machine m is not created: it is refused: error: {"api_version": "3.1", "code": 403, "message_list": [{"message": "no", "reason": "ACCESS_DENIED"}]}`},
+			open: []string{
+				`error: {"api_version": "3.1", "code": 403, "message_list": [{"message": "no", "reason": "ACCESS_DENIED"}]}`,
+				"error waiting for vm (u) to create: error_detail: Not enough resources, progress_message: create_vm_intentful",
+			},
+		},
+		"vsphere": {
+			nothing: []string{"error cloning virtual machine: vCenter refuses it: ServerFaultCode: Permission to perform this operation was denied. Required privilege 'VirtualMachine.Inventory.CreateFromExisting' on managed object with id 'group-v3'."},
+			open: []string{
+				"error cloning virtual machine: ServerFaultCode: The session is not authenticated.",
+				"error reconfiguring virtual machine: ServerFaultCode: Permission to perform this operation was denied.",
+			},
+		},
 	} {
 		m := keptIn(t, name)
 		for _, text := range tc.nothing {

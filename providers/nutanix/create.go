@@ -17,6 +17,9 @@ import (
 // uuid is what Prism Central refers to everything by. A module writes what is missing in its place.
 var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
+// refusal is the error of a request that Prism Central refuses.
+var refusal = regexp.MustCompile(`^error: \{\s*(?:"api_version": "[^"]*",\s*)?"code": 4\d\d,`)
+
 // onceAllIsThere creates a virtual machine unless something that it names is missing.
 func onceAllIsThere(create schema.ReadContextFunc) schema.CreateContextFunc {
 	return func(ctx context.Context, d *schema.ResourceData, meta any) diag.Diagnostics {
@@ -41,7 +44,13 @@ func onceAllIsThere(create schema.ReadContextFunc) schema.CreateContextFunc {
 		if len(found) > 0 {
 			return found
 		}
-		return create(ctx, d, meta)
+		found = create(ctx, d, meta)
+		for i := range found {
+			if d.Id() == "" && refusal.MatchString(found[i].Summary) { // unlike a task that fails, or a response that is lost
+				found[i].Summary = fmt.Sprintf("the virtual machine %s is not created: it is refused: %s", d.Get("name"), found[i].Summary)
+			}
+		}
+		return found
 	}
 }
 

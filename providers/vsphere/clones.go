@@ -99,6 +99,11 @@ func (c calls) RoundTrip(ctx context.Context, request, response soap.HasFault) e
 	case *methods.CloneVM_TaskBody:
 		cloneOf(wanted.snapshot, &body.Req.Spec)
 		body.Req.Spec.Config = &wanted.config
+		err := c.RoundTripper.RoundTrip(ctx, request, response)
+		if soap.IsSoapFault(err) {
+			return fmt.Errorf("vCenter refuses it: %w", err) // unlike a task that fails, or a response that is lost
+		}
+		return err
 	case *methods.PowerOnVM_TaskBody:
 		if wanted.off == body.Req.This.Value {
 			return c.changeNothing(ctx, body.Req.This, response.(*methods.PowerOnVM_TaskBody))
