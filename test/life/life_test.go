@@ -63,8 +63,11 @@ func (w *world) live(t *testing.T, page *page) {
 		begun, ran := time.Now(), false
 		passed := t.Run(one.name, func(t *testing.T) {
 			ran = true
-			lacks := w.platform.lacks[one.name]
-			switch has := one.needs == nil || one.needs(w.site); {
+			has, lacks := one.needs == nil || one.needs(w.site), w.platform.lacks[one.name]
+			if !has && one.name == stepDenied {
+				lacks = noDenial
+			}
+			switch {
 			case lacks != "":
 				page.lacks(w.platform, one.name, lacks)
 				t.Skip(lacks)

@@ -182,6 +182,12 @@ func (w *world) runs(ctx context.Context, machine *machinev1beta1.Machine) error
 func (w *world) alone(t *testing.T, name string) {
 	t.Helper()
 	w.ask(t, name, nil)
+	w.runsNow(t, name)
+}
+
+// runsNow waits until a Machine is Running.
+func (w *world) runsNow(t *testing.T, name string) {
+	t.Helper()
 	w.until(t, name+" is Running", func(ctx context.Context) error {
 		machine, err := w.get(ctx, name)
 		if err != nil {

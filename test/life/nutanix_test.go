@@ -5,6 +5,7 @@ package life
 import (
 	"context"
 	"encoding/base64"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -81,6 +82,11 @@ func openNutanix(w *world) *site {
 			}
 			return found, nil
 		},
-		slow: func(on bool) { central.Slow(map[bool]time.Duration{true: 5 * time.Second, false: time.Second}[on]) },
+		deny: func(_ context.Context, what denial) error {
+			central.Deny(map[denial]string{denyCreates: http.MethodPost, denyDeletions: http.MethodDelete}[what])
+			return nil
+		},
+		refusal: "ACCESS_DENIED",
+		slow:    func(on bool) { central.Slow(map[bool]time.Duration{true: 5 * time.Second, false: time.Second}[on]) },
 	}
 }

@@ -69,9 +69,23 @@ type site struct {
 	left func(ctx context.Context, names []string) ([]string, error)
 	// lost notes that states were removed by force, so that what is there now is nobody's; nil where remove takes all that belongs to an instance.
 	lost func()
+	// deny has the infrastructure refuse creates, deletions, or nothing any more, until it is called again; refusal is in its words.
+	deny    func(ctx context.Context, what denial) error
+	refusal string
+	// replaces says that an interrupted create may leave an instance that was never started, which is replaced.
+	replaces bool
 	// slow has creates take long enough for a kill; nil where they do anyway.
 	slow func(on bool)
 }
+
+// denial is what an infrastructure refuses.
+type denial int
+
+const (
+	denyNothing denial = iota
+	denyCreates
+	denyDeletions
+)
 
 var (
 	requiredSource  = regexp.MustCompile(`source\s*=\s*"([^"]+/[^"]+)"`)

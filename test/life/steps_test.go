@@ -33,8 +33,12 @@ const (
 	stepRotation  = "Credentials are rotated"
 	stepImage     = "The image is removed, and what was made from it is checked and deleted"
 	stepAdoption  = "Adoption of an instance that something else has made"
+	stepDenied    = "A create or deletion that the infrastructure refuses"
 	stepInventory = "Inventory of the cluster's instances"
 )
+
+// noDenial says why a platform without deny skips that step.
+const noDenial = "its infrastructure here refuses nothing on demand"
 
 // step is a part of a Machine's life. Each begins with three Machines that run, and says with which names it goes on.
 type step struct {
@@ -57,6 +61,7 @@ var steps = []step{
 	{"A Machine is deleted, with all that is its own", deleted, nil},
 	{"A Machine is deleted whose providerSpec is invalid by then", deletedInvalid, nil},
 	{"Recovery of an interrupted create", recovered, nil},
+	{stepDenied, denied, func(s *site) bool { return s.deny != nil }},
 	{stepAdoption, adopted, func(s *site) bool { return s.copy != nil }},
 	{stepInventory, listed, func(s *site) bool { return s.copy != nil }},
 	{"Scaling to zero leaves nothing", nothingLeft, nil},
@@ -257,14 +262,8 @@ func recovered(w *world, t *testing.T) {
 	for attempt := range 3 {
 		name := fmt.Sprintf("life-killed-%d", attempt)
 		made := w.killed(t, name)
-		w.until(t, name+" is Running", func(ctx context.Context) error {
-			machine, err := w.get(ctx, name)
-			if err != nil {
-				return err
-			}
-			return w.runs(ctx, machine)
-		})
-		if got := w.id(t, name); got != made {
+		w.runsNow(t, name)
+		if got := w.id(t, name); got != made && !w.replaces {
 			t.Errorf("the instance is %s, and %s was made before the kill", got, made)
 		}
 		w.clean(t, name)
@@ -308,6 +307,53 @@ func (w *world) killed(t *testing.T, name string) string {
 	return ids[0]
 }
 
+// denied has creates and deletions refused. The refused create is retried and leaves nothing, and the refused deletion leaves all.
+func denied(w *world, t *testing.T) {
+	const never, late = "life-never", "life-late"
+	w.denies(t, denyCreates)
+	defer w.denies(t, denyNothing)
+	w.ask(t, never, nil)
+	w.ask(t, late, nil)
+	w.told(t, never)
+	w.told(t, late)
+	begun := time.Now()
+	w.delete(t, never)
+	if waited := time.Since(begun); waited > time.Minute {
+		t.Errorf("the deletion of a Machine without an instance took %s", waited)
+	}
+	w.denies(t, denyNothing)
+	w.runsNow(t, late)
+	made := w.id(t, late)
+
+	w.denies(t, denyDeletions)
+	w.must(t, "delete", "machine", late, "--wait=false")
+	w.told(t, late)
+	if got := w.id(t, late); got != made {
+		t.Errorf("after a refused deletion the instance is %s, and was %s", got, made)
+	}
+	w.denies(t, denyNothing)
+	w.gone(t, late)
+}
+
+func (w *world) denies(t *testing.T, what denial) {
+	t.Helper()
+	if err := w.deny(context.WithoutCancel(t.Context()), what); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// told waits until a Machine, which does not fail for it, says in the infrastructure's words what it refuses.
+func (w *world) told(t *testing.T, name string) {
+	t.Helper()
+	w.until(t, name+" says what is refused", func(ctx context.Context) error {
+		machine, err := w.get(ctx, name)
+		if err == nil && (phaseOf(machine) == machinev1beta1.PhaseFailed || !strings.Contains(describe(machine), w.refusal)) {
+			err = errors.New(describe(machine))
+		}
+		return err
+	})
+}
+
 func adopted(w *world, t *testing.T) {
 	const name = "life-adopted"
 	names := w.running(t, replicas)
@@ -323,13 +369,7 @@ func adopted(w *world, t *testing.T) {
 	if err := json.Unmarshal(out, &list); err != nil || len(list.Items) != 1 || list.Items[0].Result != inspect.AdoptionDone {
 		t.Fatalf("kubectl machine adopt prints %s: %v", out, err)
 	}
-	w.until(t, "the Machine is Running", func(ctx context.Context) error {
-		machine, err := w.get(ctx, name)
-		if err != nil {
-			return err
-		}
-		return w.runs(ctx, machine)
-	})
+	w.runsNow(t, name)
 	w.clean(t, name)
 	if got := w.given(t, name); got != given {
 		t.Errorf("after the adoption the user data is %q, and was %q", got, given)

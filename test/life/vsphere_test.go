@@ -102,5 +102,9 @@ func openVSphere(w *world) *site {
 			}
 			return found, nil
 		},
+		deny: func(ctx context.Context, what denial) error {
+			return v.Deny(ctx, map[denial][]string{denyCreates: {"CloneVM_Task"}, denyDeletions: {"Destroy_Task"}}[what]...)
+		},
+		refusal: "NoPermission", replaces: true,
 	}
 }

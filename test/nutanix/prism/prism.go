@@ -44,8 +44,9 @@ type Central struct {
 	// machines are the virtual machines in the API's format by UUID; made counts them.
 	machines map[string]object
 	made     int
-	// failing makes the next create fail.
+	// failing makes the next create fail. denied is the method that is refused for virtual machines.
 	failing bool
+	denied  string
 	// latency is the duration of a create's task, due the end of each machine's task. removed is the name of the
 	// removed image.
 	latency time.Duration
@@ -74,6 +75,10 @@ func Start(dir string) (*Central, error) {
 		defer p.mutex.Unlock()
 		if user, password, _ := r.BasicAuth(); user != Username || password != p.password {
 			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		if r.Method == p.denied && strings.HasPrefix(r.URL.Path, prefix+"/vms") && !strings.HasSuffix(r.URL.Path, "/list") {
+			refuse(w, http.StatusForbidden, "ACCESS_DENIED", "No permission to access the resource.")
 			return
 		}
 		mux.ServeHTTP(w, r)
@@ -317,6 +322,13 @@ func (p *Central) FailNext() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.failing = true
+}
+
+// Deny refuses one method for virtual machines: POST creates, and DELETE deletes them. An empty method ends it.
+func (p *Central) Deny(method string) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.denied = method
 }
 
 // Count returns how many virtual machines were created.
