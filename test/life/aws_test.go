@@ -48,7 +48,8 @@ func openAWS(w *world) *site {
 	w.t.Cleanup(server.Close)
 	a := &account{Server: server, w: w}
 	a.install(ctx)
-	front, err := server.NewFront(accessKey, w.guard().Allows)
+	guard := w.guard()
+	front, err := server.NewFront(accessKey, guard.Allows)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -88,6 +89,8 @@ func openAWS(w *world) *site {
 				spec["instanceType"] = "t3.large" // it has CPU credits, which the provider reads
 			}, a.renew(ctx)
 		},
+		deny:     denying(guard, "ec2:RunInstances", "ec2:TerminateInstances"),
+		refusal:  "UnauthorizedOperation",
 		look:     a.instances,
 		userData: a.userData,
 		remove: func(ctx context.Context, name string) error {

@@ -23,7 +23,11 @@ var azure = platform{
 }
 
 func openAzure(w *world) *site {
-	return openResourceManager(w, arm.Options{Latency: 2 * time.Second, Allowed: w.guard().Allows})
+	guard := w.guard()
+	s := openResourceManager(w, arm.Options{Latency: 2 * time.Second, Allowed: guard.Allows})
+	s.deny = denying(guard, "Microsoft.Compute/virtualMachines/write", "Microsoft.Compute/virtualMachines/delete")
+	s.refusal = "AuthorizationFailed"
+	return s
 }
 
 func openResourceManager(w *world, options arm.Options) *site {

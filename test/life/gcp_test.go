@@ -74,6 +74,7 @@ func openGCP(w *world) *site {
 			return "gce://" + path.Join(compute.Project, compute.Zone, name), err
 		},
 		left: func(_ context.Context, names []string) ([]string, error) { return ofGCP(server, names), nil },
+		deny: denying(guard, "compute.instances.create", "compute.instances.delete"), refusal: "Error 403",
 	}
 }
 

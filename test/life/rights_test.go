@@ -3,6 +3,7 @@
 package life
 
 import (
+	"context"
 	"slices"
 
 	"sigs.k8s.io/yaml"
@@ -32,6 +33,14 @@ func (w *world) guard(more ...string) *rights.Guard {
 	guard.Grant(actions)
 	w.t.Cleanup(func() { w.compare(lives, more, guard.Called()) })
 	return guard
+}
+
+// denying returns a site's deny by the guard's actions of a create and of a deletion.
+func denying(guard *rights.Guard, create, remove string) func(context.Context, denial) error {
+	return func(_ context.Context, what denial) error {
+		guard.Deny(map[denial]string{denyCreates: create, denyDeletions: remove}[what])
+		return nil
+	}
 }
 
 // compare reports calls that neither a life has nor are expected besides.

@@ -53,6 +53,7 @@ func Lives(name string) ([]Life, error) {
 type Guard struct {
 	mutex   sync.Mutex
 	granted []string
+	denied  string
 	called  map[string]bool
 }
 
@@ -63,6 +64,13 @@ func (g *Guard) Grant(actions []string) {
 	g.granted = actions
 }
 
+// Deny refuses an action although it is granted, and no other; "" refuses none.
+func (g *Guard) Deny(action string) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	g.denied = action
+}
+
 // Allows reports whether an action is granted, and notes it.
 func (g *Guard) Allows(action string) bool {
 	g.mutex.Lock()
@@ -71,7 +79,7 @@ func (g *Guard) Allows(action string) bool {
 		g.called = map[string]bool{}
 	}
 	g.called[action] = true
-	return slices.Contains(g.granted, action)
+	return action != g.denied && slices.Contains(g.granted, action)
 }
 
 // Called returns the actions that were called for, granted or not.
