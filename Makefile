@@ -201,7 +201,7 @@ e2e-upgrade: tools-e2e-upgrade build ## A hundred Machines while the operator is
 	go test -tags upgrade -count 1 -timeout 40m -v ./test/upgrade $(TESTFLAGS)
 
 .PHONY: e2e-libvirt
-e2e-libvirt: tools-e2e-libvirt build ## Real domains, by a libvirt of its own. Needs root; installs what is missing (Debian).
+e2e-libvirt: tools-e2e-libvirt build ## The libvirt tests of test/adoption, with domains of a libvirt of its own. Needs root; installs what is missing (Debian).
 	hack/libvirt.sh go test -tags e2e_libvirt -count 1 -timeout 10m -v -run Domain ./test/adoption $(TESTFLAGS)
 
 .PHONY: e2e-openstack
