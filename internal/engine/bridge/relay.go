@@ -29,8 +29,8 @@ import (
 const Name = "terraform-provider"
 
 const (
-	// maxRecorded is enough for eight providers.
-	maxRecorded = 32
+	// maxRecorded is enough for eight providers. Longer responses than maxResponse are not recorded.
+	maxRecorded, maxResponse = 32, 8 << 20
 	// recordedFor is limited because the provider's files may be replaced.
 	recordedFor = time.Hour
 )
@@ -196,7 +196,9 @@ func (b *Bridges) known(request [sha256.Size]byte) []byte {
 }
 
 func (b *Bridges) record(request [sha256.Size]byte, response []byte) {
-	b.recorded.Add(request, recording{response, b.clock.Now()})
+	if len(response) <= maxResponse {
+		b.recorded.Add(request, recording{response, b.clock.Now()})
+	}
 }
 
 // Methods of a provider, as Pulumi names them.
