@@ -16,14 +16,14 @@ const versionsLifetime = 10 * time.Second
 // costs a small part of reading each head. The zero value is empty.
 type headVersions struct {
 	mu sync.Mutex
-	// at is the start of the last list, err its error, and of its result by the heads' names.
+	// at is the start of the last list; err and of are its result: versions by head name.
 	at  time.Time
 	err error
 	of  map[string]string
 }
 
 // versionOf returns a head's resource version of at most ten seconds ago, or "" if there was no head. The first caller
-// lists, and others wait for it, so that its cancellation is ignored. A failed list is not repeated before it expires.
+// lists, and others wait for it, so that its cancellation is ignored. A failed list is repeated after ten seconds.
 func (s *Store) versionOf(ctx context.Context, key Key) (string, error) {
 	v := &s.versions
 	v.mu.Lock()
@@ -34,6 +34,9 @@ func (s *Store) versionOf(ctx context.Context, key Key) (string, error) {
 		v.at, v.of = now, map[string]string{}
 		v.err = s.list(ctx, s.options.Namespace, client.MatchingLabels{labelState: "true", LabelRole: RoleHead},
 			func(object *metav1.ObjectMeta) { v.of[object.Name] = object.ResourceVersion })
+		if v.err != nil {
+			v.at = s.options.Clock.Now() // it may have been retried for as long as a list is valid
+		}
 	}
 	return v.of[key.object().Name], v.err
 }
