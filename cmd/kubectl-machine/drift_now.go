@@ -61,7 +61,9 @@ func (d *driftRequest) check(ctx context.Context, live client.Client, machines [
 		}
 	}
 	request := time.Now().UTC().Format(time.RFC3339Nano)
+	former := make([]string, len(machines))
 	for i := range machines {
+		former[i] = record.CheckRequest(machines[i].Annotations)
 		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 			"uid": machines[i].UID, "annotations": map[string]string{record.CheckDriftAnnotation: request},
 		}})
@@ -85,7 +87,7 @@ func (d *driftRequest) check(ctx context.Context, live client.Client, machines [
 				return false, err
 			}
 			machines[i] = *now
-			return checked(now)
+			return checked(now, request, former[i])
 		})
 		switch {
 		case ctx.Err() != nil:
@@ -99,11 +101,11 @@ func (d *driftRequest) check(ctx context.Context, live client.Client, machines [
 	return late, nil
 }
 
-// checked reports whether the last requested check is done. It began after this command's if something else has
-// requested one meanwhile. The error says why none can come.
-func checked(machine *machinev1beta1.Machine) (bool, error) {
-	last := record.CheckRequest(machine.Annotations)
-	if last != "" && inspect.ProviderStatus(machine).LastDriftCheckRequest == last {
+// checked reports whether a requested check is done, or one that something else has requested since: with a value that
+// is not the former one. The error says why none can come.
+func checked(machine *machinev1beta1.Machine, request, former string) (bool, error) {
+	last, done := record.CheckRequest(machine.Annotations), inspect.ProviderStatus(machine).LastDriftCheckRequest
+	if done == request || last != "" && last != former && done == last {
 		return true, nil
 	}
 	if !machine.DeletionTimestamp.IsZero() {
