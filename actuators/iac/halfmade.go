@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
@@ -48,10 +49,15 @@ func (t *task) finish(ctx context.Context) (err error) {
 	})
 }
 
+// freshCreate is how long ago a create may have begun for its instance to count as half-made.
+const freshCreate = time.Hour
+
 // replaceBroken treats an instance that an interrupted create left as half-made if the
-// infrastructure calls it broken. The taint outlasts a destroy that fails.
+// infrastructure calls it broken. The taint outlasts a destroy that fails. After a restore of etcd,
+// an instance of an earlier create may have run and been stopped since: it stays as it is.
 func (t *task) replaceBroken(ctx context.Context) error {
-	if t.facts.HadInstance() {
+	w := t.facts.Witness
+	if t.facts.HadInstance() || w == nil || w.Unsigned || t.actuator.clock.Since(w.Since) > freshCreate {
 		return nil
 	}
 	if why, err := t.broken(ctx); why == "" || err != nil {

@@ -49,7 +49,7 @@ func (a *Actuator) observe(ctx context.Context, machine *machinev1beta1.Machine,
 		return nil, err
 	}
 	o := newObservation(asked, machine, f)
-	if asked == runs.Update && f.State != nil && !f.Unrecorded() {
+	if asked == runs.Update && f.State != nil && !f.Unrecorded() && !f.Unproven() {
 		if o.outputs, err = f.Outputs(); err != nil {
 			return nil, actuators.UpdateFailed("%s", err.Error())
 		}

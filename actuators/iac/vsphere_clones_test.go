@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -210,6 +211,19 @@ func TestACloneThatWasNeverPoweredOnIsReplaced(t *testing.T) {
 			v.reports(machine)
 			v.looksAsAskedFor(machine, v.vm(machine))
 		})
+	}
+}
+
+// TestAnOldVirtualMachineThatIsOffStays: after etcd was restored, it may have run since its create.
+func TestAnOldVirtualMachineThatIsOffStays(t *testing.T) {
+	v := newVCenter(t)
+	machine := v.machineWith(v.ofATemplate())
+	v.leaves(machine, "PowerOnVM_Task")
+	v.lose(machine, v.owner)
+	v.later(2 * time.Hour)
+	v.settles(machine)
+	if left := v.vm(machine); left == nil || left.PowerState != "poweredOff" {
+		t.Errorf("there is %+v; want the virtual machine that was there", left)
 	}
 }
 

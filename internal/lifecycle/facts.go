@@ -112,7 +112,7 @@ func (f *Facts) HalfMade() bool {
 	return instance.Instances > instance.Deposed && !f.HasInstance() && f.State.Format == "" && !f.HadInstance()
 }
 
-// HadInstance reports whether the Machine has, or once had, a complete instance.
+// HadInstance reports whether the Machine has, or once had, a complete instance, as far as is recorded.
 func (f *Facts) HadInstance() bool {
 	return f.Provisioned || f.Record.Fingerprint != "" || f.Adopted() || f.Destroyed()
 }
@@ -152,6 +152,10 @@ func (f *Facts) Exists() bool {
 func (f *Facts) BeingMade() bool {
 	return f.Active() && f.Run.Operation == runs.Create && !f.Provisioned
 }
+
+// Unproven reports whether the state has an instance that no run has completed yet. A run may still
+// discard it.
+func (f *Facts) Unproven() bool { return f.Record.Intent != nil && !f.HadInstance() }
 
 // Unrecorded reports whether an instance may exist that the state lacks. Either a run that may have
 // created it has not settled, or the Machine had an instance and its state is gone.

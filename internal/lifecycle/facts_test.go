@@ -78,3 +78,19 @@ func TestIdentity(t *testing.T) {
 		})
 	}
 }
+
+func TestUnproven(t *testing.T) {
+	for name, tc := range map[string]struct {
+		facts *Facts
+		want  bool
+	}{
+		"an interrupted create":                        {&Facts{State: stateWith(1, 0), Record: record.Record{Intent: begun()}}, true},
+		"a create that was completed":                  {&Facts{State: stateWith(1, 0), Record: record.Record{Fingerprint: "sha256:x"}}, false},
+		"an interrupted update":                        {&Facts{State: stateWith(1, 0), Record: record.Record{Fingerprint: "sha256:x", Intent: begun()}}, false},
+		"an interrupted run of a Machine that has run": {&Facts{State: stateWith(1, 0), Provisioned: true, Record: record.Record{Intent: begun()}}, false},
+	} {
+		if got := tc.facts.Unproven(); got != tc.want {
+			t.Errorf("%s: unproven is %t, want %t", name, got, tc.want)
+		}
+	}
+}
