@@ -43,7 +43,7 @@ func (v *vcenter) extend(machines *schema.Resource) {
 	clone.Schema["snapshot"] = &schema.Schema{
 		Type: schema.TypeString, Optional: true, Description: "The managed object ID of the snapshot of the template that it becomes a linked clone of.",
 	}
-	machines.Create = v.makeAsAsked(machines.Create)
+	machines.Create = v.readPowerState(v.makeAsAsked(machines.Create)) // the provider's own create ends with its own read
 	machines.Read = v.readPowerState(v.readGroup(machines.Read))
 	machines.Update = v.leaveOff(v.moveToGroup(machines.Update))
 	machines.Delete = v.keepDisksOfOthers(v.leaveGroup(machines.Delete))
@@ -151,8 +151,8 @@ func cloneOf(snapshot string, spec *types.VirtualMachineCloneSpec) {
 	}
 }
 
-// readPowerState returns a read of a virtual machine that also reads whether it is on.
-func (v *vcenter) readPowerState(read schema.ReadFunc) schema.ReadFunc {
+// readPowerState returns a create or read of a virtual machine that also reads whether it is on.
+func (v *vcenter) readPowerState(read func(*schema.ResourceData, any) error) func(*schema.ResourceData, any) error {
 	return func(d *schema.ResourceData, meta any) error {
 		if err := read(d, meta); err != nil || d.Id() == "" {
 			return err
