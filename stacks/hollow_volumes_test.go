@@ -97,7 +97,7 @@ func TestAProgramInGo(t *testing.T) {
 	if report := h.plan("unchanged", h.values(twoVolumes)); !report.NoChange() {
 		t.Errorf("a plan after the create is %+v, want no change", report.Changes)
 	}
-	if destroys := h.plan("bigger", h.values(`{"cpu":3}`)).Replaces(); len(destroys) != 1 || destroys[0].Address != nodeAddress {
+	if destroys := h.plan("bigger", h.values(`{"cpu":3}`)).Destroys(); len(destroys) != 1 || destroys[0].Address != nodeAddress {
 		t.Errorf("replaced would be %v, want the Node", destroys)
 	}
 	if report := h.plan("more", h.values(threeVolumes)); report.InPlaceOnly() || len(report.Creates()) != 1 {

@@ -616,7 +616,6 @@ func (b *bench) vanish(machine *machinev1beta1.Machine) {
 	}
 }
 
-// later lets time pass, so that a lookup that finds nothing counts, and a drift check is due.
 // passing is a real clock whose time passes by hand.
 type passing struct {
 	clock.RealClock
@@ -625,6 +624,7 @@ type passing struct {
 
 func (p passing) Now() time.Time { return p.now.Now() }
 
+// later lets time pass, so that a lookup that finds nothing counts, and a drift check is due.
 func (b *bench) later(after time.Duration) { b.clock.SetTime(b.clock.Now().Add(after)) }
 
 // lose leaves a Machine as a manager does that was killed after its engine made the instance and

@@ -21,8 +21,6 @@ const (
 	settings = "machine-api-operator-config"
 	// ControlPlane is the Node of the operator's and controllers' Pods. It has no Machine.
 	ControlPlane = "control-plane"
-	// ControlPlaneLabel is the label of ControlPlane.
-	ControlPlaneLabel = "node-role.kubernetes.io/control-plane"
 	// operatorStop bounds the shutdown of machine-api-operator.
 	operatorStop = time.Minute
 	// again is the delay before the lab restarts an ended program.

@@ -195,14 +195,6 @@ func (r *Report) InPlaceOnly() bool {
 	})
 }
 
-// DestroysOnly reports whether the plan only deletes resources. It is false if there is no plan.
-func (r *Report) DestroysOnly() bool {
-	return r.planned() && !slices.ContainsFunc(r.changed(), func(c Change) bool { return c.Action != ActionDelete })
-}
-
-// Replaces returns the planned changes that delete a resource and create another in its place.
-func (r *Report) Replaces() []Change { return r.with(ActionReplace) }
-
 // Destroys returns the planned changes that delete an object or stop tracking it: deletes, replaces
 // and forgets.
 func (r *Report) Destroys() []Change { return r.with(ActionDelete, ActionReplace, ActionForget) }

@@ -8,8 +8,8 @@ import (
 
 func TestReportDecisions(t *testing.T) {
 	type decisions struct {
-		NoChange, OutputsOnly, CreatesOnly, InPlaceOnly, DestroysOnly bool
-		Replaces, Destroys, Creates                                   int
+		NoChange, OutputsOnly, CreatesOnly, InPlaceOnly bool
+		Destroys, Creates                               int
 	}
 	plan := func(s Summary, changes ...Change) Report {
 		s.Operation = OperationPlan
@@ -31,15 +31,15 @@ func TestReportDecisions(t *testing.T) {
 		},
 		"an empty plan is no change and harmless in every way": {
 			report: outputs(plan(Summary{}), ActionNoOp),
-			want:   decisions{NoChange: true, CreatesOnly: true, InPlaceOnly: true, DestroysOnly: true},
+			want:   decisions{NoChange: true, CreatesOnly: true, InPlaceOnly: true},
 		},
 		"a changed output alone": {
 			report: outputs(plan(Summary{}), ActionUpdate),
-			want:   decisions{OutputsOnly: true, CreatesOnly: true, InPlaceOnly: true, DestroysOnly: true},
+			want:   decisions{OutputsOnly: true, CreatesOnly: true, InPlaceOnly: true},
 		},
 		"a data source that is read during apply is no change": {
 			report: plan(Summary{}, Change{Action: ActionRead}),
-			want:   decisions{NoChange: true, CreatesOnly: true, InPlaceOnly: true, DestroysOnly: true},
+			want:   decisions{NoChange: true, CreatesOnly: true, InPlaceOnly: true},
 		},
 		"a create": {
 			report: plan(Summary{Add: 1}, Change{Action: ActionCreate}),
@@ -59,15 +59,15 @@ func TestReportDecisions(t *testing.T) {
 		},
 		"a replace": {
 			report: plan(Summary{Add: 1, Remove: 1}, Change{Action: ActionReplace}),
-			want:   decisions{Replaces: 1, Destroys: 1},
+			want:   decisions{Destroys: 1},
 		},
 		"a replace beside an update": {
 			report: plan(Summary{Add: 1, Remove: 1, Change: 1}, Change{Action: ActionUpdate}, Change{Action: ActionReplace}),
-			want:   decisions{Replaces: 1, Destroys: 1},
+			want:   decisions{Destroys: 1},
 		},
 		"a delete": {
 			report: plan(Summary{Remove: 1}, Change{Action: ActionDelete}),
-			want:   decisions{DestroysOnly: true, Destroys: 1},
+			want:   decisions{Destroys: 1},
 		},
 		"an import and a create": {
 			report: plan(Summary{Import: 1, Add: 1}, Change{Action: ActionImport, Import: true}, Change{Action: ActionCreate}),
@@ -79,7 +79,7 @@ func TestReportDecisions(t *testing.T) {
 		},
 		"an import that would be replaced is no create": {
 			report: plan(Summary{Import: 1, Add: 1, Remove: 1}, Change{Action: ActionReplace, Import: true}),
-			want:   decisions{Replaces: 1, Destroys: 1},
+			want:   decisions{Destroys: 1},
 		},
 		"a resource that is forgotten is destroyed as far as we know": {
 			report: plan(Summary{Forget: 1}, Change{Action: ActionForget}),
@@ -101,7 +101,7 @@ func TestReportDecisions(t *testing.T) {
 			r := &tc.report
 			got := decisions{
 				NoChange: r.NoChange(), OutputsOnly: r.OutputsOnly(), CreatesOnly: r.CreatesOnly(), InPlaceOnly: r.InPlaceOnly(),
-				DestroysOnly: r.DestroysOnly(), Replaces: len(r.Replaces()), Destroys: len(r.Destroys()), Creates: len(r.Creates()),
+				Destroys: len(r.Destroys()), Creates: len(r.Creates()),
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("decisions (-want +got):\n%s", diff)

@@ -43,11 +43,8 @@ var bad = map[string]bool{
 	string(corev1.NodeNetworkUnavailable): true,
 }
 
-// Conditions of the provider status.
-const (
-	drifted  = "Drifted"
-	creation = string(machinev1beta1.MachineCreation)
-)
+// drifted is a condition of the provider status.
+const drifted = "Drifted"
 
 // matters reports whether a condition is to be shown.
 func matters(kind, status string) bool {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
@@ -15,25 +14,14 @@ import (
 // is the state from before the run; its serial does not matter. Restore returns the new serial, or
 // a *RefusedError if raw is not a state or has another lineage.
 func (s *Session) Restore(ctx context.Context, raw []byte) (uint64, error) {
-	serial, err := s.putBack(ctx, func(context.Context) ([]byte, error) { return raw, nil })
+	serial, err := s.putBack(ctx, raw)
 	if err != nil {
 		return 0, fmt.Errorf("restoring an earlier state of %s: %w", s.key, err)
 	}
 	return serial, nil
 }
 
-// RestoreVersion restores a version that is still kept; otherwise it returns ErrNotFound. Each
-// write of a run evicts the oldest version. A caller that may need the state from before its run
-// keeps Snapshot.Raw and uses Restore.
-func (s *Session) RestoreVersion(ctx context.Context, serial uint64) (uint64, error) {
-	restored, err := s.putBack(ctx, func(ctx context.Context) ([]byte, error) { return s.version(ctx, serial) })
-	if err != nil {
-		return 0, fmt.Errorf("restoring version %d of state %s: %w", serial, s.key, err)
-	}
-	return restored, nil
-}
-
-func (s *Session) putBack(ctx context.Context, read func(context.Context) ([]byte, error)) (uint64, error) {
+func (s *Session) putBack(ctx context.Context, raw []byte) (uint64, error) {
 	ctx, cancel := s.store.bounded(ctx)
 	defer cancel()
 	leave, err := s.enter(ctx)
@@ -41,10 +29,6 @@ func (s *Session) putBack(ctx context.Context, read func(context.Context) ([]byt
 		return 0, err
 	}
 	defer leave()
-	raw, err := read(ctx)
-	if err != nil {
-		return 0, err
-	}
 	stored, err := s.snapshot()
 	if err != nil {
 		return 0, err
@@ -76,20 +60,4 @@ func (s *Session) putBack(ctx context.Context, read func(context.Context) ([]byt
 		return 0, err
 	}
 	return serial + 1, s.put(ctx, incoming)
-}
-
-// version reads a version that is in the session's record.
-func (s *Session) version(ctx context.Context, serial uint64) ([]byte, error) {
-	if s.raw != nil && s.index.Current.Serial == serial {
-		return s.raw, nil
-	}
-	at := slices.IndexFunc(s.index.Versions, func(e indexEntry) bool { return e.Serial == serial })
-	if at < 0 {
-		return nil, ErrNotFound
-	}
-	payload, err := s.store.payload(ctx, s.key, s.head, s.index.Versions[at], s.index.Versions[at].Key)
-	if err != nil {
-		return nil, err
-	}
-	return s.store.unpack(s.key, payload)
 }

@@ -24,8 +24,6 @@ var _ = Describe("A state from before a run", func() {
 			for serial := 4; serial <= 12; serial++ {
 				Expect(session.Put(ctx, body(serial, 100))).To(Succeed())
 			}
-			_, err := session.RestoreVersion(ctx, 3)
-			Expect(err).To(MatchError(state.ErrNotFound), "no longer kept")
 			Expect(session.Restore(ctx, before)).To(Equal(uint64(13)))
 			Expect(session.Restore(ctx, before)).To(Equal(uint64(13)), "it is current already")
 			seen, err := store.Get(ctx, key)
@@ -36,24 +34,6 @@ var _ = Describe("A state from before a run", func() {
 			Expect(session.Delete(ctx)).To(as[*state.ResourcesRemainError](Not(BeNil())))
 			Expect(session.Put(ctx, body(14, 100))).To(Succeed(), "the next run goes on from it")
 			Expect(session.Release(ctx, nil)).To(Succeed())
-		}
-	})
-
-	It("that is still kept is restored by its serial", func(ctx SpecContext) {
-		for name, store := range map[string]*state.Store{"in the head": state.New(live, state.Options{}),
-			"in Secrets": small(live)} {
-			By(name)
-			key := newKey()
-			session := acquire(ctx, store, key, run("r1"))
-			Expect(session.Put(ctx, body(1, 5000, "a"))).To(Succeed())
-			Expect(session.Put(ctx, body(2, 5000))).To(Succeed())
-			Expect(session.RestoreVersion(ctx, 1)).To(Equal(uint64(3)))
-			seen, err := session.Snapshot(ctx)
-			Expect(err).NotTo(HaveOccurred())
-			parsed, err := seen.State()
-			Expect(err).NotTo(HaveOccurred())
-			Expect(parsed.Managed()).To(HaveLen(1))
-			Expect(session.RestoreVersion(ctx, 3)).To(Equal(uint64(3)), "the current one stays")
 		}
 	})
 

@@ -61,7 +61,3 @@ func Secret(mods ...func(*corev1.Secret)) *corev1.Secret {
 		Data:       map[string][]byte{"userData": []byte("#cloud-config\n")},
 	}, mods)
 }
-
-func WithData(data map[string][]byte) func(*corev1.Secret) {
-	return func(s *corev1.Secret) { s.Data = data }
-}

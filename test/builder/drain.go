@@ -44,11 +44,6 @@ func OnNode(node *corev1.Node) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.NodeName = node.Name }
 }
 
-// WithApp sets the label app, which budgets select.
-func WithApp(app string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) { p.Labels = merged(p.Labels, map[string]string{"app": app}) }
-}
-
 // OfDaemonSet makes the Pod owned by an existing DaemonSet.
 func OfDaemonSet(set *appsv1.DaemonSet) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {

@@ -18,8 +18,6 @@ const (
 	uriVariable    = "LIBVIRT_DEFAULT_URI"
 	dirVariable    = "LIBVIRT_DIR"
 	bridgeVariable = "LIBVIRT_BRIDGE"
-	// typeVariable is the user's choice of the domain type.
-	typeVariable = "E2E_LIBVIRT_TYPE"
 )
 
 // A domain that KVM cannot run ends during or soon after its start.
@@ -45,16 +43,13 @@ func Runs() bool { return os.Getenv(uriVariable) != "" }
 // Open creates a pool and a network.
 func Open(ctx context.Context, name string) (*Host, error) {
 	h := &Host{URI: os.Getenv(uriVariable), Dir: os.Getenv(dirVariable), Name: name,
-		DomainType: os.Getenv(typeVariable), Reason: typeVariable + " says so"}
+		DomainType: "kvm", Reason: "a domain of this type runs"}
 	bridge := os.Getenv(bridgeVariable)
 	if h.URI == "" || h.Dir == "" || bridge == "" {
 		return nil, errors.New("there is no libvirt: 'hack/libvirt.sh COMMAND' starts one for a command")
 	}
-	if h.DomainType == "" {
-		h.DomainType, h.Reason = "kvm", "a domain of this type runs"
-		if err := h.tryKVM(ctx); err != nil {
-			h.DomainType, h.Reason = "qemu", "KVM runs no domain: "+strings.Join(strings.Fields(err.Error()), " ")
-		}
+	if err := h.tryKVM(ctx); err != nil {
+		h.DomainType, h.Reason = "qemu", "KVM runs no domain: "+strings.Join(strings.Fields(err.Error()), " ")
 	}
 	h.Pool = filepath.Join(h.Dir, name)
 	if err := os.Mkdir(h.Pool, 0o755); err != nil {

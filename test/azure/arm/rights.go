@@ -16,7 +16,7 @@ var verbs = map[string]string{
 	http.MethodDelete: "/delete", http.MethodPost: "/action",
 }
 
-// linked are the types of resources that Azure requires an action on where a body names one, and the action's end.
+// linked maps types of resources to the end of the action that a request needs on each one that its body names.
 var linked = map[string]string{
 	"Microsoft.Compute/capacityReservationGroups":         "/deploy/action",
 	"Microsoft.Compute/diskEncryptionSets":                "/read",

@@ -35,7 +35,7 @@ func (h *history) keep(ctx *simulator.Context) {
 	h.clones, h.groups = map[string]cloned{}, map[types.ManagedObjectReference][]string{}
 	ctx.Map.Handler = func(ctx *simulator.Context, called *simulator.Method) (mo.Reference, types.BaseMethodFault) {
 		var keep func()
-		switch asked := called.Body.(type) { // its objects are locked before the history
+		switch asked := called.Body.(type) { // take objects' locks before h.mu
 		case *types.CloneVM_Task:
 			made := cloned{snapshotOf(ctx, asked), asked.Spec.Location.DiskMoveType, asked.Spec.Config}
 			keep = func() { h.clones[asked.Name] = made }
