@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/machine-iac/machine-iac-operator/test/parentdeath"
 )
@@ -115,7 +116,11 @@ func TestLaunchersAreKnown(t *testing.T) {
 		if err := other.Start(); err != nil {
 			t.Fatal(err)
 		}
-		if got := Launches(other.Process.Pid); got != want {
+		got := Launches(other.Process.Pid)
+		for end := time.Now().Add(10 * time.Second); got != want && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			got = Launches(other.Process.Pid) // a process that starts has no environment for a moment
+		}
+		if got != want {
 			t.Errorf("%s makes a launcher: %t, want %t", setting, got, want)
 		}
 		_ = other.Process.Kill()
