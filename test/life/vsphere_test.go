@@ -5,6 +5,7 @@ package life
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 
 	configv1 "github.com/openshift/api/config/v1"
 
@@ -27,7 +28,7 @@ func openVSphere(w *world) *site {
 			w.t.Error(err)
 		}
 	})
-	const template = vcenter.Folder + "/template"
+	const template, next = vcenter.Folder + "/template", vcenter.Folder + "/next"
 	if err := v.Clone(w.t.Context(), template, 2, 4096); err != nil {
 		w.t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func openVSphere(w *world) *site {
 		}),
 		change: with("tagIDs", []string{v.Tag}), refused: with("numCPUs", 8), invalid: with("diskGiB", "much"),
 		renew: func(ctx context.Context) (func(map[string]any), error) {
-			return with("template", vcenter.Template), v.Destroy(ctx, template)
+			return with("template", next), errors.Join(v.Clone(ctx, next, 2, 4096), v.Destroy(ctx, template))
 		},
 		look: func(ctx context.Context, name string) ([]string, error) {
 			found, err := v.VM(ctx, path(name))
