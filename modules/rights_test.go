@@ -10,12 +10,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
-	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/rights"
 )
 
@@ -81,22 +79,15 @@ func grantedBy(t *testing.T, name string) (granted []string) {
 // rightsOf returns what the Machine of a life needs, sorted.
 func rightsOf(t *testing.T, name string, life rights.Life) []string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(name, "examples", "machineset.yaml"))
+	fields, err := json.Marshal(life.Fields)
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := &machinev1beta1.MachineSet{}
-	if err := yaml.Unmarshal(content, set); err != nil {
-		t.Fatal(err)
+	if life.Fields == nil {
+		fields = []byte("{}")
 	}
-	spec := map[string]any{}
-	if err := json.Unmarshal(set.Spec.Template.Spec.ProviderSpec.Value.Raw, &spec); err != nil {
-		t.Fatal(err)
-	}
-	maps.Copy(spec, life.Fields)
-	machine := render.MachineOf(set)
+	machine := exampleMachine(t, name, string(fields))
 	maps.Copy(machine.Labels, life.Labels)
-	machine.Spec.ProviderSpec.Value = builder.ProviderSpec(spec)
 	cluster := &module.Cluster{ResourceTags: life.Tags}
 	input := render.Input{Machine: machine, ClusterID: "demo", Module: keptIn(t, name).Module, Cluster: cluster}
 	if _, err := render.Check(input); err != nil {

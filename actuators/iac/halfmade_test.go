@@ -8,7 +8,12 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
+	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 	"github.com/machine-iac/machine-iac-operator/test/openstack"
 	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
@@ -200,4 +205,30 @@ func (c *cloud) created() (count int) {
 		}
 	}
 	return count
+}
+
+// TestNothingOfAnUnprovenInstanceIsPublished: a run may still discard it, and a Machine with a
+// provider ID is never given another instance.
+func TestNothingOfAnUnprovenInstanceIsPublished(t *testing.T) {
+	b := newBench(t)
+	machine := b.machine()
+	raw := []byte(`{"version":4,"serial":1,"lineage":"l","outputs":{"provider_id":{"value":"x://1","type":"string"}},` +
+		`"resources":[{"mode":"managed","type":"thing","name":"this","instances":[{"attributes":{}}]}]}`)
+	parsed, err := statefile.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, published := range map[string]bool{"": false, "sha256:applied": true} {
+		f := &lifecycle.Facts{Stored: true, State: parsed}
+		f.Record.Intent, f.Record.Fingerprint = &record.Intent{Operation: runs.Update, Run: "cut short"}, name
+		ctx := actuators.WithHandover(t.Context())
+		actuators.HandOver(ctx, machine.UID, f)
+		o, err := b.observe(ctx, machine, runs.Update)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := o.outputs != nil; got != published {
+			t.Errorf("with the fingerprint %q, outputs are published: %t, want %t", name, got, published)
+		}
+	}
 }

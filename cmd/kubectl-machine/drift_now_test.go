@@ -156,3 +156,24 @@ func TestLogsOfAMachineThatNeverRanShowItsConditions(t *testing.T) {
 		t.Errorf("it ends with %d and %q, want %q", got.code, got.err, want)
 	}
 }
+
+func TestWhatCountsAsTheRequestedCheck(t *testing.T) {
+	for name, tc := range map[string]struct {
+		annotation, done string
+		want             bool
+	}{
+		"its own":                              {"mine", "mine", true},
+		"its own, though the request is gone":  {"", "mine", true},
+		"a later one":                          {"later", "later", true},
+		"a later one that is not done":         {"later", "former", false},
+		"not the former one that was put back": {"former", "former", false},
+		"none yet":                             {"mine", "former", false},
+	} {
+		machine := builder.Machine()
+		machine.Annotations = map[string]string{"machine-iac.io/check-drift": tc.annotation}
+		machine.Status.ProviderStatus = &runtime.RawExtension{Raw: []byte(`{` + statusKind + `, "lastDriftCheckRequest": "` + tc.done + `"}`)}
+		if got, err := checked(machine, "mine", "former"); got != tc.want || err != nil {
+			t.Errorf("%s: checked is %t, %v, want %t", name, got, err, tc.want)
+		}
+	}
+}

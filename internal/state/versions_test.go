@@ -19,6 +19,8 @@ import (
 type reads struct {
 	gets, lists int
 	fails       error
+	// takes, if set, lets time pass in each list.
+	takes func()
 }
 
 func (r *reads) client() client.Client {
@@ -31,6 +33,9 @@ func (r *reads) client() client.Client {
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList,
 			options ...client.ListOption) error {
 			r.lists++
+			if r.takes != nil {
+				r.takes()
+			}
 			if r.fails != nil {
 				return r.fails
 			}
@@ -81,6 +86,7 @@ var _ = Describe("States of which the versions are listed", func() {
 	It("are not said to be unchanged where they cannot be listed, and that is not tried for each",
 		func(ctx SpecContext) {
 			api.fails = errors.New("no lists today")
+			api.takes = func() { now.Step(10 * time.Second) } // as long as a list is valid
 			for range 3 {
 				Expect(store.Unchanged(ctx, newKey(), "1")).To(BeFalse())
 			}

@@ -109,9 +109,9 @@ func (h *Host) Environment() map[string]string {
 }
 
 func (h *Host) Close(ctx context.Context) error {
-	names, err := h.Domains(ctx)
+	names, err := h.Virsh(ctx, "list", "--all", "--name")
 	failed := []error{err}
-	for _, name := range names {
+	for _, name := range strings.Fields(names) {
 		_, _ = h.Virsh(ctx, "destroy", name) // it may be off
 		_, err := h.Virsh(ctx, "undefine", name)
 		failed = append(failed, err)
@@ -132,12 +132,6 @@ func (h *Host) Virsh(ctx context.Context, arguments ...string) (string, error) {
 			strings.TrimSpace(problems.String()))
 	}
 	return strings.TrimSpace(out.String()), nil
-}
-
-// Domains returns the names of all domains, running or not.
-func (h *Host) Domains(ctx context.Context) ([]string, error) {
-	out, err := h.Virsh(ctx, "list", "--all", "--name")
-	return strings.Fields(out), err
 }
 
 // MakeDomain creates and starts a domain with a volume of the same name, as OpenShift's actuator does, and returns its

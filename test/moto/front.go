@@ -19,21 +19,21 @@ import (
 // Front puts TLS, one valid access key and permissions in front of a Server, as AWS's endpoints do. It verifies no
 // signatures.
 type Front struct {
-	// Allowed reports whether the access key may call an action, such as ec2:RunInstances. It is asked once for each valid call.
-	Allowed func(action string) bool
-
+	allowed func(action string) bool
 	backend *Server
 	server  *httptest.Server
 	mutex   sync.Mutex
 	key     string
 }
 
+// NewFront returns a front. allowed reports whether the access key may call an action, such as ec2:RunInstances; it is
+// asked once for each valid call.
 func (s *Server) NewFront(key string, allowed func(action string) bool) (*Front, error) {
 	target, err := url.Parse(s.url)
 	if err != nil {
 		return nil, err
 	}
-	f := &Front{Allowed: allowed, backend: s, key: key}
+	f := &Front{allowed: allowed, backend: s, key: key}
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
 	f.server = httptest.NewTLSServer(
 		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.serve(w, r, proxy) }))
@@ -83,7 +83,7 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	case !valid:
 		refuse(w, http.StatusUnauthorized, "AuthFailure",
 			"AWS was not able to validate the provided access credentials")
-	case !f.Allowed(action):
+	case !f.allowed(action):
 		refuse(w, http.StatusForbidden, "UnauthorizedOperation",
 			"You are not authorized to perform this operation: "+action)
 	default:

@@ -3,8 +3,6 @@ package bridge
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -177,10 +175,8 @@ type connection struct {
 	bridge             *held
 }
 
-// request returns the cache key of a request to a bridge with certain parameters.
-func request(parameters []byte, method string, message []byte) [sha256.Size]byte {
-	return sha256.Sum256(bytes.Join([][]byte{parameters, []byte(method), message}, []byte{0}))
-}
+// request is a request to a bridge with certain parameters.
+type request struct{ parameters, method, message string }
 
 type recording struct {
 	response []byte
@@ -188,16 +184,16 @@ type recording struct {
 }
 
 // known returns the response to a request if a bridge gave it recently, or nil.
-func (b *Bridges) known(request [sha256.Size]byte) []byte {
-	if found, ok := b.recorded.Get(request); ok && b.clock.Since(found.(recording).at) < recordedFor {
+func (b *Bridges) known(of request) []byte {
+	if found, ok := b.recorded.Get(of); ok && b.clock.Since(found.(recording).at) < recordedFor {
 		return found.(recording).response
 	}
 	return nil
 }
 
-func (b *Bridges) record(request [sha256.Size]byte, response []byte) {
+func (b *Bridges) record(of request, response []byte) {
 	if len(response) <= maxResponse {
-		b.recorded.Add(request, recording{response, b.clock.Now()})
+		b.recorded.Add(of, recording{response, b.clock.Now()})
 	}
 }
 
@@ -255,7 +251,7 @@ func (r *Relay) respond(ctx context.Context, of *connection, method string, mess
 	if !configured && !slices.Contains(unconfigured, method) {
 		return nil, status.Errorf(codes.FailedPrecondition, "%s is called before the provider is configured", method)
 	}
-	named := request(parameters, method, message)
+	named := request{string(parameters), method, string(message)}
 	repeats := slices.Contains(same, method)
 	if repeats {
 		if known := r.bridges.known(named); known != nil {
@@ -297,7 +293,7 @@ func (r *Relay) parameterize(ctx context.Context, of *connection, message []byte
 	if !again {
 		return nil, status.Error(codes.FailedPrecondition, "the bridge serves another provider already")
 	}
-	named := request(nil, parameterize, message)
+	named := request{"", parameterize, string(message)}
 	if known := r.bridges.known(named); known != nil {
 		return known, nil
 	}
@@ -339,8 +335,7 @@ func (r *Relay) bridge(ctx context.Context, of *connection) (*held, error) {
 // find returns a bridge with certain parameters that no other connection uses, from the run or from
 // the pool.
 func (r *Relay) find(ctx context.Context, parameters []byte) (*held, error) {
-	sum := sha256.Sum256(parameters)
-	named := hex.EncodeToString(sum[:])
+	named := string(parameters)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, one := range r.held {

@@ -307,3 +307,15 @@ func TestFind(t *testing.T) {
 		t.Errorf("found %s, want nothing: which one a program wants is its own", Find(plugins))
 	}
 }
+
+func TestLongResponsesAreNotRecorded(t *testing.T) {
+	b := New(t.TempDir(), "", nil, provider.Options{})
+	for length, want := range map[int]bool{maxResponse: true, maxResponse + 1: false} {
+		asked := request{method: strconv.Itoa(length)}
+		b.record(asked, make([]byte, length))
+		if got := b.known(asked) != nil; got != want {
+			t.Errorf("a response of %d bytes is recorded: %t, want %t", length, got, want)
+		}
+	}
+	b.Close()
+}
