@@ -43,32 +43,36 @@ func companions(first *run, most int) []*run {
 	return found
 }
 
-// workTogether executes a batch. Each run has its own intent, execution and settlement.
+// workTogether executes a batch. Each run has its own intent, execution and settlement, and ends when it has settled: a
+// slow Machine delays none of the others.
 func (p *Pool) workTogether(life, base context.Context, first *run) {
 	batch := first.batch()
-	errs, timedOut := make([]error, len(batch)), make([]bool, len(batch))
-	var begun []int
+	first.with = nil // it may be kept for an hour
+	errs := make([]error, len(batch))
 	each(batch, func(i int, r *run) { errs[i] = p.begin(base, r) })
-	for i, err := range errs {
-		if err == nil {
-			begun = append(begun, i)
+	var begun []*run
+	for i, r := range batch {
+		if errs[i] == nil {
+			begun = append(begun, r)
 		}
-		if errors.Is(err, ErrNothingToDo) {
+	}
+	p.together(begun)
+	each(batch, func(i int, r *run) {
+		timedOut := false
+		switch {
+		case errs[i] == nil:
+			timedOut, errs[i] = p.conclude(life, base, r)
+		case errors.Is(errs[i], ErrNothingToDo):
 			errs[i] = nil
 		}
-	}
-	party := make([]*run, 0, len(begun))
-	for _, i := range begun {
-		party = append(party, batch[i])
-	}
-	p.together(party)
-	each(party, func(i int, r *run) { timedOut[begun[i]], errs[begun[i]] = p.conclude(life, base, r) })
-	p.finishAll(first, errs, timedOut)
-	for i, r := range batch {
+		p.leave(r, errs[i], timedOut)
 		if !errors.Is(errs[i], ErrAlone) {
 			p.wake(base, r.Machine)
 		}
-	}
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.release(first)
 }
 
 // each calls do for all runs concurrently, and returns when all calls have.

@@ -17,7 +17,8 @@ type Options struct {
 	// the drift checks. The default is 1: no batches.
 	MaxBatch, MaxBatchDrift int
 	// Gather is how long a batch that is not full waits for one more run before it starts, four times
-	// that in all; default 0.
+	// that in all; default 0. It doubles with each batch of the same kind that is executed, up to
+	// four times.
 	Gather time.Duration
 	// MaxPerGroup bounds the workers of one group while others wait; default half of them, at least
 	// one. A group that waits alone may hold more, but leaves an eighth of the workers, at least

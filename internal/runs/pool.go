@@ -31,6 +31,8 @@ type Pool struct {
 	aborted chan struct{}
 	pruned  time.Time
 	workers sync.WaitGroup
+	// batches counts the executing batches by Request.Batch.
+	batches map[string]int
 	// gathered dispatches once the batch whose turn it is has waited for its members; nil before the first.
 	gathered *time.Timer
 }
@@ -40,6 +42,9 @@ const retention = time.Hour
 
 // gatherAtMost bounds the wait of a batch's first run, in multiples of Options.Gather.
 const gatherAtMost = 4
+
+// gatherDoubled bounds how often the wait doubles.
+const gatherDoubled = 2
 
 // run is a request and its progress.
 type run struct {
@@ -52,8 +57,9 @@ type run struct {
 	failed *run
 	// limit bounds its Execute; nil before and after.
 	limit *limit
-	// with are the other runs of its batch.
+	// with are the other runs of its batch, and of is the Request.Batch that it was started with.
 	with []*run
+	of   string
 
 	// Its place in the queues.
 	sequence       uint64
@@ -73,6 +79,7 @@ func New(options Options) *Pool {
 		queue:   newScheduler(options.limits()),
 		runs:    map[types.UID]*run{},
 		aborted: make(chan struct{}),
+		batches: map[string]int{},
 	}
 	options.Metrics.longestWaits = pool.longestWaits
 	return pool
@@ -350,6 +357,8 @@ func (p *Pool) admit() *run {
 		p.queue.take(r)
 	}
 	next.with = with
+	next.of = next.Batch
+	p.batches[next.of]++
 	if p.options.Memory != nil {
 		p.options.Memory.Started(next.Run, footprint)
 	}
@@ -363,13 +372,15 @@ func (p *Pool) admit() *run {
 
 // gathers reports whether a batch waits for more runs, and schedules a dispatch for when the wait
 // ends. A burst arrives run by run: without the wait, its first runs would take all workers with a
-// batch of one each. The caller holds the lock.
+// batch of one each. The wait doubles with each batch of the same kind that is executed: the rest of
+// a slow burst then shares few workers. The caller holds the lock.
 func (p *Pool) gathers(first *run, with []*run, now time.Time) bool {
 	last := first
 	if len(with) > 0 {
 		last = with[len(with)-1]
 	}
-	left := min(last.status.QueuedAt.Sub(now)+p.options.Gather, first.status.QueuedAt.Sub(now)+gatherAtMost*p.options.Gather)
+	wait := p.options.Gather << min(p.batches[first.Batch], gatherDoubled)
+	left := min(last.status.QueuedAt.Sub(now)+wait, first.status.QueuedAt.Sub(now)+gatherAtMost*wait)
 	if left <= 0 {
 		return false
 	}
@@ -384,25 +395,32 @@ func (p *Pool) gathers(first *run, with []*run, now time.Time) bool {
 	return true
 }
 
-// finish records the outcome and passes the worker on. timedOut reports whether the deadline was
-// exceeded.
+// finish records the outcome of a run and passes its worker on. timedOut reports whether the
+// deadline was exceeded.
 func (p *Pool) finish(r *run, err error, timedOut bool) {
-	p.finishAll(r, []error{err}, []bool{timedOut})
-}
-
-// finishAll does the same for a batch, with an outcome for each run.
-func (p *Pool) finishAll(first *run, errs []error, timedOut []bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.end(r, p.options.Clock.Now(), err, timedOut)
+	p.release(r)
+}
+
+// leave records the outcome of a run of a batch. The others keep the worker.
+func (p *Pool) leave(r *run, err error, timedOut bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.end(r, p.options.Clock.Now(), err, timedOut)
+}
+
+// release passes on the worker of a run, or of the batch that started with it. The caller holds the
+// lock.
+func (p *Pool) release(first *run) {
 	now := p.options.Clock.Now()
 	p.queue.release(first, now)
+	if p.batches[first.of]--; p.batches[first.of] == 0 {
+		delete(p.batches, first.of)
+	}
 	if p.options.Memory != nil {
 		p.options.Memory.Ended(first.Run)
-	}
-	batch := first.batch()
-	first.with = nil
-	for i, r := range batch {
-		p.end(r, now, errs[i], timedOut[i])
 	}
 	p.prune(now)
 	p.dispatch()

@@ -39,9 +39,9 @@
 // Waiting runs with the same Request.Batch, group, operation and credential may share an execution
 // on one worker, which counts as one run. A batch starts when its first run's turn comes. A batch
 // that is not full waits for more (see Options.Gather), or the first runs of a burst would take all
-// workers. Each run has its own intent, deadline and settlement. The worker is free
-// once the last has settled. A run that ends with ErrAlone waits again behind its group, so that a
-// batch holds its worker no longer than a single run does.
+// workers. Each run has its own intent, deadline and settlement, and ends when it has settled. The
+// worker is free once the last has. A run that ends with ErrAlone waits again behind its group, so
+// that a batch holds its worker no longer than a single run does.
 //
 // # The guarantee
 //
