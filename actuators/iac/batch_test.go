@@ -132,7 +132,7 @@ func TestMachinesThatAreNotAsAppliedAreCheckedAlone(t *testing.T) {
 	b.wantCheck(machines[2], record.DriftMissing, false)
 	b.wantCheck(machines[3], record.DriftNone, false)
 	b.wantCheck(machines[4], record.DriftNone, true)
-	if kept := b.record(machines[1]).Check; !strings.Contains(kept.Summary, " kubectl_manifest.this would change in ") || strings.Contains(kept.Summary, "module.machine") {
+	if kept := b.record(machines[1]).Check; !strings.Contains(kept.Summary, " kubectl_manifest.this would change in ") || strings.Contains(kept.Summary, "module.call") {
 		t.Errorf("summary %q, want that of a check alone", kept.Summary)
 	}
 	f, err := b.facts(t.Context(), machines[3])
@@ -193,7 +193,7 @@ func TestABatchThatFailsLeavesEachToItself(t *testing.T) {
 	fault.Lift()
 	b.wantCheck(machines[0], record.DriftNone, false)
 	b.wantCheck(machines[2], record.DriftNone, false)
-	if run, _ := b.pool.Status(machines[1].UID); run.Phase != runs.Failed || run.Failures != 1 || strings.Contains(run.Err.Error(), "module.machine") {
+	if run, _ := b.pool.Status(machines[1].UID); run.Phase != runs.Failed || run.Failures != 1 || strings.Contains(run.Err.Error(), "module.call") {
 		t.Errorf("the run of the Machine that cannot be read is %+v, want it to have failed once, alone", run)
 	}
 

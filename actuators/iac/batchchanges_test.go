@@ -122,7 +122,7 @@ func TestMachinesAreMadeAndRemovedByOneProcess(t *testing.T) {
 	for _, machine := range machines {
 		b.wantMade(machine)
 		output := b.output(machine)
-		if !strings.Contains(output, togetherText+"10 Machines") || !strings.Contains(output, "kubectl_manifest.this: Creation complete") || strings.Contains(output, "module.machine") {
+		if !strings.Contains(output, togetherText+"10 Machines") || !strings.Contains(output, "kubectl_manifest.this: Creation complete") || strings.Contains(output, "module.call") {
 			t.Errorf("Machine %s: the output is %q, want its own part of it", machine.Name, output)
 		}
 	}
@@ -159,7 +159,7 @@ func TestAMachineThatCannotBeMadeDoesNotHarmThoseOfItsBatch(t *testing.T) {
 	fault := proxy.Inject(apiproxy.Fault{At: apiproxy.BeforeRequest, Match: about(machines[1]), Status: http.StatusForbidden})
 	b.atOnce(b.Create, machines)
 	run, _ := b.pool.Status(machines[1].UID)
-	if run.Phase != runs.Failed || strings.Contains(run.Err.Error(), "module.machine") || !strings.Contains(run.Err.Error(), "the proxy responds 403") {
+	if run.Phase != runs.Failed || strings.Contains(run.Err.Error(), "module.call") || !strings.Contains(run.Err.Error(), "the proxy responds 403") {
 		t.Errorf("the run of the Machine that cannot be made is %+v, want its own error", run)
 	}
 	for _, n := range []int{0, 2, 3} {
@@ -171,6 +171,55 @@ func TestAMachineThatCannotBeMadeDoesNotHarmThoseOfItsBatch(t *testing.T) {
 	fault.Lift()
 	b.comesRight(b.Create, machines[1])
 	b.wantMade(machines[1])
+	b.nothingIsLeft(dir)
+}
+
+// TestAMachineThatHangsDelaysNoOtherOfItsBatch takes as long as an engine lets pass between two
+// states that it stores while it works.
+func TestAMachineThatHangsDelaysNoOtherOfItsBatch(t *testing.T) {
+	b := newBench(t)
+	b.batch = 10
+	dir := shortdir.New(b.t)
+	b.start(dir, "owner-1")
+	proxy, _ := b.watched()
+	machines := b.machines(4, func(spec map[string]any) { spec["credentialsSecret"] = map[string]any{"name": "watched"} })
+	hangs, others := machines[2], []*machinev1beta1.Machine{machines[0], machines[1], machines[3]}
+	for _, verb := range []struct {
+		name string
+		do   func(context.Context, *machinev1beta1.Machine) error
+	}{{"create", b.Create}, {"delete", b.Delete}} {
+		hold := proxy.Hold(apiproxy.BeforeRequest, func(request *http.Request) bool {
+			return about(hangs)(request) && (verb.name == "create" || request.Method == http.MethodDelete)
+		})
+		waited := make(chan struct{})
+		go func() {
+			defer close(waited)
+			defer hold.Lift()
+			<-hold.Reached
+			b.ended(others)
+			if run, _ := b.pool.Status(hangs.UID); run.Phase != runs.Running {
+				t.Errorf("%s: the run that hangs is %+v, want it to go on", verb.name, run)
+			}
+			for _, machine := range others {
+				if there := b.node(machine) != nil; there != (verb.name == "create") {
+					t.Errorf("%s: Machine %s has an instance: %t", verb.name, machine.Name, there)
+				}
+				if run, known := b.pool.Status(machine.UID); known && run.Failures > 0 {
+					t.Errorf("%s: Machine %s: %+v", verb.name, machine.Name, run)
+				}
+			}
+		}()
+		b.atOnce(verb.do, machines)
+		<-waited
+		for _, machine := range machines {
+			if verb.name == "create" {
+				b.wantMade(machine)
+				if output := b.output(machine); !strings.Contains(output, togetherText+"4 Machines") {
+					t.Errorf("Machine %s: the output is %q, want that of a batch", machine.Name, output)
+				}
+			}
+		}
+	}
 	b.nothingIsLeft(dir)
 }
 

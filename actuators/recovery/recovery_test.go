@@ -229,7 +229,7 @@ func TestAnUnsavedStateThatIsBehindIsDropped(t *testing.T) {
 // TestABatchIsRecoveredForEachMachine recovers the folder of a batch whose manager died.
 func TestABatchIsRecoveredForEachMachine(t *testing.T) {
 	thing := func(n int) string {
-		return fmt.Sprintf(`{"module":"module.machine[\"m%d\"]","mode":"managed","type":"thing","name":"this","provider":"p","instances":[{"attributes":{"id":"of-%d"}}]}`, n, n)
+		return fmt.Sprintf(`{"module":"module.call%d[\"m%d\"]","mode":"managed","type":"thing","name":"this","provider":"p","instances":[{"attributes":{"id":"of-%d"}}]}`, n, n, n)
 	}
 	work, names := shortdir.New(t), []string{"m-0", "m-1", "m-2"}
 	p := newProcess(t, "owner-1")

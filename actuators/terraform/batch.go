@@ -45,8 +45,8 @@ func (r *Runner) called(used *module.Module) *calledModule {
 }
 
 // clean returns which of a module's runs are as applied according to a plan.
-func (r *Runner) clean(called *calledModule, digest string, report *engine.Report, count int) []bool {
-	asApplied := batch.Clean(report, count)
+func (r *Runner) clean(called *calledModule, digest string, report *engine.Report, l batch.Layout) []bool {
+	asApplied := l.Clean(report)
 	if asApplied != nil {
 		called.unclear.Store(0)
 		return asApplied
@@ -54,7 +54,7 @@ func (r *Runner) clean(called *calledModule, digest string, report *engine.Repor
 	if called.unclear.Add(1) >= maxUnclear {
 		r.batches.Store(digest, (*calledModule)(nil))
 	}
-	return make([]bool, count)
+	return make([]bool, l.Machines)
 }
 
 // BatchKey implements runner.Batcher.
@@ -79,10 +79,10 @@ func (r *Runner) BatchKey(run runner.RunSpec) string {
 
 // Batch implements runner.Batcher.
 func (r *Runner) Batch(runs int) []runner.Share {
-	j := &joint{runner: r, missing: runs, all: make(chan struct{}), done: make(chan struct{})}
+	j := &joint{runner: r, missing: runs, all: make(chan struct{})}
 	shares := make([]runner.Share, runs)
 	for i := range shares {
-		shares[i] = &share{joint: j}
+		shares[i] = &share{joint: j, done: make(chan struct{})}
 	}
 	return shares
 }
@@ -99,7 +99,9 @@ type joint struct {
 	// come are the runs that have arrived, in order.
 	come []*share
 	once sync.Once
-	done chan struct{}
+	// cancel ends the process, which outlives the run that has started it.
+	cancel context.CancelCauseFunc
+	layout batch.Layout
 }
 
 // share implements runner.Share, and the runner.Workspace that it opens.
@@ -111,9 +113,17 @@ type share struct {
 	// alone is the run's own workspace, if no other run has arrived.
 	alone runner.Workspace
 
-	look   look
-	report *engine.Report
-	err    error
+	look look
+	// done is closed when report and err are the run's outcome, which may be long before the process
+	// ends. settled says so to the process, under the lock of the joint.
+	done    chan struct{}
+	settled bool
+	report  *engine.Report
+	err     error
+	// panicked is what the process's goroutine panicked with.
+	panicked any
+	// applied are the changes that the process has made so far.
+	applied []engine.Applied
 	// unsaved is the state that could not be saved. keepErr says why it is not kept beyond this
 	// process.
 	unsaved []byte
@@ -170,11 +180,44 @@ func (s *share) join(ctx context.Context, op failure.Op, carryOut func(context.C
 		}
 	}
 	j.once.Do(func() {
-		defer close(j.done)
-		carryOut(ctx)
+		var process context.Context
+		process, j.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+		go j.process(process, carryOut)
 	})
-	<-j.done
+	select {
+	case <-s.done:
+	case <-ctx.Done():
+		j.cancel(context.Cause(ctx))
+		<-s.done
+	}
+	if s.panicked != nil {
+		panic(s.panicked)
+	}
 	return s.report, s.err
+}
+
+// process executes the batch, and then settles what has not settled meanwhile.
+func (j *joint) process(ctx context.Context, carryOut func(context.Context)) {
+	defer j.cancel(nil)
+	defer func() {
+		cause := recover()
+		j.each(func(_ int, one *share) {
+			one.panicked = cause
+			close(one.done)
+		})
+	}()
+	carryOut(ctx)
+}
+
+// settle gives a run its outcome while the process goes on for the others.
+func (j *joint) settle(n int, providers string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	one := j.come[n]
+	if !one.settled {
+		one.settled, one.report, one.err = true, &engine.Report{Applied: one.applied, Providers: providers}, nil
+		close(one.done)
+	}
 }
 
 // withdraw undoes a share's arrival. It returns false if the batch has already started.
@@ -262,24 +305,24 @@ func (j *joint) carryOut(ctx context.Context, op failure.Op) {
 		return
 	}
 	report, err := j.operate(ctx, op)
-	for n, one := range j.come {
-		one.report = batch.PartOf(report, n)
-		one.err = err
-	}
+	j.each(func(n int, one *share) { one.report, one.err = j.layout.PartOf(report, n), err })
 	failed, ok := errors.AsType[*failure.Error](err)
 	switch {
 	case op == failure.OpPlan:
 		j.settlePlan(report, err)
 	case err != nil && !ok:
-		j.each(func(one *share) { one.err = fmt.Errorf("%w: %w", runner.ErrAlone, err) })
+		j.each(func(_ int, one *share) { one.err = fmt.Errorf("%w: %w", runner.ErrAlone, err) })
 	case err != nil:
 		j.settleFailure(op, failed)
 	}
 }
 
-func (j *joint) each(do func(*share)) {
-	for _, one := range j.come {
-		do(one)
+// each calls do for the runs that have not settled.
+func (j *joint) each(do func(n int, one *share)) {
+	for n, one := range j.come {
+		if !one.settled {
+			do(n, one)
+		}
 	}
 }
 
@@ -305,7 +348,7 @@ func (j *joint) settlePlan(report *engine.Report, err error) {
 	first := j.come[0].run.Module
 	var clean []bool
 	if called := j.runner.called(first); err == nil && called != nil {
-		clean = j.runner.clean(called, first.Digest(), report, len(j.come))
+		clean = j.runner.clean(called, first.Digest(), report, j.layout)
 	}
 	for n, one := range j.come {
 		if clean == nil || !clean[n] {
@@ -324,7 +367,7 @@ func (j *joint) settleFailure(op failure.Op, failed *failure.Error) {
 	if failed.Err != nil || failed.Class == failure.StateNotSaved {
 		return
 	}
-	for _, one := range j.come {
+	j.each(func(_ int, one *share) {
 		own := one.report.Errors()
 		switch {
 		case len(own) > 0:
@@ -335,7 +378,7 @@ func (j *joint) settleFailure(op failure.Op, failed *failure.Error) {
 		default:
 			one.err = runner.ErrAlone
 		}
-	}
+	})
 }
 
 // operate runs the engine. An error other than a [failure.Error] means that it was not started.
@@ -349,7 +392,10 @@ func (j *joint) operate(ctx context.Context, op failure.Op) (*engine.Report, err
 	if err := j.runner.prepare(ctx, first); err != nil {
 		return nothing, errors.New(err.Error())
 	}
-	states, err := newStates(ctx, called, j.come)
+	if j.layout = batch.Apart(len(j.come)); op == failure.OpPlan {
+		j.layout = batch.Together(len(j.come))
+	}
+	states, err := newStates(ctx, called, j.come, j.layout)
 	if err != nil {
 		return nothing, err
 	}
@@ -358,6 +404,13 @@ func (j *joint) operate(ctx context.Context, op failure.Op) (*engine.Report, err
 		return nothing, errors.New(err.Error())
 	}
 	defer closeIt()
+	states.settle = func(n int) {
+		if err := workspace.Settled(j.come[n].run.ID); err == nil {
+			j.settle(n, workspace.Used())
+		}
+	}
+	defer states.end()
+	defer context.AfterFunc(ctx, states.interrupt)()
 	var report *engine.Report
 	switch op {
 	case failure.OpPlan:
@@ -381,9 +434,7 @@ func (j *joint) keep(workspace *tofu.Workspace, states *states) error {
 		return err
 	}
 	kept := workspace.Keep()
-	for n, one := range j.come {
-		one.keepErr, one.unsaved = kept, split[n]
-	}
+	j.each(func(n int, one *share) { one.keepErr, one.unsaved = kept, split[n] })
 	return kept
 }
 
@@ -398,11 +449,14 @@ func (j *joint) open(ctx context.Context, called *calledModule, all *states,
 	if err != nil {
 		return nil, nil, err
 	}
-	spec := specOf(j.spec(op), backendOf(endpoint))
-	spec.Batch = &tofu.Batch{Machines: len(j.come), Parts: parts}
+	spec := specOf(j.spec(op, all), backendOf(endpoint))
+	spec.Batch = &tofu.Batch{Layout: j.layout, Parts: parts}
 	if spec.Bare == nil {
 		spec.Variables = all.variables
-		spec.Batch.Root, spec.Batch.Folder, spec.Batch.Files = called.Root(len(j.come)), batch.Folder, called.Files()
+		spec.Batch.Root, spec.Batch.Folder, spec.Batch.Files = called.Root(j.layout), batch.Folder, called.Files()
+		if op == failure.OpApply {
+			spec.Batch.Root = called.RootToApply(j.layout, endpoint.Pause())
+		}
 	}
 	workspace, err := j.runner.engine.Open(ctx, spec)
 	if err != nil {
@@ -419,7 +473,7 @@ func (j *joint) open(ctx context.Context, called *calledModule, all *states,
 
 // spec returns the batch's run. A plan's output is dropped: if it mentions a Machine, that one is
 // planned alone.
-func (j *joint) spec(op failure.Op) runner.RunSpec {
+func (j *joint) spec(op failure.Op, states *states) runner.RunSpec {
 	all := j.quiet()
 	all.ID += "-batch"
 	if op == failure.OpPlan {
@@ -429,13 +483,31 @@ func (j *joint) spec(op failure.Op) runner.RunSpec {
 		one.say(fmt.Sprintf("(Executed in a batch of %d Machines.)", len(j.come)))
 	}
 	all.Progress = func(event engine.Event) {
-		if event, n, ok := batch.EventOf(event, len(j.come)); ok && j.come[n].run.Progress != nil {
-			j.come[n].run.Progress(event)
+		inside, n, ok := j.layout.EventOf(event)
+		states.note(inside, n, ok)
+		if ok {
+			j.progress(n, inside)
 		}
 	}
 	all.Output = func(text string) { j.pass(text, func(one *share) func(string) { return one.run.Output }) }
 	all.Withheld = func(text string) { j.pass(text, func(one *share) func(string) { return one.run.Withheld }) }
 	return all
+}
+
+// progress records and forwards an event about a Machine.
+func (j *joint) progress(n int, event engine.Event) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	one := j.come[n]
+	if one.settled {
+		return
+	}
+	if event.Kind == engine.EventCompleted {
+		one.applied = append(one.applied, engine.Applied{Ref: event.Ref, Address: event.Address, Action: event.Action, ID: event.ID})
+	}
+	if one.run.Progress != nil {
+		one.run.Progress(event)
+	}
 }
 
 // quiet returns the batch's run without output.
@@ -456,10 +528,12 @@ func (s *share) say(text string) {
 
 // pass forwards the engine's output to the Machine that it mentions, or to all.
 func (j *joint) pass(text string, to func(*share) func(string)) {
-	text, about, ok := batch.TextOf(text, len(j.come))
-	for n, one := range j.come {
+	text, about, ok := j.layout.TextOf(text)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.each(func(n int, one *share) {
 		if receive := to(one); receive != nil && (!ok || n == about) {
 			receive(text)
 		}
-	}
+	})
 }

@@ -37,22 +37,23 @@ func (j *joint) lookAtAll(ctx context.Context) {
 			one.err = runner.ErrAlone
 			continue
 		}
-		one.look.gone = batch.PartOf(report, n).InstanceGone()
+		one.look.gone = j.layout.PartOf(report, n).InstanceGone()
 	}
 }
 
 // readInstances makes the provider read all instances. Their resources are not in the called
 // modules: an engine reads a resource that is no longer configured in the same way.
 func (j *joint) readInstances(ctx context.Context) (report *engine.Report, err error) {
+	j.layout = batch.Together(len(j.come))
 	var stored [][]byte
 	var addresses []string
 	for n, one := range j.come {
 		stored = append(stored, one.look.stored)
 		for _, address := range one.run.Module.InstanceAddresses() {
-			addresses = append(addresses, batch.AddressOf(address, n))
+			addresses = append(addresses, j.layout.AddressOf(address, n))
 		}
 	}
-	whole, err := batch.State(stored)
+	whole, err := j.layout.State(stored)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/batch"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -17,15 +19,52 @@ type states struct {
 	sessions  []*state.Session
 	variables []byte
 
+	// settle is called once for each Machine that is complete while the engine still works for
+	// others.
+	settle func(n int)
+
 	mu sync.Mutex
 	// whole is the state that the engine reads. saved holds each Machine's part; nil for one
 	// without a state.
 	whole []byte
 	saved [][]byte
+	// settled are the Machines that settle was called for: their states are no longer written.
+	settled []bool
+
+	progress progress
 }
 
-// newStates loads the stored states of runs.
-func newStates(ctx context.Context, called *calledModule, runs []*share) (*states, error) {
+// progress is what the engine has told of its work.
+type progress struct {
+	mu sync.Mutex
+	// busy counts the objects of Machines that are being changed, and quiet is since when there are
+	// none.
+	busy  int
+	quiet time.Time
+	// complete counts the Machines that are created, and written those of them in the last state,
+	// which was stored at that time.
+	complete, written int
+	at                time.Time
+	// left counts the objects of each Machine that are still to be destroyed.
+	left []int
+	// emptying are the writes of Machines whose objects are all destroyed.
+	emptying    sync.WaitGroup
+	interrupted chan struct{}
+}
+
+const (
+	// writesEvery is the least time between two states that an engine writes while it works.
+	writesEvery = 21 * time.Second
+	// quietFor is how long an engine is quiet at most between two objects of a Machine.
+	quietFor = 2 * time.Second
+	// pausePoll is how often a pause looks whether it is over.
+	pausePoll = 200 * time.Millisecond
+	// emptyTimeout bounds the write of a destroyed Machine's state.
+	emptyTimeout = time.Minute
+)
+
+// newStates loads the stored states of runs. Only those of a layout apart can be written.
+func newStates(ctx context.Context, called *calledModule, runs []*share, layout batch.Layout) (*states, error) {
 	s := &states{}
 	var variables, stored [][]byte
 	var machines []batch.Part
@@ -49,20 +88,25 @@ func newStates(ctx context.Context, called *calledModule, runs []*share) (*state
 	if s.parts, err = called.Parts(machines, stored); err != nil {
 		return nil, err
 	}
-	if s.whole, err = batch.State(stored); err != nil {
+	if s.whole, err = layout.State(stored); err != nil {
 		return nil, err
 	}
-	s.saved = make([][]byte, len(runs))
-	if s.whole == nil {
+	s.saved, s.settled, s.progress.left = make([][]byte, len(runs)), make([]bool, len(runs)), make([]int, len(runs))
+	s.progress.interrupted = make(chan struct{})
+	if s.whole == nil || layout != batch.Apart(len(runs)) {
 		return s, nil
 	}
-	s.saved, err = s.parts.Split(s.whole)
+	if s.saved, err = s.parts.Split(s.whole); err != nil {
+		return nil, err
+	}
 	for n := range stored {
-		if stored[n] == nil && err == nil {
+		if stored[n] == nil {
 			s.saved[n] = nil
+		} else if _, s.progress.left[n], err = batch.Emptied(stored[n]); err != nil {
+			return nil, err
 		}
 	}
-	return s, err
+	return s, nil
 }
 
 // Read implements backend.Store.
@@ -72,18 +116,19 @@ func (s *states) Read(context.Context) ([]byte, error) {
 	return s.whole, nil
 }
 
-// Write implements backend.Store: it stores the state of each Machine that has changed.
+// Write implements backend.Store: it stores the state of each Machine that has changed, and settles
+// those that are complete.
 func (s *states) Write(ctx context.Context, raw []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	split, err := s.parts.Split(raw)
+	split, complete, err := s.parts.SplitComplete(raw)
 	if err != nil {
 		return err
 	}
 	errs := make([]error, len(split))
 	var writes sync.WaitGroup
 	for n, one := range split {
-		if batch.Unchanged(s.saved[n], one) {
+		if s.settled[n] || batch.Unchanged(s.saved[n], one) {
 			continue
 		}
 		writes.Go(func() {
@@ -97,5 +142,111 @@ func (s *states) Write(ctx context.Context, raw []byte) error {
 		return err
 	}
 	s.whole = raw
+	done := 0
+	for n := range complete {
+		if complete[n] {
+			done++
+			s.settleOne(n)
+		}
+	}
+	s.progress.stored(done)
 	return nil
+}
+
+// settleOne settles a Machine. The caller holds the lock.
+func (s *states) settleOne(n int) {
+	if !s.settled[n] {
+		s.settled[n] = true
+		s.settle(n)
+	}
+}
+
+// empty stores that everything of a Machine is destroyed. If that fails, the engine's own write
+// follows.
+func (s *states) empty(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), emptyTimeout)
+	defer cancel()
+	empty, _, err := batch.Emptied(s.saved[n])
+	if err != nil || s.sessions[n].Put(ctx, empty) != nil {
+		return
+	}
+	s.saved[n] = empty
+	s.settleOne(n)
+}
+
+// interrupt ends every pause: an engine that is told to stop waits for what it reads.
+func (s *states) interrupt() { close(s.progress.interrupted) }
+
+// end is called when the engine has ended. Nothing settles after it; a write that the engine has
+// sent may still be stored.
+func (s *states) end() {
+	s.progress.emptying.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settle = func(int) {}
+}
+
+// note follows the engine's events. about is the Machine of one inside a module call.
+func (s *states) note(event engine.Event, about int, inside bool) {
+	p := &s.progress
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	switch ended := event.Kind == engine.EventCompleted || event.Kind == engine.EventFailed; {
+	case !inside && batch.IsMarker(event):
+		p.complete++
+	case !inside:
+	case event.Kind == engine.EventStarted:
+		p.busy++
+	case ended:
+		p.busy--
+		p.quiet = now
+		if p.at.IsZero() {
+			p.at = now
+		}
+		if event.Kind != engine.EventCompleted || event.Action != engine.ActionDelete {
+			return
+		}
+		if p.left[about]--; p.left[about] == 0 {
+			p.emptying.Go(func() { s.empty(about) })
+		}
+	}
+}
+
+// stored records that a state with so many complete Machines is stored.
+func (p *progress) stored(complete int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.written, p.at = complete, time.Now()
+}
+
+// Pause implements backend.Pauser: the engine goes on, and writes its state, when a Machine is
+// complete that the last one did not show, or when there is nothing to wait for.
+func (s *states) Pause(ctx context.Context) {
+	poll := time.NewTicker(pausePoll)
+	defer poll.Stop()
+	for !s.progress.goesOn(time.Now(), len(s.sessions)) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.progress.interrupted:
+			return
+		case <-poll.C:
+		}
+	}
+}
+
+func (p *progress) goesOn(now time.Time, machines int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.complete == machines:
+		return true
+	case p.busy == 0:
+		return !p.quiet.IsZero() && now.Sub(p.quiet) > quietFor
+	default:
+		return p.complete > p.written && now.Sub(p.at) > writesEvery
+	}
 }

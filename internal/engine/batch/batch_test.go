@@ -86,14 +86,17 @@ func TestTheProvidersOfTheRootModuleServeEveryMachine(t *testing.T) {
 	if left := string(m.Files()["main.tf"]); strings.Contains(left, "provider \"a\"") || !strings.Contains(left, `output "id"`) || !strings.Contains(left, `variable "provider_spec"`) {
 		t.Errorf("the module that is called is\n%s\nwant it without its provider, and with all else", left)
 	}
-	root := string(m.Root(2))
+	root := string(m.Root(Apart(2)))
 	for _, want := range []string{
-		`required_version`, `region = var.provider_spec.placement.region`, `variable "provider_spec" { type = any }`, `for_each = toset(["m0", "m1"])`,
+		`required_version`, `region = var.provider_spec.placement.region`, `variable "provider_spec" { type = any }`, "module \"call1\" {", `for_each = toset(["m1"])`,
 		"  machine = var.machine_iac_values[each.key].machine\n  provider_spec = ", `output "m1"`,
 	} {
 		if !strings.Contains(root, want) {
 			t.Errorf("the root module lacks %q:\n%s", want, root)
 		}
+	}
+	if many := string(m.Root(Apart(51))); !strings.Contains(many, `for_each = toset(["m48", "m49", "m50"])`) || strings.Count(many, "module \"") != 17 {
+		t.Errorf("want 17 calls of three Machines each:\n%s", many)
 	}
 	if strings.Contains(root, `output "id"`) {
 		t.Errorf("the root module has an output of the module:\n%s", root)
@@ -157,7 +160,7 @@ func TestStatesBecomeOne(t *testing.T) {
 	one := `{"version":4,"terraform_version":"1.9.1","serial":7,"lineage":"x","outputs":{"id":{"value":"a","type":"string"},"n":{"value":[1],"type":["list","number"],"sensitive":true}},
 		"resources":[{"mode":"managed","type":"t","name":"this","provider":"p","instances":[{"index_key":0,"attributes":{"a":1},"dependencies":["data.t.x","t.y"]}]}],"check_results":[]}`
 	other := `{"version":4,"terraform_version":"1.10.0","serial":1,"lineage":"y","outputs":{},"resources":[{"mode":"data","type":"t","name":"x","instances":[{"attributes":{}}]}]}`
-	raw, err := State([][]byte{[]byte(one), []byte(other)})
+	raw, err := Apart(2).State([][]byte{[]byte(one), []byte(other)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,9 +171,9 @@ func TestStatesBecomeOne(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"version":4,"terraform_version":"1.10.0","serial":1,"lineage":"batch","outputs":{
 		"m0":{"value":{"id":"a","n":[1]},"type":["object",{"id":"string","n":["list","number"]}],"sensitive":true},"m1":{"value":{},"type":["object",{}],"sensitive":true}},
 		"resources":[
-		{"module":"module.machine[\"m0\"]","mode":"managed","type":"t","name":"this","provider":"p",
-			"instances":[{"index_key":0,"attributes":{"a":1},"dependencies":["module.machine.data.t.x","module.machine.t.y"]}]},
-		{"module":"module.machine[\"m1\"]","mode":"data","type":"t","name":"x","instances":[{"attributes":{}}]}]}`), &want); err != nil {
+		{"module":"module.call0[\"m0\"]","mode":"managed","type":"t","name":"this","provider":"p",
+			"instances":[{"index_key":0,"attributes":{"a":1},"dependencies":["module.call0.data.t.x","module.call0.t.y"]}]},
+		{"module":"module.call1[\"m1\"]","mode":"data","type":"t","name":"x","instances":[{"attributes":{}}]}]}`), &want); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -184,7 +187,7 @@ func TestStatesBecomeOne(t *testing.T) {
 		"instances of no form":         `{"version":4,"terraform_version":"1.9.1","resources":[{"instances":"secret"}]}`,
 		"dependencies of no form":      `{"version":4,"terraform_version":"1.9.1","resources":[{"instances":[{"dependencies":"secret"}]}]}`,
 	} {
-		if _, err := State([][]byte{[]byte(one), []byte(bad)}); err == nil || strings.Contains(err.Error(), "secret") {
+		if _, err := Apart(2).State([][]byte{[]byte(one), []byte(bad)}); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want an error without what the state has", name, err)
 		}
 	}
@@ -203,7 +206,7 @@ func TestAStateIsSplitIntoThoseOfItsMachines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, err := State(stored)
+	whole, err := Apart(3).State(stored)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,9 +242,9 @@ func TestAStateIsSplitIntoThoseOfItsMachines(t *testing.T) {
 	for name, bad := range map[string]string{
 		"no JSON":                       `secret`,
 		"a resource of the root module": `{"version":4,"resources":[{"type":"secret","instances":[]}]}`,
-		"a resource of another Machine": `{"version":4,"resources":[{"module":"module.machine[\"m3\"]","instances":[]}]}`,
+		"a resource of another Machine": `{"version":4,"resources":[{"module":"module.call3[\"m3\"]","instances":[]}]}`,
 		"outputs of another form":       `{"version":4,"outputs":{"m0":{"value":"secret","type":"string"}}}`,
-		"a dependency of another form":  `{"version":4,"resources":[{"module":"module.machine[\"m0\"]","instances":[{"dependencies":"secret"}]}]}`,
+		"a dependency of another form":  `{"version":4,"resources":[{"module":"module.call0[\"m0\"]","instances":[{"dependencies":"secret"}]}]}`,
 		"a state of a version to come":  `{"version":5}`,
 	} {
 		if _, err := parts.Split([]byte(bad)); err == nil || strings.Contains(err.Error(), "secret") {
@@ -251,15 +254,15 @@ func TestAStateIsSplitIntoThoseOfItsMachines(t *testing.T) {
 }
 
 func TestWhatIsSaidOfAMachineIsSaidAsTheModuleAloneSaysIt(t *testing.T) {
-	about := callOf(10) + ".t.this"
+	about := Apart(11).address(10) + ".t.this"
 	report := &engine.Report{
-		Applied: []engine.Applied{{Ref: engine.Ref{Module: callOf(10), Name: "this"}, Address: about, Action: engine.ActionCreate}, {Address: callOf(1) + ".t.this"}},
+		Applied: []engine.Applied{{Ref: engine.Ref{Module: Apart(11).address(10), Name: "this"}, Address: about, Action: engine.ActionCreate}, {Address: Apart(11).address(1) + ".t.this"}},
 		Diagnostics: []failure.Diagnostic{
 			{Severity: failure.SeverityError, Address: about, Summary: "no " + about, Detail: "with " + about, File: "machine/main.tf"},
 			{Severity: failure.SeverityError, Summary: "of nobody"},
 		},
 	}
-	part := PartOf(report, 10)
+	part := Apart(11).PartOf(report, 10)
 	if len(part.Applied) != 1 || part.Applied[0].Address != "t.this" || !part.Applied[0].Instance() {
 		t.Errorf("applied: %+v", part.Applied)
 	}
@@ -267,24 +270,24 @@ func TestWhatIsSaidOfAMachineIsSaidAsTheModuleAloneSaysIt(t *testing.T) {
 	if diff := cmp.Diff(want, part.Diagnostics); diff != "" {
 		t.Error(diff)
 	}
-	event, n, ok := EventOf(engine.Event{Ref: engine.Ref{Module: callOf(10), Name: "this"}, Address: about}, 11)
+	event, n, ok := Apart(11).EventOf(engine.Event{Ref: engine.Ref{Module: Apart(11).address(10), Name: "this"}, Address: about})
 	if !ok || n != 10 || event.Address != "t.this" || !event.Instance() {
 		t.Errorf("event %+v of %d", event, n)
 	}
-	if _, _, ok := EventOf(engine.Event{Address: "t.this"}, 11); ok {
+	if _, _, ok := Apart(11).EventOf(engine.Event{Address: "t.this"}); ok {
 		t.Error("an event of the root module was taken for one of a Machine")
 	}
-	if text, n, ok := TextOf("12:00 "+about+": Creating...", 11); !ok || n != 10 || text != "12:00 t.this: Creating..." {
+	if text, n, ok := Apart(11).TextOf("12:00 " + about + ": Creating..."); !ok || n != 10 || text != "12:00 t.this: Creating..." {
 		t.Errorf("%q of %d", text, n)
 	}
-	if text, _, ok := TextOf("Apply complete!", 11); ok || text != "Apply complete!" {
+	if text, _, ok := Apart(11).TextOf("Apply complete!"); ok || text != "Apply complete!" {
 		t.Errorf("%q was taken for one of a Machine", text)
 	}
 }
 
 func TestOnlyMachinesOfWhichNothingIsSaidAreClean(t *testing.T) {
 	in := func(n int, action engine.Action) engine.Change {
-		return engine.Change{Ref: engine.Ref{Module: callOf(n), Name: "this"}, Address: callOf(n) + ".t.this", Action: action}
+		return engine.Change{Ref: engine.Ref{Module: Apart(12).address(n), Name: "this"}, Address: Apart(12).address(n) + ".t.this", Action: action}
 	}
 	plan := func(change func(*engine.Report)) *engine.Report {
 		r := &engine.Report{Planned: engine.Summary{Operation: engine.OperationPlan}, Outputs: map[string]engine.Output{}}
@@ -306,7 +309,7 @@ func TestOnlyMachinesOfWhichNothingIsSaidAreClean(t *testing.T) {
 		"a resource that is gone":      {func(r *engine.Report) { r.Drift = []engine.Change{in(0, engine.ActionDelete)} }, []int{0}},
 		"an output that would change":  {func(r *engine.Report) { r.Outputs["m2"] = engine.Output{Action: engine.ActionUpdate} }, []int{2}},
 		"a warning": {func(r *engine.Report) {
-			r.Diagnostics = []failure.Diagnostic{{Severity: "warning", Address: callOf(3) + ".check.a"}}
+			r.Diagnostics = []failure.Diagnostic{{Severity: "warning", Address: Apart(12).address(3) + ".check.a"}}
 		}, []int{3}},
 		"a warning of no Machine":        {func(r *engine.Report) { r.Diagnostics = []failure.Diagnostic{{Severity: "warning"}} }, nil},
 		"an output of no Machine":        {func(r *engine.Report) { r.Outputs["m12"] = engine.Output{Action: engine.ActionNoOp} }, nil},
@@ -321,7 +324,7 @@ func TestOnlyMachinesOfWhichNothingIsSaidAreClean(t *testing.T) {
 		"text":                         {func(r *engine.Report) { r.Text = "panic" }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			clean := Clean(plan(tc.change), 12)
+			clean := Apart(12).Clean(plan(tc.change))
 			if clean == nil != (tc.unclean == nil) {
 				t.Fatalf("got %v, want something that is known: %t", clean, tc.unclean != nil)
 			}

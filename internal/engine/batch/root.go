@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/go-version"
@@ -18,39 +19,100 @@ const values = "machine_iac_values"
 // nameOf returns the name of a Machine in the root module: its key and its output.
 func nameOf(n int) string { return fmt.Sprintf("m%d", n) }
 
-// callAddress starts the address of a dependency, whichever Machine's it is.
-const callAddress = "module.machine."
+// Layout is how the Machines of a batch share calls of the module in the root module.
+type Layout struct {
+	Machines int
+	perCall  int
+}
 
-// callOf returns the address of the module call for a Machine.
-func callOf(n int) string { return fmt.Sprintf("module.machine[%q]", nameOf(n)) }
+// maxCalls bounds the calls of Apart.
+const maxCalls = 25
 
-// Root returns the HCL of a root module that calls the module for count Machines. A single call
-// with for_each makes the engine read the module once. The output of each Machine is an object with
-// the module's outputs, except null ones, which a state does not contain.
-func (m *Module) Root(count int) []byte {
+// Together is one call for all Machines, which is the cheapest. An engine goes on to the next
+// resource of one Machine when it has done with the last of all.
+func Together(machines int) Layout { return Layout{machines, machines} }
+
+// Apart is a call for each Machine, so that a slow or failing one holds up no other; of more than 25
+// Machines, several share one. 78 calls cost an engine twice what 20 do.
+func Apart(machines int) Layout { return Layout{machines, (machines + maxCalls - 1) / maxCalls} }
+
+// Calls returns the names of the calls.
+func (l Layout) Calls() (names []string) {
+	for n := 0; n < l.Machines; n += l.perCall {
+		names = append(names, l.call(n))
+	}
+	return names
+}
+
+// call returns the name of the call for a Machine.
+func (l Layout) call(n int) string { return fmt.Sprintf("call%d", n/l.perCall) }
+
+// address returns the address of the call for a Machine.
+func (l Layout) address(n int) string { return fmt.Sprintf("module.%s[%q]", l.call(n), nameOf(n)) }
+
+// markerType is the resource of the root module that says that a Machine's call is complete, and
+// holds its outputs: engines write those of a root module at the end only. dataType is what the
+// engine reads to pause.
+const markerType, dataType = "terraform_data", "terraform_remote_state"
+
+// pauses is how often an engine can be made to write its state while instances are awaited.
+const pauses = 16
+
+// Root returns the HCL of a root module that calls the module for the Machines. The output
+// of each is an object with the module's outputs, except null ones, which a state does not contain.
+func (m *Module) Root(l Layout) []byte {
 	var out bytes.Buffer
+	m.calls(&out, l)
+	for n := range l.Machines {
+		fmt.Fprintf(&out, "output %q {\n  value     = %s\n  sensitive = true\n}\n", nameOf(n), l.outputs(n))
+	}
+	return out.Bytes()
+}
+
+// RootToApply returns the HCL of a root module that creates the Machines. Its state tells which are
+// complete while others are not, see [Parts.SplitComplete]. An engine writes its state when a
+// resource changes, but not within 20 seconds of the last time. So it reads the HTTP backend at
+// pause repeatedly: whoever serves it answers when there is something to write.
+func (m *Module) RootToApply(l Layout, pause string) []byte {
+	var out bytes.Buffer
+	m.calls(&out, l)
+	for n := range l.Machines {
+		fmt.Fprintf(&out, "resource %q %q {\n  input      = %s\n  depends_on = [%s]\n}\n", markerType, nameOf(n), l.outputs(n), "module."+l.call(n))
+	}
+	after := markerType + ".begun"
+	fmt.Fprintf(&out, "resource %q \"begun\" {}\n", markerType)
+	for n := range pauses {
+		fmt.Fprintf(&out, "data %q \"pause%d\" {\n  backend    = \"http\"\n  config     = { address = %q }\n  depends_on = [%s]\n}\n",
+			dataType, n, pause, after)
+		after = fmt.Sprintf("%s.begun, data.%s.pause%d", markerType, dataType, n)
+	}
+	return out.Bytes()
+}
+
+// calls writes what the root modules have in common.
+func (m *Module) calls(out *bytes.Buffer, l Layout) {
 	out.Write(m.settings)
 	out.Write(m.providers)
 	if len(m.needs) > 0 {
 		out.Write(m.declarations)
 	}
-	names := make([]string, 0, count)
-	for n := range count {
-		names = append(names, fmt.Sprintf("%q", nameOf(n)))
+	fmt.Fprintf(out, "variable %q {\n  type = any\n}\n", values)
+	for first := 0; first < l.Machines; first += l.perCall {
+		var keys []string
+		for n := first; n < min(l.Machines, first+l.perCall); n++ {
+			keys = append(keys, strconv.Quote(nameOf(n)))
+		}
+		fmt.Fprintf(out, "module %q {\n  source = \"./%s\"\n  for_each = toset([%s])\n", l.call(first), Folder,
+			strings.Join(keys, ", "))
+		for _, name := range m.variables {
+			fmt.Fprintf(out, "  %s = var.%s[each.key].%s\n", name, values, name)
+		}
+		out.WriteString("}\n")
 	}
-	fmt.Fprintf(&out, "variable %q {\n  type = any\n}\n", values)
-	fmt.Fprintf(&out, "module \"machine\" {\n  source   = \"./%s\"\n  for_each = toset([%s])\n", Folder,
-		strings.Join(names, ", "))
-	for _, name := range m.variables {
-		fmt.Fprintf(&out, "  %s = var.%s[each.key].%s\n", name, values, name)
-	}
-	out.WriteString("}\n")
-	for n := range count {
-		fmt.Fprintf(&out,
-			"output %q {\n  value     = { for name, value in %s : name => value if value != null }\n  sensitive = true\n}\n",
-			nameOf(n), callOf(n))
-	}
-	return out.Bytes()
+}
+
+func (l Layout) outputs(n int) string {
+	return fmt.Sprintf("{ for name, value in %s : name => value if value != null }", l.address(n))
 }
 
 // Variables returns the variables of the root module. Providers use those of the first Machine.
@@ -83,17 +145,17 @@ func (m *Module) Variables(machines [][]byte) ([]byte, error) {
 	return json.Marshal(root)
 }
 
-// Clean reports for each of count Machines whether a plan of the root module found it unchanged: no
+// Clean reports for each Machine whether a plan of the root module found it unchanged: no
 // planned change or drift of a resource or output, and no diagnostics. It returns nil if anything
 // reported belongs to no Machine, since nothing is certain then.
-func Clean(report *engine.Report, count int) []bool {
-	clean := make([]bool, count)
+func (l Layout) Clean(report *engine.Report) []bool {
+	clean := make([]bool, l.Machines)
 	changes, drift, diagnostics := len(report.Changes), len(report.Drift), len(report.Diagnostics)
-	if report.Text != "" || report.Unknown > 0 || len(report.Outputs) != count {
+	if report.Text != "" || report.Unknown > 0 || len(report.Outputs) != l.Machines {
 		return nil
 	}
-	for n := range count {
-		part := report.ForModule(callOf(n))
+	for n := range l.Machines {
+		part := report.ForModule(l.address(n))
 		if part.Planned.Operation == "" {
 			return nil
 		}
@@ -131,7 +193,7 @@ type stateOutput struct {
 
 // State returns the state of the root module for the states of the Machines, some of which may be
 // nil. It returns nil if all are.
-func State(machines [][]byte) ([]byte, error) {
+func (l Layout) State(machines [][]byte) ([]byte, error) {
 	merged := stateFile{Version: stateVersion, Serial: 1, Lineage: lineage, Outputs: map[string]stateOutput{},
 		Resources: []map[string]json.RawMessage{}}
 	newest := version.Must(version.NewVersion("0.0.0"))
@@ -155,7 +217,7 @@ func State(machines [][]byte) ([]byte, error) {
 			return nil, err
 		}
 		for _, resource := range one.Resources {
-			if err := move(resource, n); err != nil {
+			if err := l.move(resource, n); err != nil {
 				return nil, err
 			}
 			merged.Resources = append(merged.Resources, resource)
@@ -185,15 +247,15 @@ func objectOf(outputs map[string]stateOutput) (stateOutput, error) {
 }
 
 // move moves a resource of a root module into the call for a Machine.
-func move(resource map[string]json.RawMessage, n int) error {
+func (l Layout) move(resource map[string]json.RawMessage, n int) error {
 	if _, ok := resource["module"]; ok {
 		return errors.New("reading a state: it contains a resource of a child module")
 	}
-	if err := eachDependency(resource, func(address string) string { return callAddress + address }); err != nil {
+	if err := eachDependency(resource, func(address string) string { return "module." + l.call(n) + "." + address }); err != nil {
 		return err
 	}
 	var err error
-	resource["module"], err = json.Marshal(callOf(n))
+	resource["module"], err = json.Marshal(l.address(n))
 	return err
 }
 

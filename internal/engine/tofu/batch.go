@@ -12,8 +12,8 @@ import (
 
 // Batch is a root module that calls the run's module and uses its providers.
 type Batch struct {
-	// Machines is how many Machines the batch has.
-	Machines int
+	// Layout is that of the root module and the state.
+	Layout batch.Layout
 	// Parts are what the states of the Machines are made of, where the engine changes something; nil where it only plans. What the engine could not save is
 	// left as so many abandoned runs, of which each has the state of its Machine.
 	Parts *batch.Parts
@@ -92,9 +92,11 @@ func (f *Workspace) linkData(from string) error {
 		}
 	}
 	type call struct{ Key, Source, Dir string }
-	folder := f.run.Batch.Folder
-	manifest, err := json.Marshal(map[string][]call{"Modules": {{Dir: "."},
-		{Key: "machine", Source: "./" + folder, Dir: folder}}})
+	calls := []call{{Dir: "."}}
+	for _, name := range f.run.Batch.Layout.Calls() {
+		calls = append(calls, call{Key: name, Source: "./" + f.run.Batch.Folder, Dir: f.run.Batch.Folder})
+	}
+	manifest, err := json.Marshal(map[string][]call{"Modules": calls})
 	if err != nil {
 		return err
 	}
@@ -119,6 +121,15 @@ func (f *Workspace) markParts() error {
 	}
 	return nil
 }
+
+// Settled forgets the run of a Machine whose state is stored and complete, while the engine works
+// for others of the batch.
+func (f *Workspace) Settled(run string) error {
+	return os.Remove(filepath.Join(f.dir, partsDir, run))
+}
+
+// Used returns the providers of the module, as in [engine.Report].
+func (f *Workspace) Used() string { return f.used }
 
 // readBatch returns the abandoned runs in the folder of a batch: one for each Machine whose part
 // was not discarded, or none if the state cannot be split. It never returns the whole state, which

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -71,12 +72,12 @@ func TestSeveralMachinesArePlannedByOneProcess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b.states["all"], err = batch.State(states); err != nil {
+		if b.states["all"], err = batch.Together(3).State(states); err != nil {
 			t.Fatal(err)
 		}
 		w := open(t, e, RunSpec{
 			ID: id, Module: m.Digest, Variables: all, Backend: b.at("all"),
-			Batch: &Batch{Root: called.Root(len(given)), Folder: batch.Folder, Files: called.Files()},
+			Batch: &Batch{Layout: batch.Together(3), Root: called.Root(batch.Together(3)), Folder: batch.Folder, Files: called.Files()},
 		})
 		defer func() {
 			if err := w.Close(); err != nil {
@@ -91,7 +92,7 @@ func TestSeveralMachinesArePlannedByOneProcess(t *testing.T) {
 		if made := e.Starts() - starts; made > 1 {
 			t.Errorf("%d processes were started, want one", made)
 		}
-		return batch.Clean(report, len(given)), err
+		return batch.Together(3).Clean(report), err
 	}
 	for _, tc := range []struct {
 		name, size string
@@ -135,7 +136,7 @@ func joint(t *testing.T, b *stateBackend, m Module, stored [][]byte) (RunSpec, *
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, err := batch.State(stored)
+	whole, err := batch.Apart(3).State(stored)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,9 +144,11 @@ func joint(t *testing.T, b *stateBackend, m Module, stored [][]byte) (RunSpec, *
 	if whole != nil {
 		b.states["all"] = whole
 	}
+	b.states["pause"] = []byte(`{"version":4,"terraform_version":"1.0.0","serial":1,"lineage":"pause","outputs":{},"resources":[]}`)
+	root := called.RootToApply(batch.Apart(3), b.at("pause").Address)
 	return RunSpec{
 		ID: "all", Identity: map[string]string{"uid": "a"}, Module: m.Digest, Variables: all, Backend: b.at("all"),
-		Batch: &Batch{Parts: parts, Root: called.Root(len(given)), Folder: batch.Folder, Files: called.Files()},
+		Batch: &Batch{Layout: batch.Apart(3), Parts: parts, Root: root, Folder: batch.Folder, Files: called.Files()},
 	}, parts
 }
 
@@ -160,16 +163,16 @@ func TestWhatOneProcessMakesIsWhatEachWouldMake(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range 3 {
-		if part := batch.PartOf(report, n); len(part.Applied) != 3 || len(part.Diagnostics) > 0 {
+		if part := batch.Apart(3).PartOf(report, n); len(part.Applied) != 3 || len(part.Diagnostics) > 0 {
 			t.Errorf("Machine %d: applied %+v with %+v, want its three resources", n, part.Applied, part.Diagnostics)
 		}
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	split, err := parts.Split(b.states["all"])
-	if err != nil {
-		t.Fatal(err)
+	split, complete, err := parts.SplitComplete(b.states["all"])
+	if err != nil || slices.Contains(complete, false) {
+		t.Fatalf("complete %v, %v; want all three", complete, err)
 	}
 	for n, name := range []string{"a", "b", "c"} {
 		b.states[name] = split[n]
@@ -203,7 +206,7 @@ func TestWhatOneProcessMakesIsWhatEachWouldMake(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range 3 {
-		if part := batch.PartOf(report, n); len(part.Applied) != 3 {
+		if part := batch.Apart(3).PartOf(report, n); len(part.Applied) != 3 {
 			t.Errorf("Machine %d: %+v, want three resources destroyed", n, part.Applied)
 		}
 		if bytes.Contains(gone[n], []byte("terraform_data")) {

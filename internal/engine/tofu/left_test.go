@@ -25,7 +25,7 @@ func thing(module, id string) string {
 	return fmt.Sprintf(`{"module":%q,"mode":"managed","type":"thing","name":"this","provider":"p","instances":[{"attributes":{"id":%q}}]}`, module, id)
 }
 
-func partOf(n int, id string) string { return thing(fmt.Sprintf(`module.machine["m%d"]`, n), id) }
+func partOf(n int, id string) string { return thing(fmt.Sprintf("module.call%d[\"m%d\"]", n, n), id) }
 
 // TestOnlyAStateIsLeft has an engine leave truncated, foreign and old states, and print its own or not.
 func TestOnlyAStateIsLeft(t *testing.T) {

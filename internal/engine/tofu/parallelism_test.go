@@ -22,7 +22,7 @@ echo '{"@level":"info","@message":"done","type":"change_summary","changes":{"ope
 		t.Run(fmt.Sprint(machines), func(t *testing.T) {
 			run := RunSpec{ID: fmt.Sprint("r", machines), Module: "m", Backend: Backend{Address: "http://127.0.0.1:1"}}
 			if machines > 0 {
-				run.Batch = &Batch{Machines: machines, Folder: batch.Folder}
+				run.Batch = &Batch{Layout: batch.Apart(machines), Folder: batch.Folder}
 			}
 			w := open(t, e, run)
 			if err := os.RemoveAll(calls); err != nil {

@@ -341,7 +341,7 @@ func (f *Workspace) parallelism() *tfexec.ParallelismOption {
 	if f.run.Batch == nil {
 		return tfexec.Parallelism(engineParallelism)
 	}
-	return tfexec.Parallelism(max(engineParallelism, 2*f.run.Batch.Machines))
+	return tfexec.Parallelism(max(engineParallelism, 2*f.run.Batch.Layout.Machines))
 }
 
 func (f *Workspace) operate(ctx context.Context, op failure.Op, call func(context.Context, *stream, *tfexec.ReattachOption) error) (*engine.Report, error) {

@@ -170,6 +170,15 @@ type Store interface {
 	Write(ctx context.Context, raw []byte) error
 }
 
+// Pauser is a Store that makes an engine wait where it reads [Endpoint.Pause].
+type Pauser interface {
+	// Pause returns when the engine is to go on, or when ctx ends.
+	Pause(ctx context.Context)
+}
+
+// Pause is the address that answers with an empty state, when the [Pauser] lets it.
+func (e Endpoint) Pause() string { return e.Address + "?" + pauseQuery }
+
 // sessionStore is the Store of one Machine.
 type sessionStore struct{ *state.Session }
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
@@ -22,6 +23,7 @@ const (
 	headerMD5   = "Content-MD5"
 	allowed     = "GET, POST, LOCK, UNLOCK"
 	maxLockBody = 64 << 10
+	pauseQuery  = "pause"
 )
 
 // engineLock is the lock of an engine process. It lives in memory: the session holds the persisted lock.
@@ -98,6 +100,10 @@ func (b *Server) serve(w http.ResponseWriter, request *http.Request) {
 }
 
 func (b *Server) get(w http.ResponseWriter, request *http.Request, opened *openState) {
+	if paused, ok := opened.store.(Pauser); ok && request.URL.Query().Has(pauseQuery) {
+		b.pause(w, request, paused)
+		return
+	}
 	ctx, cancel := context.WithTimeout(request.Context(), b.options.SaveTimeout)
 	defer cancel()
 	raw, err := opened.read(ctx)
@@ -111,6 +117,17 @@ func (b *Server) get(w http.ResponseWriter, request *http.Request, opened *openS
 		w.Header().Set(headerMD5, md5Of(raw))
 		b.write(w, request, http.StatusOK, raw)
 	}
+}
+
+// pause answers with an empty state when the store wants it.
+func (b *Server) pause(w http.ResponseWriter, request *http.Request, paused Pauser) {
+	control := http.NewResponseController(w)
+	never := time.Time{}
+	if err := errors.Join(control.SetReadDeadline(never), control.SetWriteDeadline(never)); err == nil {
+		paused.Pause(request.Context())
+	}
+	w.Header().Set("Content-Type", "application/json")
+	b.write(w, request, http.StatusOK, []byte(`{"version":4,"terraform_version":"1.0.0","serial":1,"lineage":"pause","outputs":{},"resources":[]}`))
 }
 
 // read returns the stored state, or the copy.
