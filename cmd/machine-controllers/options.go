@@ -232,7 +232,7 @@ func (o *options) bindRuns(flags *flag.FlagSet) {
 			"recently used are stopped.")
 	flags.IntVar(&o.maxDriftRuns, "max-concurrent-drift-checks", 0,
 		"How many of the concurrent runs may be drift checks. Default: a quarter, at least one.")
-	flags.IntVar(&o.applyBatch, "apply-batch", 10,
+	flags.IntVar(&o.applyBatch, "apply-batch", 50,
 		"How many waiting Machines of a MachineSet one process of OpenTofu or Terraform may create or destroy together, "+
 			"if they share module content and credentials. 1 uses a process for each.")
 	flags.IntVar(&o.driftBatch, "drift-batch", 10,
