@@ -293,3 +293,45 @@ func TestQuotaErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestThrottlingErrors has errors of requests beyond the limits of an API, as each provider writes them. They slow the
+// runs of their credentials.
+func TestThrottlingErrors(t *testing.T) {
+	for name, texts := range map[string][]string{
+		"aws": {
+			"creating EC2 Instance: operation error EC2: RunInstances, https response error StatusCode: 503, RequestID: 59d8, api error RequestLimitExceeded: Request limit exceeded.",
+			"reading EC2 Instance (i-1): operation error EC2: DescribeInstances, exceeded maximum number of attempts, 6, https response error StatusCode: 503, RequestID: 59d8, api error RequestLimitExceeded: Request limit exceeded. Account ID: 000000000000.",
+			"creating EC2 Instance: RequestLimitExceeded: Request limit exceeded.\n\tstatus code: 503, request id: 59d8",
+			"operation error STS: AssumeRole, https response error StatusCode: 400, RequestID: 59d8, api error Throttling: Rate exceeded",
+			"operation error ELBv2: RegisterTargets, https response error StatusCode: 400, api error RequestThrottled: slow down",
+			"operation error EC2: CreateTags, https response error StatusCode: 503, api error EC2ThrottledException: slow down",
+		},
+		"azure": {
+			"creating Linux Virtual Machine (Subscription: \"s\"): performing CreateOrUpdate: unexpected status 429 (429 Too Many Requests) with error: OperationNotAllowed: The server rejected the request because too many requests have been received for this subscription.",
+			"retrieving Network Interface: unexpected status 429 with error: SubscriptionRequestsThrottled: Number of requests for subscription 's' and operation 'GET' exceeded the backend storage limit. Please try again after '17' seconds.",
+			`Code="ResourceCollectionRequestsThrottled" Message="Operation 'Microsoft.Network/networkInterfaces/read' was rejected"`,
+			"deleting Linux Virtual Machine: performing Delete: unexpected status 429 (429 Too Many Requests) with error: TooManyRequests: The request is being throttled as the limit has been reached for operation type - PutVM. Retry-After: 33",
+		},
+		"gcp": {
+			"Error creating instance: googleapi: Error 403: Rate Limit Exceeded, rateLimitExceeded",
+			"Error when reading or editing Instance: googleapi: Error 403: Quota exceeded for quota group 'ReadGroup' and limit 'Read requests per 100 seconds' of service 'compute.googleapis.com' for consumer 'project_number:1'., rateLimitExceeded",
+			"Error creating instance: googleapi: Error 429: Resource has been exhausted (e.g. check quota)., rateLimitExceeded",
+			"googleapi: Error 403: User Rate Limit Exceeded, userRateLimitExceeded",
+		},
+		"openstack": {
+			`Error creating OpenStack server: Expected HTTP response code [200 202] when accessing [POST https://n/servers], but got 413 instead: {"overLimit": {"code": 413, "message": "This request was rate-limited.", "retryAfter": "31"}}`,
+			"Error creating OpenStack server: Too many requests: [POST https://n/servers], error message: slow down",
+			"Unable to retrieve server: Expected HTTP response code [200] when accessing [GET https://n/servers/s], but got 429 instead: <html><title>429 Too Many Requests</title></html>",
+		},
+		"vsphere": {"POST https://v/rest/com/vmware/cis/session: 429 Too Many Requests"},
+		"nutanix": {"error retrieving the virtual machine: status: 429 Too Many Requests, error-response: {}"},
+	} {
+		m := keptIn(t, name)
+		for _, text := range texts {
+			found := failure.Diagnostic{Severity: failure.SeverityError, Summary: text}
+			if class := failure.Classify([]failure.Diagnostic{found}, m.Final); class != failure.Throttled {
+				t.Errorf("%s: %q has the class %s, want %s", name, text, class, failure.Throttled)
+			}
+		}
+	}
+}

@@ -162,10 +162,10 @@ var rules = []rule{
 	// Cinder reports quotas and throttling alike as overLimit.
 	newRule(Quota, "allowed * exceeded for quota", "exceeds allowed * quota"),
 	newRule(Throttled,
-		"RequestLimitExceeded", "Throttling", "ThrottlingException", "Throttled*", "TooManyRequests", "Too Many Requests",
-		"TooManyRequestsException", "SlowDown", "EC2ThrottledException", "rateLimitExceeded", "userRateLimitExceeded",
+		"RequestLimitExceeded", "Throttling", "ThrottlingException", "*Throttled*", "TooManyRequests", "Too Many Requests",
+		"TooManyRequestsException", "SlowDown", "rateLimitExceeded", "userRateLimitExceeded",
 		"RATE_LIMIT_EXCEEDED", "rate limit exceeded", "rate exceeded", "rate limited",
-		"Quota exceeded for quota metric", "Quota exceeded for quota group", "SubscriptionRequestsThrottled",
+		"Quota exceeded for quota metric", "Quota exceeded for quota group",
 		"status code 429", "StatusCode: 429", "StatusCode=429", "status 429", "HTTP 429", "Error 429",
 		"429 Too Many Requests",
 		"code: 429", "response code 429", "ResourceExhausted desc = request", "RESOURCE_OPERATION_RATE_EXCEEDED",
