@@ -18,6 +18,10 @@ var seriesLabels = []string{"engine", "operation"}
 var oldestQueued = prometheus.NewDesc("machine_iac_run_oldest_queued_seconds",
 	"Seconds that the oldest queued run has waited, or zero.", seriesLabels, nil)
 
+var throttledSeconds = prometheus.NewDesc("machine_iac_credentials_throttled_seconds",
+	"Seconds since the infrastructure began to throttle a credentials Secret. Absent while it does not.",
+	[]string{"credentials"}, nil)
+
 // Metrics are the Prometheus series of a pool.
 type Metrics struct {
 	engines  []string
@@ -26,8 +30,9 @@ type Metrics struct {
 	waits    *prometheus.HistogramVec
 	duration *prometheus.HistogramVec
 	picks    *prometheus.CounterVec
-	// longestWaits comes from the pool; nil before there is one.
+	// longestWaits and throttled come from the pool; nil before there is one.
 	longestWaits func() map[kindOfRun]time.Duration
+	throttled    func() map[string]time.Duration
 }
 
 // kindOfRun identifies the series of a run.
@@ -78,6 +83,7 @@ func (m *Metrics) Describe(descriptions chan<- *prometheus.Desc) {
 		collector.Describe(descriptions)
 	}
 	descriptions <- oldestQueued
+	descriptions <- throttledSeconds
 }
 
 // Collect implements prometheus.Collector.
@@ -86,6 +92,12 @@ func (m *Metrics) Collect(metrics chan<- prometheus.Metric) {
 		collector.Collect(metrics)
 	}
 	m.collectWaits(metrics)
+	if m.throttled == nil {
+		return
+	}
+	for credential, lasted := range m.throttled() {
+		metrics <- prometheus.MustNewConstMetric(throttledSeconds, prometheus.GaugeValue, lasted.Seconds(), credential)
+	}
 }
 
 // collectWaits exports the wait of the oldest run of each kind.

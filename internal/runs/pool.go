@@ -81,7 +81,7 @@ func New(options Options) *Pool {
 		aborted: make(chan struct{}),
 		batches: map[string]int{},
 	}
-	options.Metrics.longestWaits = pool.longestWaits
+	options.Metrics.longestWaits, options.Metrics.throttled = pool.longestWaits, pool.throttledFor
 	return pool
 }
 
@@ -244,6 +244,9 @@ func (p *Pool) statusOf(r *run) Status {
 	if status.Phase == Queued {
 		status.Waiting = p.queue.waiting
 	}
+	if t := p.queue.throttles[r.Credential]; t != nil && r.status.Phase != Running {
+		status.ThrottledSince = t.since
+	}
 	return status
 }
 
@@ -337,11 +340,14 @@ func (p *Pool) dispatch() {
 // would execute alone starts regardless of memory. The caller holds the lock.
 func (p *Pool) admit() *run {
 	now := p.options.Clock.Now()
-	next, pick := p.queue.pick()
+	next, pick := p.queue.pick(now)
 	if next == nil {
 		return nil
 	}
 	most := p.options.maxBatch(next.Operation)
+	if p.queue.throttles[next.Credential] != nil {
+		most = 1
+	}
 	with, footprint := companions(next, most-1), next.Footprint
 	if next.Batch != "" && len(with)+1 < most && p.gathers(next, with, now) {
 		return nil
@@ -387,11 +393,7 @@ func (p *Pool) gathers(first *run, with []*run, now time.Time) bool {
 	if p.gathered != nil {
 		p.gathered.Stop()
 	}
-	p.gathered = time.AfterFunc(left, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.dispatch()
-	})
+	p.gathered = time.AfterFunc(left, p.redispatch)
 	return true
 }
 
@@ -457,8 +459,8 @@ func (p *Pool) end(r *run, now time.Time, err error, timedOut bool) {
 	}
 }
 
-// prune removes runs that ended longer than retention ago, at most once per retention. The caller
-// holds the lock.
+// prune removes runs that ended longer than retention ago, and throttles without news since, at
+// most once per retention. The caller holds the lock.
 func (p *Pool) prune(now time.Time) {
 	if now.Sub(p.pruned) < retention {
 		return
@@ -467,6 +469,11 @@ func (p *Pool) prune(now time.Time) {
 	for uid, r := range p.runs {
 		if !r.status.Active() && now.Sub(r.status.EndedAt) > retention {
 			delete(p.runs, uid)
+		}
+	}
+	for credential, t := range p.queue.throttles {
+		if now.Sub(t.until) > retention {
+			delete(p.queue.throttles, credential)
 		}
 	}
 }

@@ -34,6 +34,14 @@
 // With Options.Memory, the next run waits until it fits beside the running ones, and the others
 // wait behind it. The guarantee below then holds with as many workers as runs fit.
 //
+// # Throttled credentials
+//
+// A run whose Execute fails with an error that reports Throttled() slows its credential: its runs
+// start one by one, not in batches, and none before a pause that doubles with each throttled run
+// from Options.RetryBase to Options.RetryMax. Each run that succeeds takes one doubling back and
+// allows one more run at a time, until all workers are allowed. This cap is never lifted. It holds
+// for destroys too, since they use the same API, and not for runs without a credential.
+//
 // # Batches
 //
 // Waiting runs with the same Request.Batch, group, operation and credential may share an execution
@@ -56,7 +64,7 @@
 // k groups that already wait without a worker take T for each W-R of them: T*ceil((k+1)/(W-R)) in
 // all. Newer runs of higher priority may pass for at most its rank times the aging, 3 minutes at
 // most. For a run whose credential is at its cap C, replace W-R by C-R; for a drift check, by its
-// quota if that is less.
+// quota if that is less. A run whose credential is throttled waits for the infrastructure, too.
 //
 // The further runs of a group follow one another. While another group hangs, the p-th starts within
 // T*ceil(p/n), where n is the smaller of the group's cap and what the other's cap leaves (half of
@@ -232,6 +240,9 @@ type Status struct {
 	Reason string
 	// Waits is what a running run waits for outside this process, or empty.
 	Waits string
+	// ThrottledSince is when the infrastructure began to throttle the run's credential; zero while
+	// the run is running, or if it does not.
+	ThrottledSince time.Time
 	// Err, Failures and RetryAt describe the last failure; Failures counts consecutive failures.
 	Err      error
 	Failures int

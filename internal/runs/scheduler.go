@@ -37,13 +37,16 @@ const (
 // sequence. The lanes of one operation form a heap ordered by their first queues.
 //
 // A group's cap grows with its running runs, so the first queue of a lane is below its cap if any
-// is. At most as many lanes have a credential at its cap as there are workers. So push, remove and
-// release take logarithmic time in the queues, and so does admit for each such lane.
+// is. At most as many lanes have a credential at its cap as there are workers and throttled
+// credentials. So push, remove and release take logarithmic time in the queues, and so does admit
+// for each such lane.
 type scheduler struct {
 	limits      limits
 	operations  map[Operation]*operationQueue
 	groups      map[string]*group
 	credentials map[string]int
+	// throttles are the throttled credentials.
+	throttles map[string]*throttle
 	// waiting and running count runs; queued counts the waiting ones by kind.
 	waiting, running int
 	queued           [kinds]crowd
@@ -122,7 +125,7 @@ func (l *groupQueue) before(other *groupQueue) bool {
 
 func newScheduler(l limits) *scheduler {
 	s := &scheduler{limits: l, operations: map[Operation]*operationQueue{}, groups: map[string]*group{},
-		credentials: map[string]int{}}
+		credentials: map[string]int{}, throttles: map[string]*throttle{}}
 	for rank, operation := range precedence {
 		q := &operationQueue{rank: rank, most: l.workers, least: l.reserved, lanes: map[string]*lane{}}
 		if operation == Drift {
@@ -215,13 +218,13 @@ func (s *scheduler) forget(name string) {
 
 // pick returns the run that may start now and the rule that picked it, or nil. Caps are lifted only
 // if no run below them waits.
-func (s *scheduler) pick() (*run, string) {
+func (s *scheduler) pick(now time.Time) (*run, string) {
 	if s.running >= s.limits.workers {
 		return nil, ""
 	}
-	l, pick := s.best(false)
+	l, pick := s.best(now, false)
 	if l == nil {
-		if l, _ = s.best(true); l == nil {
+		if l, _ = s.best(now, true); l == nil {
 			return nil, ""
 		}
 		pick = pickLifted
@@ -260,10 +263,10 @@ func (s *scheduler) count(r *run, more int, now time.Time) {
 // best returns the queue whose turn it is. An operation below its reserved share comes first, then
 // the group with the fewest running runs, then the run with the highest priority, which grows with
 // age.
-func (s *scheduler) best(lifted bool) (best *groupQueue, pick string) {
+func (s *scheduler) best(now time.Time, lifted bool) (best *groupQueue, pick string) {
 	short, highest := false, len(precedence)
 	for _, operation := range precedence {
-		l := s.operations[operation].next(s, lifted)
+		l := s.operations[operation].next(s, now, lifted)
 		if l == nil {
 			continue
 		}
@@ -300,7 +303,7 @@ func (s *scheduler) due(l *groupQueue, since time.Time) time.Time {
 }
 
 // next returns the operation's queue whose turn it is among those that the caps allow.
-func (q *operationQueue) next(s *scheduler, lifted bool) *groupQueue {
+func (q *operationQueue) next(s *scheduler, now time.Time, lifted bool) *groupQueue {
 	if q.running >= q.most {
 		return nil
 	}
@@ -318,7 +321,7 @@ func (q *operationQueue) next(s *scheduler, lifted bool) *groupQueue {
 		first := q.order.items[0]
 		if l := first.order.items[0]; l.running >= most {
 			return nil
-		} else if lifted || !s.capped(first.credential) {
+		} else if !s.capped(first.credential, now, lifted) {
 			return l
 		}
 		capped = append(capped, heap.Pop(&q.order).(*lane))
@@ -326,8 +329,14 @@ func (q *operationQueue) next(s *scheduler, lifted bool) *groupQueue {
 	return nil
 }
 
-func (s *scheduler) capped(credential string) bool {
-	return credential != "" && s.credentials[credential] >= s.limits.perCredential
+// capped reports whether no further run of a credential may start. The cap of a throttled one is
+// never lifted.
+func (s *scheduler) capped(credential string, now time.Time, lifted bool) bool {
+	running := s.credentials[credential]
+	if t := s.throttles[credential]; t != nil && (now.Before(t.until) || running >= t.most) {
+		return true
+	}
+	return !lifted && credential != "" && running >= s.limits.perCredential
 }
 
 // add, drop and moved keep the lane in order, and its place among the operation's lanes.

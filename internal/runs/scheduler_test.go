@@ -22,7 +22,7 @@ func waiting(name, group, credential string, operation Operation, minute int) *r
 
 // admit starts the next run.
 func (s *scheduler) admit(now time.Time) (*run, string) {
-	next, pick := s.pick()
+	next, pick := s.pick(now)
 	if next != nil {
 		s.start(next, now)
 	}
@@ -113,7 +113,7 @@ func TestTheNextRun(t *testing.T) {
 }
 
 // plain picks as a scheduler does, by looking at everything that waits.
-func plain(s *scheduler, queue []*run, lifted bool) *run {
+func plain(s *scheduler, queue []*run, now time.Time, lifted bool) *run {
 	most := s.limits.perGroup
 	if lifted {
 		most = s.limits.alone
@@ -123,7 +123,7 @@ func plain(s *scheduler, queue []*run, lifted bool) *run {
 	for rank, operation := range precedence {
 		for _, r := range queue {
 			switch of := s.groups[r.Group]; {
-			case r.Operation != operation || of.running >= most || !lifted && s.capped(r.Credential) || s.operations[operation].running >= s.operations[operation].most:
+			case r.Operation != operation || of.running >= most || s.capped(r.Credential, now, lifted) || s.operations[operation].running >= s.operations[operation].most:
 			case first[rank] == nil || plainOrder(s, r, first[rank]) < 0:
 				first[rank] = r
 			}
@@ -180,9 +180,12 @@ func TestTheSchedulerPicksWhatAPlainSearchPicks(t *testing.T) {
 					s.release(drop(&running, random.IntN(len(running))), now)
 				}
 			default:
-				want := plain(s, queue, false)
+				if random.IntN(20) == 0 {
+					s.throttles["one"] = &throttle{most: 1 + random.IntN(3), until: now.Add(time.Duration(random.IntN(10)) * time.Minute)}
+				}
+				want := plain(s, queue, now, false)
 				if want == nil {
-					want = plain(s, queue, true)
+					want = plain(s, queue, now, true)
 				}
 				if len(running) >= s.limits.workers {
 					want = nil

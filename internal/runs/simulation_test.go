@@ -30,6 +30,8 @@ type simulated struct {
 	// takes is how long a run takes; one that takes longer than its deadline hangs, and is cut off.
 	takes time.Duration
 	fails bool
+	// rejects is asked when a run starts whether the infrastructure throttles it; nil for never.
+	rejects func() bool
 	// again is after which pause a run that succeeded is asked for anew; negative for never.
 	again time.Duration
 
@@ -101,8 +103,11 @@ func (s *simulation) admit() {
 			takes = r.status.Deadline + cutOff
 		}
 		var err error
-		if timedOut || one.fails {
+		switch {
+		case timedOut || one.fails:
 			err = errors.New("no")
+		case one.rejects != nil && one.rejects():
+			err = fmt.Errorf("creating: %w", tooMany{})
 		}
 		s.at(s.now()+takes, func() { s.finish(r, one, err, timedOut) })
 	}
@@ -110,6 +115,10 @@ func (s *simulation) admit() {
 
 func (s *simulation) finish(r *run, one *simulated, err error, timedOut bool) {
 	s.running[one.Group]--
+	s.pool.heed(r, err)
+	if t := s.pool.queue.throttles[r.Credential]; t != nil {
+		s.at(t.until.Sub(s.begin), s.admit)
+	}
 	s.pool.finish(r, err, timedOut)
 	s.admit()
 	if err != nil {

@@ -55,6 +55,7 @@ func (p *Pool) conclude(life, base context.Context, r *run) (timedOut bool, err 
 		}
 	}()
 	timedOut, outcome := p.execute(base, r)
+	p.heed(r, outcome)
 	return timedOut, p.settle(life, r, outcome)
 }
 
