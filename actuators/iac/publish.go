@@ -60,6 +60,8 @@ func (a *Actuator) publish(o *observation, outcome error) {
 		a.publishCreation(o, metav1.ConditionFalse, machinev1beta1.MachineCreationFailedConditionReason, failed.Message)
 	}
 	o.publishFailure(outcome)
+	run, _ := a.pool.Status(o.machine.UID)
+	reporting.SetThrottled(&o.status.Conditions, run.ThrottledSince, a.clock.Now())
 	o.write()
 }
 

@@ -83,9 +83,13 @@ func (o *observation) inProgress(run runs.Status) error {
 		o.status.Run.StartedAt = seconds(run.StartedAt)
 	}
 	said := fmt.Sprintf("%s run in progress", run.Operation)
-	if run.Waits != "" {
-		o.status.Run.WaitsFor = run.Waits
-		said = fmt.Sprintf("%s run waiting: %s", run.Operation, run.Waits)
+	waits := run.Waits
+	if !run.ThrottledSince.IsZero() {
+		waits = reporting.ThrottledSince(run.ThrottledSince)
+	}
+	if waits != "" {
+		o.status.Run.WaitsFor = waits
+		said = fmt.Sprintf("%s run waiting: %s", run.Operation, waits)
 	}
 	if run.Err != nil {
 		said += fmt.Sprintf(", after %d failures: %s", run.Failures, run.Err)

@@ -35,6 +35,10 @@ func TestARunInProgressReportsSinceWhen(t *testing.T) {
 			runs.Status{Operation: runs.Create, Phase: runs.Running, QueuedAt: queued, StartedAt: queued, Waits: "a queue"},
 			v1alpha1.RunStatus{Operation: v1alpha1.RunCreate, QueuedAt: stored(queued), StartedAt: stored(queued), WaitsFor: "a queue"},
 		},
+		"one of throttled credentials says since when": {
+			runs.Status{Operation: runs.Destroy, Phase: runs.Queued, QueuedAt: queued, ThrottledSince: queued},
+			v1alpha1.RunStatus{Operation: v1alpha1.RunDestroy, QueuedAt: stored(queued), WaitsFor: "the infrastructure throttles the credentials Secret since 2026-01-02T03:04:05Z"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			machine := &machinev1beta1.Machine{}

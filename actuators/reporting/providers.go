@@ -58,6 +58,24 @@ func SetOutlivesMachine(conditions *[]metav1.Condition, named []string, now time
 	setOrRemove(conditions, OutlivesMachine, "AsRequested", message, now)
 }
 
+// Throttled is the condition that reports that the infrastructure throttles the runs.
+const Throttled = "Throttled"
+
+// SetThrottled sets the condition Throttled, or removes it if since is zero.
+func SetThrottled(conditions *[]metav1.Condition, since, now time.Time) {
+	message := ""
+	if !since.IsZero() {
+		message = ThrottledSince(since) + "; its runs start one by one, after growing pauses, until requests succeed again; " +
+			"if this lasts, raise the limits of the API, or find who else uses them up"
+	}
+	setOrRemove(conditions, Throttled, "TooManyRequests", message, now)
+}
+
+// ThrottledSince says since when a Machine's credentials are throttled.
+func ThrottledSince(since time.Time) string {
+	return "the infrastructure throttles the credentials Secret since " + since.UTC().Format(time.RFC3339)
+}
+
 // setOrRemove sets a condition to True, or removes it if the message is empty.
 func setOrRemove(conditions *[]metav1.Condition, name, reason, message string, now time.Time) {
 	if message == "" {

@@ -96,7 +96,7 @@ type RunStatus struct {
 	QueuedAt *metav1.Time `json:"queuedAt,omitempty"`
 	// startedAt is when the run began. Not set while it is queued.
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
-	// waitsFor is what a started run waits for in the cluster: the queue of its Job, in Kueue's
-	// words. Not set otherwise.
+	// waitsFor is what the run waits for: the queue of its Job, in Kueue's words, or an
+	// infrastructure that throttles its credentials. Not set otherwise.
 	WaitsFor string `json:"waitsFor,omitempty"`
 }

@@ -52,7 +52,7 @@ type MachineRun struct {
 	Owner string `json:"owner,omitempty"`
 	// Reason says why a run that has begun does what it does.
 	Reason string `json:"reason,omitempty"`
-	// WaitsFor says what a run waits for that has begun.
+	// WaitsFor says what a run waits for, other than a worker.
 	WaitsFor string `json:"waitsFor,omitempty"`
 	// Last is the last run that ended; not known without the state.
 	Last *LastRun `json:"last,omitempty"`
@@ -144,10 +144,17 @@ func runOf(machine *machinev1beta1.Machine, head *state.Head, known bool) Machin
 	return run
 }
 
-// noteWait notes what a run that has begun waits for, which the Machine's status alone says.
+// noteWait notes what a run waits for, which the Machine's status alone says. One that has begun waits in the cluster.
 func (r *MachineRun) noteWait(reported *v1alpha1.RunStatus) {
-	if r.Phase == RunRunning && reported != nil && reported.WaitsFor != "" && operationOf(reported) == r.Operation {
+	if reported == nil || reported.WaitsFor == "" || operationOf(reported) != r.Operation {
+		return
+	}
+	begun := reported.StartedAt != nil
+	switch {
+	case begun && r.Phase == RunRunning:
 		r.Phase, r.WaitsFor = RunWaiting, reported.WaitsFor
+	case !begun && (r.Phase == RunQueued || r.Phase == RunActive):
+		r.WaitsFor = reported.WaitsFor
 	}
 }
 

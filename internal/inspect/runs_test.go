@@ -134,6 +134,19 @@ func TestRuns(t *testing.T) {
 			t.Errorf("it returns %+v", run)
 		}
 	})
+	t.Run("one that waits for an infrastructure that throttles", func(t *testing.T) {
+		facts, asked := only(withRuns(), "alone"), ago(time.Minute)
+		withProviderStatus(func(s *v1alpha1.TerraformMachineProviderStatus) {
+			s.Run = &v1alpha1.RunStatus{Operation: v1alpha1.RunUpdate, QueuedAt: &asked, WaitsFor: "throttled"}
+		})(&facts.Machines[0])
+		if run := runOf(&facts.Machines[0], nil, true); run.Phase != RunQueued || run.WaitsFor != "throttled" {
+			t.Errorf("it returns %+v", run)
+		}
+		begun := &state.Head{Lock: &state.Lock{Operation: "update", Since: asked.Time}}
+		if run := runOf(&facts.Machines[0], begun, true); run.Phase != RunRunning || run.WaitsFor != "" {
+			t.Errorf("once it runs it returns %+v", run)
+		}
+	})
 	t.Run("a last run that somebody has edited", func(t *testing.T) {
 		run := runOf(&everything().Machines[0], &state.Head{Meta: map[string]string{"last-run": "{"}}, true)
 		if run.Last != nil || !strings.HasPrefix(run.Problem, "reading annotation machine-iac.io/last-run") {

@@ -54,7 +54,9 @@ func (i *Injection) Lift() int {
 
 type failure struct{ status int }
 
-func (f *failure) Error() string { return fmt.Sprintf("the proxy responds %d", f.status) }
+func (f *failure) Error() string {
+	return fmt.Sprintf("the proxy responds %d %s", f.status, http.StatusText(f.status))
+}
 
 func (p *Proxy) Inject(f Fault) *Injection {
 	on := &Injection{Fault: f, proxy: p}
