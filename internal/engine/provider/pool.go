@@ -278,6 +278,9 @@ func (p *Pool) endLater(gone *pooled, reason string) {
 	p.places--
 	p.options.Logger.V(1).Info("Killing a warm provider", "reason", reason, "runs", gone.uses)
 	p.ending.Go(func() {
+		if polite, ok := gone.Running.(interface{ Quit() }); ok {
+			polite.Quit()
+		}
 		if err := gone.End(); err != nil {
 			p.options.Logger.Error(err, "Killing a warm provider")
 		}

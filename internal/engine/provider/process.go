@@ -37,6 +37,8 @@ var handshake = plugin.HandshakeConfig{
 const (
 	// startTimeout limits the wait for a provider to become ready.
 	startTimeout = 30 * time.Second
+	// quitTimeout limits the wait for one to exit by itself.
+	quitTimeout = 3 * time.Second
 	// healthService is the name under which go-plugin serves a plugin's health.
 	healthService = "plugin"
 )
@@ -198,6 +200,14 @@ func SizeOf(pid int) Size {
 		size.Files = len(files)
 	}
 	return size
+}
+
+// Quit lets the process exit by itself, for example to log out, and kills it if it does not. No call
+// may be in progress.
+func (p *Process) Quit() {
+	late := time.AfterFunc(quitTimeout, func() { _, _ = workdir.KillProcesses(p.dir) }) // End reports errors
+	defer late.Stop()
+	p.client.Kill()
 }
 
 // End kills the process and waits for it. It does not ask the process to stop first, since an

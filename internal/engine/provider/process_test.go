@@ -97,6 +97,28 @@ func TestAStoppedProviderDoesNotRespond(t *testing.T) {
 	}
 }
 
+func TestAProviderQuits(t *testing.T) {
+	for name, tc := range map[string]struct {
+		stopped bool
+		within  time.Duration
+	}{
+		"one that is well":    {false, 2 * time.Second}, // or it was killed
+		"one that is stopped": {true, 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := start(t, filepath.Join(shortdir.New(t), "p"))
+			if tc.stopped {
+				parentdeath.Stop(t, p.Reattach().Pid)
+			}
+			begun := time.Now()
+			p.Quit()
+			if took := time.Since(begun); !p.Exited() || took > tc.within {
+				t.Errorf("exited: %t, after %s", p.Exited(), took)
+			}
+		})
+	}
+}
+
 func TestTheSizeOfAProvider(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has /proc")
