@@ -40,6 +40,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/adoption"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
@@ -107,6 +108,8 @@ type bench struct {
 	mirror string
 	// batch is how many drift checks may be made together; each is made alone when zero.
 	batch int
+	// warm is how many providers of OpenTofu are kept running; none when zero.
+	warm int
 	// grace is how long runs may go on when the actuator is stopped; none when zero.
 	grace time.Duration
 	// leads is what the actuator knows of leadership.
@@ -254,7 +257,7 @@ func (b *bench) start(workDir, owner string) {
 	}
 	engine, err := tofu.New(tofu.Options{
 		Binary: binary, WorkDir: workDir, ProviderMirror: cmp.Or(b.mirror, repository(b.t, "bin", "mirror")), Slots: 4, WaitDelay: 10 * time.Second,
-		Environment: b.environment, Sandbox: b.confined(),
+		Environment: b.environment, Sandbox: b.confined(), Warm: provider.Options{Max: b.warm},
 	})
 	if err != nil {
 		b.t.Fatal(err)

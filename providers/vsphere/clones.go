@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"reflect"
 
 	"github.com/hashicorp/terraform-plugin-sdk/helper/schema"
-	"github.com/vmware/govmomi"
 	"github.com/vmware/govmomi/object"
-	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/soap"
@@ -187,34 +184,6 @@ func (v *vcenter) join(ctx context.Context, group string, vm types.ManagedObject
 		return err
 	}
 	return joinGroup(ctx, client, cluster, group, vm)
-}
-
-// attend has calls see what the provider asks of vCenter. The provider has its client in a field that it does not export.
-func (v *vcenter) attend(meta any) error {
-	holder := reflect.ValueOf(meta)
-	if holder.Kind() != reflect.Pointer || holder.Elem().Kind() != reflect.Struct {
-		return fmt.Errorf("the provider is configured as %T, which is no struct: see what its client has become", meta)
-	}
-	field := holder.Elem().FieldByName("vimClient")
-	if !field.IsValid() || field.Type() != reflect.TypeFor[*govmomi.Client]() || field.IsNil() {
-		return fmt.Errorf("%T has no vimClient of govmomi: see what its client has become", meta)
-	}
-	client := (*govmomi.Client)(field.UnsafePointer()).Client
-	client.RoundTripper = calls{client.RoundTripper, v}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.client = client
-	return nil
-}
-
-// vim returns the client of the provider.
-func (v *vcenter) vim() (*vim25.Client, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.client == nil {
-		return nil, errors.New("the provider is not configured")
-	}
-	return v.client, nil
 }
 
 // snapshot finds the snapshot of a template that linked clones are made of: that of a name, or the current one. There may be none.

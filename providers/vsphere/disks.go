@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-sdk/helper/schema"
-	"github.com/vmware/govmomi"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
@@ -45,23 +44,18 @@ func knownDisks(d *schema.ResourceData) map[string]bool {
 
 // detachUnknown stops a virtual machine, so that nothing writes any more, and detaches the disks that are not known. Their files stay.
 func (v *vcenter) detachUnknown(ctx context.Context, uuid string, known map[string]bool, patience time.Duration) error {
-	address, insecure, err := v.address()
+	client, err := v.vim()
 	if err != nil {
 		return err
 	}
-	client, err := govmomi.NewClient(ctx, address, insecure)
-	if err != nil {
-		return fmt.Errorf("logging in: %w", err)
-	}
-	defer func() { _ = client.Logout(context.WithoutCancel(ctx)) }()
-	found, err := object.NewSearchIndex(client.Client).FindByUuid(ctx, nil, uuid, true, nil)
+	found, err := object.NewSearchIndex(client).FindByUuid(ctx, nil, uuid, true, nil)
 	if err != nil {
 		return fmt.Errorf("looking for the virtual machine with the UUID %s: %w", uuid, err)
 	}
 	if found == nil {
 		return nil // the provider says so
 	}
-	vm := object.NewVirtualMachine(client.Client, found.Reference())
+	vm := object.NewVirtualMachine(client, found.Reference())
 	if err := stop(ctx, vm, patience); err != nil {
 		return fmt.Errorf("stopping it: %w", err)
 	}

@@ -9,12 +9,11 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-sdk/helper/schema"
-	"github.com/vmware/govmomi"
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/property"
-	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vapi/tags"
+	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 )
@@ -72,16 +71,11 @@ func virtualMachines(v *vcenter) *schema.Resource {
 }
 
 func (v *vcenter) list(ctx context.Context, datacenter, folder, uuid string) ([]found, error) {
-	address, insecure, err := v.address()
+	client, session, err := v.clients()
 	if err != nil {
 		return nil, err
 	}
-	client, err := govmomi.NewClient(ctx, address, insecure)
-	if err != nil {
-		return nil, fmt.Errorf("logging in: %w", err)
-	}
-	defer func() { _ = client.Logout(context.WithoutCancel(ctx)) }()
-	finder := find.NewFinder(client.Client, true)
+	finder := find.NewFinder(client, true)
 	center, err := finder.Datacenter(ctx, datacenter)
 	if err != nil {
 		return nil, fmt.Errorf("looking for the datacenter %s: %w", datacenter, err)
@@ -91,21 +85,16 @@ func (v *vcenter) list(ctx context.Context, datacenter, folder, uuid string) ([]
 		return nil, err
 	}
 	var read []mo.VirtualMachine
-	if err := property.DefaultCollector(client.Client).Retrieve(ctx, refs, []string{"name", "config"}, &read); err != nil {
+	if err := property.DefaultCollector(client).Retrieve(ctx, refs, []string{"name", "config"}, &read); err != nil {
 		return nil, fmt.Errorf("reading virtual machines: %w", err)
 	}
-	session := rest.NewClient(client.Client)
-	if err := session.Login(ctx, address.User); err != nil {
-		return nil, fmt.Errorf("logging in to read tags: %w", err)
-	}
-	defer func() { _ = session.Logout(context.WithoutCancel(ctx)) }()
 	return describe(ctx, finder, tags.NewManager(session), read)
 }
 
 // references returns what is searched for; none where there is no such virtual machine, or folder.
-func references(ctx context.Context, client *govmomi.Client, finder *find.Finder, center *object.Datacenter, folder, uuid string) ([]types.ManagedObjectReference, error) {
+func references(ctx context.Context, client *vim25.Client, finder *find.Finder, center *object.Datacenter, folder, uuid string) ([]types.ManagedObjectReference, error) {
 	if uuid != "" {
-		one, err := object.NewSearchIndex(client.Client).FindByUuid(ctx, center, uuid, true, nil)
+		one, err := object.NewSearchIndex(client).FindByUuid(ctx, center, uuid, true, nil)
 		if err != nil || one == nil {
 			return nil, err
 		}

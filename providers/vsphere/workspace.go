@@ -8,9 +8,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-sdk/helper/schema"
-	"github.com/vmware/govmomi"
 	"github.com/vmware/govmomi/property"
-	"github.com/vmware/govmomi/vapi/rest"
 	"github.com/vmware/govmomi/vapi/tags"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
@@ -33,25 +31,15 @@ func workspace(v *vcenter) *schema.Resource {
 		Read: func(d *schema.ResourceData, _ any) error {
 			ctx, cancel := context.WithTimeout(context.Background(), timeout)
 			defer cancel()
-			address, insecure, err := v.address()
+			client, session, err := v.clients()
 			if err != nil {
 				return err
 			}
-			client, err := govmomi.NewClient(ctx, address, insecure)
-			if err != nil {
-				return fmt.Errorf("logging in: %w", err)
-			}
-			defer func() { _ = client.Logout(context.WithoutCancel(ctx)) }()
 			pool := types.ManagedObjectReference{Type: "ResourcePool", Value: d.Get("resource_pool_id").(string)}
-			networks, err := networksOf(ctx, property.DefaultCollector(client.Client), pool, d.Get("networks").([]any))
+			networks, err := networksOf(ctx, property.DefaultCollector(client), pool, d.Get("networks").([]any))
 			if err != nil {
 				return err
 			}
-			session := rest.NewClient(client.Client)
-			if err := session.Login(ctx, address.User); err != nil {
-				return fmt.Errorf("logging in to read tags: %w", err)
-			}
-			defer func() { _ = session.Logout(context.WithoutCancel(ctx)) }()
 			attached, err := clusterTag(ctx, tags.NewManager(session), d.Get("cluster").(string))
 			if err != nil {
 				return err

@@ -16,6 +16,7 @@
 //	POST   /test/group?cluster=PATH&name=NAME       make the group
 //	DELETE /test/group?cluster=PATH&name=NAME       take all out of it
 //	GET    /test/file?path=FILE                     whether a datastore has the file
+//	GET    /test/sessions                           how many sessions of both APIs are open, without the two of this program
 //	POST   /test/deny?method=NAME&method=NAME       refuse these methods of the API, and no others
 package main
 
@@ -25,6 +26,7 @@ import (
 	"encoding/pem"
 	"flag"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"os/signal"
@@ -68,6 +70,10 @@ func run(listen string, login *url.Userinfo, certificate string) error {
 	model.Service.HandleFunc("/test/file", look.serveFile)
 	model.Service.HandleFunc("/test/group", look.serveGroup)
 	model.Service.HandleFunc("/test/deny", look.serveDeny)
+	model.Service.HandleFunc("/test/sessions", func(w http.ResponseWriter, r *http.Request) {
+		soap, err := look.sessions(r.Context())
+		answer(w, soap+restSessions(model.Service.ServeMux)-2, err)
+	})
 	server := model.Service.NewServer()
 	defer server.Close()
 	defer server.CloseClientConnections()

@@ -1,0 +1,64 @@
+package iac
+
+import (
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+)
+
+// sessions returns how many sessions of the vCenter's two APIs are open.
+func (v *vcenter) sessions() (open int) {
+	v.t.Helper()
+	if !v.ask(http.MethodGet, "/test/sessions", &open) {
+		v.t.Fatal("this vcsim does not count its sessions; run 'make tools'")
+	}
+	return open
+}
+
+// TestAProviderHasOneSessionOfEachAPI starts many engines. A vCenter allows some hundred sessions, and ends one that was
+// idle for half an hour.
+func TestAProviderHasOneSessionOfEachAPI(t *testing.T) {
+	const workers, apis = 4, 2 // workers of the bench
+	for name, warm := range map[string]int{"warm providers": workers, "providers of the engine's own": 0} {
+		t.Run(name, func(t *testing.T) {
+			v := newVCenterReached(t, func(b *bench, certificate string, proxy *url.URL) {
+				b.environment = map[string]string{"SSL_CERT_FILE": certificate, "HTTPS_PROXY": proxy.String()}
+				b.warm = warm
+			})
+			machines := make([]*machinev1beta1.Machine, workers)
+			for i := range machines {
+				machines[i] = v.machine()
+				_ = v.Create(t.Context(), machines[i]) // it has begun
+			}
+			most := 0
+			for _, machine := range machines {
+				v.bring(machine)
+			}
+			for range 3 {
+				v.later(2 * time.Hour)
+				for _, machine := range machines {
+					_ = v.Update(t.Context(), machine) // starts a check
+				}
+				for _, machine := range machines {
+					for run, _ := v.pool.Status(machine.UID); run.Active(); run, _ = v.pool.Status(machine.UID) {
+						most = max(most, v.sessions())
+						time.Sleep(pause)
+					}
+				}
+			}
+			if most = max(most, v.sessions()); most > workers*apis {
+				t.Errorf("%d engines had up to %d sessions at once, want those of %d providers", v.starts(), most, workers)
+			}
+			if left := v.sessions(); left > warm*apis {
+				t.Errorf("%d sessions while nothing runs, want those of %d warm providers", left, warm)
+			}
+			v.stop()
+			if left := v.sessions(); left > 0 {
+				t.Errorf("%d sessions are left", left)
+			}
+		})
+	}
+}
