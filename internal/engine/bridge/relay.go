@@ -77,12 +77,11 @@ func (b *Bridges) Close() { b.pool.Close() }
 // Relay looks like a running bridge to a run's CLI. Each of its connections gets its own bridge
 // when it needs one.
 type Relay struct {
-	bridges     *Bridges
-	environment map[string]string
-	owner       string
-	listener    net.Listener
-	server      *grpc.Server
-	served      chan struct{}
+	bridges  *Bridges
+	use      provider.Use
+	listener net.Listener
+	server   *grpc.Server
+	served   chan struct{}
 
 	mu sync.Mutex
 	// held are the bridges of the run, and free those that no connection uses.
@@ -106,14 +105,13 @@ func (h *held) discard() error {
 	return h.lease.Discard()
 }
 
-// Serve starts serving a run whose bridges have an environment. owner identifies the credentials in
-// it, as in provider.Use.
-func (b *Bridges) Serve(environment map[string]string, owner string) (*Relay, error) {
+// Serve starts serving a run whose bridges have the environment, files and owner of a use.
+func (b *Bridges) Serve(use provider.Use) (*Relay, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("serving a bridge: %w", err)
 	}
-	r := &Relay{bridges: b, environment: environment, owner: owner, listener: listener, served: make(chan struct{})}
+	r := &Relay{bridges: b, use: use, listener: listener, served: make(chan struct{})}
 	r.server = grpc.NewServer(grpc.UnknownServiceHandler(r.handle), grpc.ForceServerCodec(codec{}),
 		grpc.StatsHandler(connections{r}), grpc.WaitForHandlers(true), grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxSendMsgSize(maxMessage), grpc.ConnectionTimeout(startTimeout))
@@ -345,14 +343,15 @@ func (r *Relay) find(ctx context.Context, parameters []byte) (*held, error) {
 		}
 	}
 	found := &held{parameters: named}
-	found.lease = r.bridges.pool.Lend(ctx, provider.Use{Files: map[string]string{named: r.bridges.file},
-		Environment: r.environment, Owner: r.owner})
+	use := r.use
+	use.Files = map[string]string{named: r.bridges.file}
+	found.lease = r.bridges.pool.Lend(ctx, use)
 	running := found.lease.Running(named)
 	if running == nil { // the pool is full
 		var err error
 		found.lease = nil
-		if running, err = r.bridges.start(filepath.Join(r.bridges.dir, strconv.FormatInt(r.bridges.alone.Add(1), 10)),
-			r.bridges.file, r.environment); err != nil {
+		dir := filepath.Join(r.bridges.dir, strconv.FormatInt(r.bridges.alone.Add(1), 10))
+		if running, err = use.Start(r.bridges.start, dir, r.bridges.file); err != nil {
 			return nil, err
 		}
 	}

@@ -61,7 +61,7 @@ func (w *world) serve(variables ...string) *Relay {
 	for _, one := range variables {
 		environment[one] = "set"
 	}
-	relay, err := w.Serve(environment, "")
+	relay, err := w.Serve(provider.Use{Environment: environment})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestBridgesToSeveralProvidersServeRunAfterRun(t *testing.T) {
 	w := newWorld(t, 4)
 	var seen [][]string
 	for range 2 {
-		relay, err := w.Serve(map[string]string{echoes: w.log}, "owner")
+		relay, err := w.Serve(provider.Use{Environment: map[string]string{echoes: w.log}, Owner: "owner"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,6 +188,40 @@ func TestBridgesToSeveralProvidersServeRunAfterRun(t *testing.T) {
 	}
 	if !slices.Equal(seen[0], seen[1]) {
 		t.Errorf("the second run has the bridges %v, want %v again", seen[1], seen[0])
+	}
+}
+
+func TestBridgesHaveCredentialFilesOfTheirOwn(t *testing.T) {
+	w := newWorld(t, 1)
+	relay, err := w.Serve(provider.Use{Environment: map[string]string{echoes: w.log}, Secrets: map[string]string{"CLOUDS": "hunter22"}, Owner: "owner"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := map[string]bool{}
+	for range 2 { // there is room for one in the pool
+		pid := connect(t, relay).begin("acme")
+		environment, err := os.ReadFile(filepath.Join("/proc", pid, "environ"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, after, _ := strings.Cut("\x00"+string(environment), "\x00CLOUDS=")
+		path, _, _ := strings.Cut(after, "\x00")
+		if content, err := os.ReadFile(path); err != nil || string(content) != "hunter22" {
+			t.Errorf("the bridge's CLOUDS is %q with %q, %v", path, content, err)
+		}
+		paths[path] = true
+	}
+	if len(paths) != 2 {
+		t.Errorf("two bridges have the files %v", paths)
+	}
+	if err := relay.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	for path := range paths {
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("%s is left", path)
+		}
 	}
 }
 
@@ -272,7 +306,7 @@ func TestABridgeThatDoesNotStart(t *testing.T) {
 	}
 	bridges := New(filepath.Join(t.TempDir(), "b"), file, nil, provider.Options{Max: 1, Logger: testr.New(t)})
 	defer bridges.Close()
-	relay, err := bridges.Serve(map[string]string{}, "")
+	relay, err := bridges.Serve(provider.Use{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,13 +11,13 @@ import (
 )
 
 // key is the same for runs that can use one provider process after another: those with the same
-// program, address, owner of credentials, and environment, and hence the same credentials.
+// program, address, owner of credentials, environment, and files, and hence the same credentials.
 type key struct {
 	// program is the file with its identity: a replaced file is another program.
 	program string
 	address string
 	owner   string
-	// environment is a digest, so that credentials do not stay in memory longer than their providers.
+	// environment is a digest of it and the files, so that credentials do not stay in memory longer than their providers.
 	environment string
 }
 
@@ -34,6 +34,9 @@ func keyOf(address, file string, use Use) (key, error) {
 	hash := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(use.Environment)) {
 		fmt.Fprintf(hash, "%q=%q\n", name, use.Environment[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(use.Secrets)) {
+		fmt.Fprintf(hash, "%q in a file: %q\n", name, use.Secrets[name])
 	}
 	return key{
 		program:     fmt.Sprintf("%s %d %d", file, info.Size(), info.ModTime().UnixNano()),

@@ -3,6 +3,8 @@ package provider
 import (
 	"context"
 	"errors"
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 // responseTimeout is how long a provider has to respond before it is lent. A healthy one needs a
@@ -91,15 +94,32 @@ func startConfined(confined *sandbox.Sandbox) Starter {
 type Use struct {
 	// Files are the plugins, by provider address.
 	Files map[string]string
-	// Environment is their complete environment.
+	// Environment is their complete environment, except for Secrets.
 	Environment map[string]string
-	// Owner identifies the credentials in the environment, such as a module and a Secret. Providers of
-	// the same owner with another environment are killed: the credentials have changed. Providers of
+	// Secrets are files of credentials. The keys are environment variables that hold the paths. Each
+	// plugin has its own files in its folder until it ends.
+	Secrets map[string]string
+	// Owner identifies the credentials, such as a module and a Secret. Providers of the same owner with
+	// another environment or other files are killed: the credentials have changed. Providers of
 	// different owners are never mixed. Empty means unknown.
 	Owner string
 	// Admit reports which processes may connect to the providers until they are given back. Nil admits
 	// all.
 	Admit func(pid int) bool
+}
+
+// Start starts a plugin with its environment and files. If that fails, its folder is removed.
+func (u Use) Start(start Starter, dir, file string) (Running, error) {
+	environment, err := workdir.WriteFiles(dir, u.Secrets)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	maps.Copy(environment, u.Environment)
+	started, err := start(dir, file, environment)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return started, nil
 }
 
 // admits opens a plugin's door, if it has one, to the processes that the use admits.
@@ -144,7 +164,7 @@ func (p *Pool) take(ctx context.Context, address, file string, use Use) (*pooled
 		case dir == "":
 			return nil, nil
 		}
-		return p.startIn(dir, file, wanted, use.Environment)
+		return p.startIn(dir, file, wanted, use)
 	}
 }
 
@@ -163,8 +183,8 @@ func (p *Pool) responds(ctx context.Context, found *pooled) bool {
 	return false
 }
 
-func (p *Pool) startIn(dir, file string, wanted key, environment map[string]string) (*pooled, error) {
-	started, err := p.start(dir, file, environment)
+func (p *Pool) startIn(dir, file string, wanted key, use Use) (*pooled, error) {
+	started, err := use.Start(p.start, dir, file)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {

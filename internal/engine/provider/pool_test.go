@@ -173,6 +173,7 @@ func TestPoolNeverShares(t *testing.T) {
 	before := Use{Environment: map[string]string{"TOKEN": "a"}, Owner: "module ns/secret"}
 	for name, after := range map[string]Use{
 		"different credentials":            {Environment: map[string]string{"TOKEN": "b"}, Owner: "module ns/secret"},
+		"different credentials in a file":  {Environment: map[string]string{"TOKEN": "a"}, Secrets: map[string]string{"FILE": "b"}, Owner: "module ns/secret"},
 		"different environments":           {Environment: map[string]string{"TOKEN": "a", "PROXY": "p"}, Owner: "module ns/secret"},
 		"Secrets that hold the same":       {Environment: map[string]string{"TOKEN": "a"}, Owner: "module ns/other"},
 		"credentials of which none is set": {Environment: map[string]string{"TOKEN": ""}, Owner: "module ns/secret"},
@@ -349,8 +350,11 @@ func TestPoolReplacesWhatDoesNotRespond(t *testing.T) {
 
 func TestPoolGoesOnWithoutWhatDoesNotStart(t *testing.T) {
 	w := fakePool(t, Options{Max: 1})
-	if name := w.use(Use{}, broken); name != "" {
+	if name := w.use(Use{Secrets: map[string]string{"FILE": "b"}}, broken); name != "" {
 		t.Errorf("lent %q", name)
+	}
+	if left, err := os.ReadDir(w.dir); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v: the folder has credentials", left, err)
 	}
 	if name := w.use(Use{}, "a"); name != "a-1" {
 		t.Errorf("lent %q: the one that did not start takes room", name)

@@ -18,6 +18,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/bridge"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/repeat"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
@@ -47,7 +48,7 @@ type RunSpec struct {
 	// Credentials is the name of the Secret with the credentials, or empty.
 	Credentials string
 	// Files are written into the run's folder, readable by the CLI's user only, and removed with it.
-	// The keys are environment variables that hold the paths.
+	// A warm bridge keeps its own copies. The keys are environment variables that hold the paths.
 	Files map[string]string
 	// Key encrypts secrets.
 	Key *Key
@@ -263,9 +264,9 @@ func (f *Workspace) serve(key bool) (err error) {
 			return err
 		}
 	}
-	// Warm bridges would look for this run's files in later runs.
-	if f.engine.bridges != nil && len(f.files) == 0 {
-		f.relay, err = f.engine.bridges.Serve(f.engine.pluginEnvironment(f.run), f.run.owner())
+	if f.engine.bridges != nil {
+		f.relay, err = f.engine.bridges.Serve(provider.Use{Environment: f.engine.pluginEnvironment(f.run),
+			Secrets: f.run.Files, Owner: f.run.owner()})
 	}
 	return err
 }

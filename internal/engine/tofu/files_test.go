@@ -1,13 +1,17 @@
 package tofu
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
+	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
@@ -80,18 +84,107 @@ func TestFilesOfARunThatDiedAreRemoved(t *testing.T) {
 	}
 }
 
-func TestARunWithFilesHasNoWarmProvider(t *testing.T) {
+// secretOf returns the path and the content of the file that a warm provider has as CLOUDS.
+func secretOf(t *testing.T, pid int) (path, content string) {
+	t.Helper()
+	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut("\x00"+string(environment), "\x00CLOUDS=")
+	path, _, _ = strings.Cut(after, "\x00")
+	read, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("the provider's CLOUDS is %q: %v", path, err)
+	}
+	return path, string(read)
+}
+
+func TestAWarmProviderKeepsItsCredentialFilesUntilItEnds(t *testing.T) {
+	now := clocktesting.NewFakeClock(time.Now())
 	e := newEngine(t, func(o *Options) {
-		o.ProviderMirror = mirrorForTests(t)
-		o.Warm.Max = 1
+		o.ProviderMirror, o.Warm = mirrorForTests(t), provider.Options{Max: 2, IdleTTL: time.Minute, Clock: now}
 	})
 	prepare(t, e, objectModule(objectLock+"}\n"))
-	f := open(t, e, RunSpec{ID: "r", Module: "object", Backend: newBackend(t).at("m"), Variables: []byte(`{"name":"x"}`), Files: map[string]string{"CLOUDS": clouds}})
-	if report := plan(t, f, PlanOptions{Out: true}); report.Planned.Add != 1 {
-		t.Errorf("plan is %+v, want one create", report.Planned)
+	backend, count := newBackend(t), 0
+	use := func(content string) (pid int, path string) {
+		t.Helper()
+		count++
+		f := open(t, e, RunSpec{ID: fmt.Sprint("r-", count), Module: "object", Backend: backend.at("m"), Variables: []byte(`{"name":"x"}`),
+			Files: map[string]string{"CLOUDS": content}, Credentials: "ns/secret"})
+		defer closeNow(t, f)
+		pid = warmPID(t, f)
+		path, has := secretOf(t, pid)
+		if has != content || !strings.HasPrefix(path, e.dir.providers()+"/") {
+			t.Errorf("the provider has %q in %s, want %q in a folder of its own", has, path, content)
+		}
+		return pid, path
 	}
-	if f.lease != nil {
-		t.Errorf("the run has %d warm providers, which keep the paths of its files", len(f.lease.Reattach()))
+	first, path := use(clouds)
+	if again, same := use(clouds); again != first || same != path {
+		t.Errorf("the second run has the provider %d with %s, want %d with %s again", again, same, first, path)
+	}
+	other, otherPath := use(clouds + "\n")
+	if other == first {
+		t.Error("other credentials in the file have the same provider")
+	}
+	gone := func(when, path string) {
+		t.Helper()
+		for deadline := time.Now().Add(10 * time.Second); exists(path); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: %s is left", when, path)
+			}
+		}
+	}
+	gone("after the credentials were replaced", path)
+	now.Step(time.Minute)
+	gone("after a minute without a run", otherPath)
+	_, last := use(clouds)
+	if err := e.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if exists(last) {
+		t.Errorf("%s is left after the engine was closed", last)
+	}
+}
+
+// kubeconfig leads to a port where nothing listens.
+const kubeconfig = `{apiVersion: v1, kind: Config, current-context: c,
+contexts: [{name: c, context: {cluster: c, user: u}}],
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:2"}}], users: [{name: u, user: {token: hunter22}}]}`
+
+func TestAConfinedWarmProviderReadsItsCredentialFile(t *testing.T) {
+	e := newEngine(t, func(o *Options) { o.ProviderMirror, o.Warm.Max = mirrorForTests(t), 1 })
+	signsIn := strings.Replace(object, "  host             = \"https://127.0.0.1:1\"\n  load_config_file = false\n", "", 1)
+	prepare(t, e, Module{Digest: "object", Files: files(map[string]string{"main.tf": signsIn, lockFile: objectLock + "}\n"})})
+	f := open(t, e, RunSpec{ID: "r", Module: "object", Backend: newBackend(t).at("m"), Variables: []byte(`{"name":"x"}`),
+		Files: map[string]string{"KUBE_CONFIG_PATH": kubeconfig}})
+	warmPID(t, f)
+	if _, err := f.Apply(t.Context()); err == nil || !strings.Contains(err.Error(), "127.0.0.1:2") {
+		t.Errorf("the run ends with %v, want the address in the file", err)
 	}
 	closeNow(t, f)
+}
+
+func TestCredentialFilesOfAKilledManagersProvidersAreRemoved(t *testing.T) {
+	warm := func(o *Options) { o.ProviderMirror, o.Warm.Max = mirrorForTests(t), 1 }
+	e := newEngine(t, warm)
+	prepare(t, e, objectModule(objectLock+"}\n"))
+	f := open(t, e, RunSpec{ID: "r", Module: "object", Backend: newBackend(t).at("m"), Variables: []byte(`{"name":"x"}`),
+		Files: map[string]string{"CLOUDS": clouds}})
+	path, _ := secretOf(t, warmPID(t, f))
+	closeNow(t, f)
+	if err := e.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(clouds), 0o600); err != nil { // as a manager leaves it that is killed
+		t.Fatal(err)
+	}
+	newEngine(t, warm, func(o *Options) { o.WorkDir = e.options.WorkDir })
+	if exists(path) {
+		t.Errorf("%s is left", path)
+	}
 }

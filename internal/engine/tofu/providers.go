@@ -91,8 +91,7 @@ func (f *Workspace) providers(ctx context.Context) tfexec.ReattachInfo {
 	if len(f.run.Providers) > 0 {
 		return f.run.Providers
 	}
-	// Warm providers would look for this run's files in later runs.
-	if f.engine.pool == nil || len(f.run.Files) > 0 {
+	if f.engine.pool == nil {
 		return nil
 	}
 	if f.lease == nil {
@@ -102,7 +101,7 @@ func (f *Workspace) providers(ctx context.Context) tfexec.ReattachInfo {
 			f.engine.options.Logger.Error(err, "No warm providers; the engine starts its own")
 		}
 		use := provider.Use{Files: files, Environment: f.engine.providerEnvironment(f.run.Environment),
-			Admit: f.engine.options.Sandbox.Admits(f.dir)}
+			Secrets: f.run.Files, Admit: f.engine.options.Sandbox.Admits(f.dir)}
 		if f.run.Credentials != "" {
 			use.Owner = f.run.Module + " " + f.run.Credentials
 		}

@@ -42,7 +42,7 @@ type RunSpec struct {
 	// the same module and Credentials but a different environment are stopped.
 	Credentials string
 	// Files are written into the run's folder, readable by the engine's user only, and removed with
-	// it. The keys are environment variables that hold the paths.
+	// it. A warm provider keeps its own copies. The keys are environment variables that hold the paths.
 	Files   map[string]string
 	Backend Backend
 	// Search adds the files of one of the module's search folders. Their import blocks and data

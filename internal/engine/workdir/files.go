@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// FilesDir is the folder of a run's secret files, in the run's folder.
+// FilesDir is the folder of secret files in the folder of a run or a provider.
 const FilesDir = "secret-files"
 
-// WriteFiles writes a run's files into its folder, readable by this user only, and returns their
+// WriteFiles writes the files of a run or a provider into its folder, readable by this user only, and returns their
 // paths by the same names.
 func WriteFiles(dir string, files map[string]string) (map[string]string, error) {
 	paths := map[string]string{}
@@ -19,13 +19,13 @@ func WriteFiles(dir string, files map[string]string) (map[string]string, error) 
 		return paths, nil
 	}
 	dir = filepath.Join(dir, FilesDir)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("writing the files of the run: %w", err)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("writing the credential files: %w", err)
 	}
 	for name, content := range files {
 		paths[name] = filepath.Join(dir, name)
 		if err := os.WriteFile(paths[name], []byte(content), 0o600); err != nil {
-			return nil, fmt.Errorf("writing the files of the run: %w", err)
+			return nil, fmt.Errorf("writing the credential files: %w", err)
 		}
 	}
 	return paths, nil
