@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/test/apiproxy"
 )
 
@@ -47,6 +48,19 @@ func TestThrottledCredentialsWaitAndOthersGoOn(t *testing.T) {
 	b.bring(other) // with credentials of its own
 	if got := conditionOf(other, reporting.Throttled); got.Type != "" {
 		t.Errorf("a Machine with other credentials has %+v", got)
+	}
+	for range 20 {
+		running := 0
+		for _, machine := range throttled {
+			_ = b.Create(t.Context(), machine)
+			if run, _ := b.pool.Status(machine.UID); run.Phase == runs.Running {
+				running++
+			}
+		}
+		if running > 1 {
+			t.Errorf("%d runs of the throttled credentials at once", running)
+		}
+		time.Sleep(pause)
 	}
 	fault.Lift()
 	for _, machine := range throttled {
