@@ -108,7 +108,32 @@ func Start(features FeatureSet, options ...Option) (*ControlPlane, error) {
 	if plane.Client, err = client.New(plane.Config, client.Options{Scheme: scheme}); err != nil {
 		return nil, fmt.Errorf("making a client: %w", errors.Join(err, plane.environment.Stop()))
 	}
+	if err := plane.settle(context.Background()); err != nil {
+		return nil, errors.Join(err, plane.environment.Stop())
+	}
 	return plane, nil
+}
+
+// settle backdates the CRDs. While a CRD is new, the API server delays each create by two seconds, for the sake of
+// other API servers.
+func (p *ControlPlane) settle(ctx context.Context) error {
+	crds, err := client.New(p.Config, client.Options{}) // the default scheme has CRDs
+	if err != nil {
+		return fmt.Errorf("making a client for CRDs: %w", err)
+	}
+	for _, crd := range p.environment.CRDs {
+		if err := crds.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+			return fmt.Errorf("reading the CRD %s: %w", crd.Name, err)
+		}
+		before := crd.DeepCopy()
+		for i := range crd.Status.Conditions {
+			crd.Status.Conditions[i].LastTransitionTime = metav1.Unix(0, 0)
+		}
+		if err := crds.Status().Patch(ctx, crd, client.MergeFrom(before)); err != nil {
+			return fmt.Errorf("backdating the CRD %s: %w", crd.Name, err)
+		}
+	}
+	return nil
 }
 
 // Stop stops the API server and etcd, and removes their data.
