@@ -30,7 +30,7 @@ func Start(features controlplane.FeatureSet, options ...controlplane.Option) *co
 	GinkgoHelper()
 	log.SetLogger(GinkgoLogr)
 	SetDefaultEventuallyTimeout(20 * time.Second)
-	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	SetDefaultEventuallyPollingInterval(10 * time.Millisecond)
 	SetDefaultConsistentlyDuration(Watch(500 * time.Millisecond))
 	SetDefaultConsistentlyPollingInterval(50 * time.Millisecond)
 	plane, err := controlplane.Start(features, options...)
@@ -39,10 +39,10 @@ func Start(features controlplane.FeatureSet, options ...controlplane.Option) *co
 	return plane
 }
 
-// Watch returns the duration for Consistently: d, or two fifths of it with -short.
+// Watch returns the duration for Consistently: d, or a fifth of it with -short.
 func Watch(d time.Duration) time.Duration {
 	if testing.Short() {
-		return d * 2 / 5
+		return d / 5
 	}
 	return d
 }
@@ -62,6 +62,7 @@ func NewManager(plane *controlplane.ControlPlane, namespace string) manager.Mana
 		Scheme:     plane.Scheme,
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		NewCache:   newCache,
 		Logger:     GinkgoLogr.WithValues("namespace", namespace),
 		// Share one, so that managers do not repeat the discovery.
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
@@ -92,7 +93,7 @@ func Run(mgr manager.Manager) (stop func()) {
 		}
 		stopped = true
 		cancel()
-		Eventually(ended).WithTimeout(stopTimeout).Should(Receive(BeNil()))
+		Eventually(ended).WithTimeout(stopTimeout).WithPolling(time.Millisecond).Should(Receive(BeNil()))
 	}
 	DeferCleanup(stop)
 	return stop
