@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/fake"
@@ -24,6 +25,7 @@ var _ = Describe("A Machine whose Node is not linked", func() {
 		subject   *machinev1beta1.Machine
 		clock     *clocktesting.FakePassiveClock
 		recorder  *events.FakeRecorder
+		cached    client.Client
 	)
 	BeforeEach(func(ctx SpecContext) {
 		var err error
@@ -31,8 +33,8 @@ var _ = Describe("A Machine whose Node is not linked", func() {
 		Expect(err).NotTo(HaveOccurred())
 		actuator, recorder = &fake.Actuator{}, events.NewFakeRecorder(100)
 		clock = clocktesting.NewFakePassiveClock(time.Now().Truncate(time.Second))
-		startManager(namespace, actuator, func(o *machine.Options, _ manager.Manager) {
-			o.Clock, o.Recorder = clock, recorder
+		startManager(namespace, actuator, func(o *machine.Options, mgr manager.Manager) {
+			o.Clock, o.Recorder, cached = clock, recorder, mgr.GetClient()
 		})
 		subject = builder.In(namespace, builder.Machine())
 		create(ctx, subject)
@@ -47,6 +49,7 @@ var _ = Describe("A Machine whose Node is not linked", func() {
 		node := builder.Node(append(mods, builder.WithNodeProviderID(*subject.Spec.ProviderID))...)
 		create(ctx, node)
 		DeferCleanup(func(ctx SpecContext) { _ = plane.Client.Delete(ctx, node) })
+		Eventually(cached.Get).WithArguments(ctx, client.ObjectKeyFromObject(node), &corev1.Node{}).Should(Succeed())
 		return node
 	}
 
@@ -65,7 +68,6 @@ var _ = Describe("A Machine whose Node is not linked", func() {
 		Expect(plane.Client.Delete(ctx, subject)).To(Succeed())
 		Eventually(status(ctx)).Should(havePhase("Deleting"))
 		node := ownNode(ctx)
-		time.Sleep(500 * time.Millisecond) // until the cache has it
 		drain(ctx, subject, corev1.ConditionTrue)
 		Eventually(gone(ctx, subject)).Should(BeTrue())
 		Expect(gone(ctx, node)()).To(BeTrue())
@@ -79,7 +81,6 @@ var _ = Describe("A Machine whose Node is not linked", func() {
 		Eventually(status(ctx)).Should(havePhase("Deleting"))
 		Expect(status(ctx)().NodeRef).To(BeNil())
 		second := ownNode(ctx)
-		time.Sleep(500 * time.Millisecond) // until the cache has it
 		drain(ctx, subject, corev1.ConditionTrue)
 		Eventually(gone(ctx, subject)).Should(BeTrue())
 		Expect(gone(ctx, others)()).To(BeFalse())
