@@ -46,7 +46,7 @@ DEBUG ?=
 .PHONY: run
 run: ## In a second terminal, replace the demo's manager with one from source, in the foreground (DEBUG=1: under Delve).
 	@[[ -x .dev/manager.sh ]] || { echo "no demo runs here; start one with 'make demo' in another terminal" >&2; exit 1; }
-	go build $(if $(DEBUG),-gcflags='all=-N -l') -o bin/ ./cmd/machine-controllers
+	go build $(if $(DEBUG),-gcflags='./...=-N -l') -o bin/ ./cmd/machine-controllers
 	@DEBUG=$(DEBUG) .dev/manager.sh
 
 .PHONY: demo-gardener

@@ -21,8 +21,8 @@ func (m *Manager) replaced() bool {
 }
 
 // WriteScript writes the shell script behind 'make run'. It stops this manager and runs its program, as rebuilt since,
-// in the foreground with the same arguments and environment. With DEBUG set, it runs Delve, which listens on
-// 127.0.0.1:2345.
+// in the foreground with the same arguments and environment. With DEBUG set, it runs under Delve, which listens on
+// 127.0.0.1:2345, and without a lease, which it would lose at a breakpoint.
 func (m *Manager) WriteScript() error {
 	command := m.command
 	program, err := filepath.EvalSymlinks(command.Path) // the path that the kernel reports
@@ -40,13 +40,17 @@ func (m *Manager) WriteScript() error {
 		return err
 	}
 	script := fmt.Sprintf(`#!/bin/sh
+if [ -n "$DEBUG" ] && ! dlv=$(command -v dlv); then
+  echo 'run: dlv is not on PATH; install it: go install github.com/go-delve/delve/cmd/dlv@latest' >&2
+  exit 1
+fi
 manager() { case $(readlink /proc/%[1]d/exe) in %[4]s | %[4]s' (deleted)') ;; *) false ;; esac; }
 if manager; then { : >%[5]s && kill %[1]d; } || exit; fi
 while manager; do sleep 0.1; done
 set --%[2]s
 if [ -n "$DEBUG" ]; then
-  dlv=$(command -v dlv) || { echo 'run: dlv is not on PATH; install github.com/go-delve/delve/cmd/dlv' >&2; exit 1; }
-  exec env -i%[3]s "$dlv" exec --headless --listen=127.0.0.1:2345 %[4]s -- "$@"
+  set -- --headless --accept-multiclient --continue --listen=127.0.0.1:2345 %[4]s -- "$@" --leader-elect=false
+  exec env -i%[3]s "$dlv" exec "$@"
 fi
 exec env -i%[3]s %[4]s "$@"
 `, m.PID(), arguments.String(), environment.String(), quoted(program),

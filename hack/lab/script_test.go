@@ -2,9 +2,11 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -38,11 +40,31 @@ func TestTheScriptReplacesTheManager(t *testing.T) {
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$1 $ODD $OTHER\"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(m.lab.Script())
-	command.Env = append(os.Environ(), "OTHER=value", "DEBUG=")
-	out, err := command.CombinedOutput()
-	if want := "60 a 'b' \n"; err != nil || string(out) != want {
+	tools := t.TempDir()
+	readlink, err := exec.LookPath("readlink")
+	if err := errors.Join(err, os.Symlink(readlink, filepath.Join(tools, "readlink"))); err != nil {
+		t.Fatal(err)
+	}
+	run := func(environment ...string) (string, error) {
+		command := exec.Command(m.lab.Script())
+		command.Env = environment
+		out, err := command.CombinedOutput()
+		return string(out), err
+	}
+	out, err := run("DEBUG=1", "PATH="+tools)
+	if err == nil || !strings.Contains(out, "go install github.com/go-delve/delve/cmd/dlv") || !m.Running() {
+		t.Errorf("got %q, %v, want the manager to run on until Delve is installed", out, err)
+	}
+	out, err = run("DEBUG=", "OTHER=value", "PATH="+os.Getenv("PATH"))
+	if want := "60 a 'b' \n"; err != nil || out != want {
 		t.Errorf("got %q, %v, want %q", out, err, want)
+	}
+	if err := os.WriteFile(filepath.Join(tools, "dlv"), []byte("#!/bin/sh\necho \"$*\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	out, err = run("DEBUG=1", "PATH="+tools+":"+os.Getenv("PATH"))
+	if want := " " + program + " -- 60 --leader-elect=false\n"; err != nil || !strings.HasSuffix(out, want) {
+		t.Errorf("got %q, %v, want %q at the end", out, err, want)
 	}
 	select {
 	case <-m.Ended():
