@@ -35,12 +35,18 @@ const (
 // minute of waiting.
 const settleSeconds = 10
 
-// copyModule copies the engine's kubemark module with a shorter settlement period, and returns the manager's flag for
-// it.
-func (w *world) copyModule() (flag string, err error) {
-	source := filepath.Dir(filepath.Dir(on.example))
-	folder := filepath.Join(w.dir, "copies", filepath.Dir(source))
-	return "--module-dir=" + folder, chaos.QuickCopy(w.lab.Path(source), folder, settleSeconds)
+// copyModules copies each engine's kubemark module with a shorter settlement period, and returns the manager's flags
+// for them.
+func (w *world) copyModules() (flags []string, err error) {
+	for _, engine := range machineries {
+		source := filepath.Dir(filepath.Dir(engine.example))
+		folder := filepath.Join(w.dir, "copies", filepath.Dir(source))
+		flags = append(flags, "--module-dir="+folder)
+		if err := chaos.QuickCopy(w.lab.Path(source), folder, settleSeconds); err != nil {
+			return nil, err
+		}
+	}
+	return flags, nil
 }
 
 // moves makes the MachineSet use another template, and creates Machines from it.

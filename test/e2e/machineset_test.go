@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
+	"github.com/machine-iac/machine-iac-operator/test/chaos"
 )
 
 // upToDate reports whether the instance matches its providerSpec.
@@ -99,7 +100,8 @@ func anInstanceRemoved() {
 	var lost *machinev1beta1.Machine
 
 	BeforeAll(func(ctx SpecContext) {
-		w.replicas(ctx, 2)
+		w.moves(ctx, chaos.Quicken)
+		DeferCleanup(func(ctx SpecContext) { w.moves(ctx) })
 		w.pod.restart(ctx, "--drift-interval=10s")
 		DeferCleanup(func(ctx SpecContext) { w.pod.restart(ctx) })
 	})

@@ -11,6 +11,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-iac/machine-iac-operator/test/chaos"
 )
 
 // twoEngines tests two MachineSets with different engines under one manager.
@@ -39,8 +41,11 @@ func twoEngines() {
 	var mine, others []string
 
 	BeforeAll(func(ctx SpecContext) {
-		w.replicas(ctx, few)
-		w.create(ctx, renamed(w.machineSetOn(beside, few), otherSet))
+		w.moves(ctx, chaos.Quicken)
+		DeferCleanup(func(ctx SpecContext) { w.moves(ctx) })
+		other := renamed(w.machineSetOn(beside, few), otherSet)
+		changeSpec(&other.Spec.Template.Spec, chaos.Quicken)
+		w.create(ctx, other)
 		w.settles(ctx, all)
 		mine, others = machines(ctx, setName), machines(ctx, otherSet)
 	})
@@ -72,7 +77,7 @@ func twoEngines() {
 		}
 		for _, name := range slices.Concat(mine, others) {
 			Expect(tree.out).To(MatchRegexp(
-				`─ Instance/` + string(w.node(ctx, name).UID) + `\s+Running .*hollow; region-a; zone-a; kubemark@`))
+				`─ Instance/` + string(w.node(ctx, name).UID) + `\s+Running .*hollow; region-a; zone-a; kubemark-quick@`))
 		}
 	})
 

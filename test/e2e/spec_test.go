@@ -14,6 +14,8 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/machine-iac/machine-iac-operator/test/chaos"
 )
 
 func aMachineThatCannotBeMade() {
@@ -134,7 +136,7 @@ func aChangedProviderSpec() {
 
 	BeforeAll(func(ctx SpecContext) {
 		w.replicas(ctx, few)
-		w.create(ctx, w.machine(name))
+		w.create(ctx, w.machine(name, chaos.Quicken))
 		w.runs(ctx, name)
 		uid = w.node(ctx, name).UID
 		DeferCleanup(func(ctx SpecContext) { w.removed(ctx, name) })

@@ -83,11 +83,11 @@ func openWorld(ctx context.Context, dir string) (*world, error) {
 	if w.clients, err = kubernetes.NewForConfig(config); err != nil {
 		return w, err
 	}
-	copied, err := w.copyModule()
+	copied, err := w.copyModules()
 	if err != nil {
 		return w, err
 	}
-	w.pod = newPod(opened, copied)
+	w.pod = newPod(opened, copied...)
 	if w.nodes, err = observe.WatchNodes(ctx, w.clients); err != nil {
 		return w, err
 	}
