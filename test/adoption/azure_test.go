@@ -318,8 +318,7 @@ func testAdoptedVirtualMachine(t *testing.T, o *onAzure) {
 
 	o.machine("worker-1", nil)
 	o.adopt("", arm.Group+"/providers/Microsoft.Compute/virtualMachines/worker-1")
-	if _, err := o.tryPlan(); err == nil ||
-		!o.module.AdoptAbsent(strings.Join(strings.FieldsFunc(err.Error(), isFrame), " ")) {
+	if _, err := o.tryPlan(); err == nil || !o.module.AdoptAbsent(unframed(err)) {
 		t.Errorf("adopting what is not there fails with %v; want module.yaml to know that for absence", err)
 	}
 }
@@ -366,8 +365,7 @@ func testRefusals(t *testing.T, o *onAzure) {
 		if err == nil {
 			t.Fatalf("what is refused with %s is made", code)
 		}
-		if text := strings.Join(strings.FieldsFunc(err.Error(), isFrame), " "); o.module.Final(text) != final ||
-			!strings.Contains(text, code) {
+		if text := unframed(err); o.module.Final(text) != final || !strings.Contains(text, code) {
 			t.Errorf("whether a refusal with %s ends the Machine is %t, want %t: %s", code, !final, final, text)
 		}
 	}

@@ -50,14 +50,8 @@ type world struct {
 // newWorld returns a module that is ready to run.
 func newWorld(t *testing.T, name string) *world {
 	t.Helper()
-	return newWorldOf(t, name, "mirror")
-}
-
-// newWorldOf returns a module that uses a mirror in bin/.
-func newWorldOf(t *testing.T, name, providers string) *world {
-	t.Helper()
-	// Mirrors link to binaries in here, and an engine follows no link that leads out of its mirror.
-	mirror, err := filepath.EvalSymlinks(filepath.Join(root, "bin", providers))
+	// The mirror links to binaries in here, and an engine follows no link that leads out of its mirror.
+	mirror, err := filepath.EvalSymlinks(filepath.Join(root, "bin", "mirror"))
 	if err != nil {
 		t.Fatalf("%v; run 'make tools'", err)
 	}
@@ -287,10 +281,15 @@ func (w *world) refuses(want string) {
 		w.t.Errorf("the plan succeeds; want %q", want)
 		return
 	}
-	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return strings.ContainsRune(" \n\t│╷╵", r) })
-	if text := strings.Join(lines, " "); !strings.Contains(text, want) {
+	if text := unframed(err); !strings.Contains(text, want) {
 		w.t.Errorf("the plan fails with %s; want %q", text, want)
 	}
+}
+
+// unframed returns an error's text on one line, without the frame that an engine draws around it.
+func unframed(err error) string {
+	framing := func(r rune) bool { return strings.ContainsRune(" \n\t│╷╵", r) }
+	return strings.Join(strings.FieldsFunc(err.Error(), framing), " ")
 }
 
 // changes returns the addresses and actions of what a plan imports, creates and changes.

@@ -54,7 +54,7 @@ func Start(ctx context.Context, dir string) (*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for {
-		err := s.send(ctx, http.MethodGet, "/moto-api/data.json")
+		err := s.ready(ctx)
 		if err == nil {
 			return s, nil
 		}
@@ -73,16 +73,8 @@ func (s *Server) Close() {
 	_ = s.process.Wait()
 }
 
-// URL returns the address of all services. It has no TLS, and accepts any credentials.
-func (s *Server) URL() string { return s.url }
-
-// Reset removes everything that was created.
-func (s *Server) Reset(ctx context.Context) error {
-	return s.send(ctx, http.MethodPost, "/moto-api/reset")
-}
-
-func (s *Server) send(ctx context.Context, method, path string) error {
-	request, err := http.NewRequestWithContext(ctx, method, s.url+path, nil)
+func (s *Server) ready(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/moto-api/data.json", nil)
 	if err != nil {
 		return err
 	}
@@ -92,7 +84,7 @@ func (s *Server) send(ctx context.Context, method, path string) error {
 	}
 	_ = response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", path, response.Status)
+		return errors.New(response.Status)
 	}
 	return nil
 }

@@ -1,6 +1,5 @@
 // Command schema-provider is a provider plugin that serves the recorded schema of another provider and nothing else, so that an engine
-// can validate, test with mocks and preview a module without the provider itself. It refuses to be configured, except where a test names a local API
-// for it to read from (SCHEMA_PROVIDER_AWS_URL); it makes nothing there either.
+// can validate, test with mocks and preview a module without the provider itself. It refuses to be configured.
 //
 // It exists because these providers cannot be built from Go modules, or only in minutes. The ordinary way is to download the real provider from
 // its registry.
@@ -36,10 +35,6 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	api, err := awsAPIOf(name)
-	if err != nil {
-		return err
-	}
-	served := provider{name: name, version: version, schema: schema, api: api}
+	served := provider{version: version, schema: schema}
 	return tf5server.Serve(schema.Address, func() tfprotov5.ProviderServer { return served })
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,16 +9,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov5"
 )
 
-// provider serves a schema. It implements what an engine calls to validate a module; it refuses to be configured, and with
-// that whatever would follow. With a local API it is configured and reads, so that modules can be planned; it makes nothing then either.
+// provider serves a schema. It has what an engine calls to validate a module and to read its state, and refuses to be
+// configured. No engine calls the rest of a provider that refused, so the embedded interface is nil.
 type provider struct {
-	name, version string
-	schema        *providerSchema
-	// api is read in place of the infrastructure; nil for nothing. Nothing is made there either.
-	api *awsAPI
+	tfprotov5.ProviderServer
+	version string
+	schema  *providerSchema
 }
-
-var _ tfprotov5.ProviderServer = provider{}
 
 // refusal says why nothing is made.
 func (p provider) refusal() []*tfprotov5.Diagnostic {
@@ -30,9 +26,6 @@ func (p provider) refusal() []*tfprotov5.Diagnostic {
 			"Run with a provider mirror that has the provider itself.",
 	}}
 }
-
-// errRefused ends calls that no engine makes of a provider that refused to be configured.
-var errRefused = errors.New("only a recorded schema is served here; run with the provider itself")
 
 // GetMetadata names what there is.
 func (p provider) GetMetadata(context.Context, *tfprotov5.GetMetadataRequest) (*tfprotov5.GetMetadataResponse, error) {
@@ -63,11 +56,8 @@ func (provider) PrepareProviderConfig(_ context.Context, request *tfprotov5.Prep
 	return &tfprotov5.PrepareProviderConfigResponse{PreparedConfig: request.Config}, nil
 }
 
-// ConfigureProvider refuses, unless there is a local API to read from.
-func (p provider) ConfigureProvider(_ context.Context, request *tfprotov5.ConfigureProviderRequest) (*tfprotov5.ConfigureProviderResponse, error) {
-	if p.api != nil {
-		return &tfprotov5.ConfigureProviderResponse{}, p.api.configure(p.schema.Provider, request.Config)
-	}
+// ConfigureProvider refuses.
+func (p provider) ConfigureProvider(context.Context, *tfprotov5.ConfigureProviderRequest) (*tfprotov5.ConfigureProviderResponse, error) {
 	return &tfprotov5.ConfigureProviderResponse{Diagnostics: p.refusal()}, nil
 }
 
@@ -104,96 +94,7 @@ func (p provider) UpgradeResourceState(_ context.Context, request *tfprotov5.Upg
 	return &tfprotov5.UpgradeResourceStateResponse{UpgradedState: &upgraded}, nil
 }
 
-// ReadResource refuses, unless there is a local API to read from.
-func (p provider) ReadResource(ctx context.Context, request *tfprotov5.ReadResourceRequest) (*tfprotov5.ReadResourceResponse, error) {
-	if schema := p.schema.Resources[request.TypeName]; p.api != nil && schema != nil {
-		current, err := decode(schema, request.CurrentState)
-		if err != nil {
-			return nil, err
-		}
-		state, _, err := p.readResource(ctx, request.TypeName, textOf(current["id"]))
-		return &tfprotov5.ReadResourceResponse{NewState: state, Diagnostics: failure(err)}, nil
-	}
-	return &tfprotov5.ReadResourceResponse{Diagnostics: p.refusal()}, nil
-}
-
-// PlanResourceChange refuses, unless there is a local API to read from.
-func (p provider) PlanResourceChange(_ context.Context, request *tfprotov5.PlanResourceChangeRequest) (*tfprotov5.PlanResourceChangeResponse, error) {
-	if p.api != nil {
-		planned, err := p.plan(request)
-		return &tfprotov5.PlanResourceChangeResponse{PlannedState: planned, Diagnostics: failure(err), UnsafeToUseLegacyTypeSystem: true}, nil
-	}
-	return &tfprotov5.PlanResourceChangeResponse{Diagnostics: p.refusal()}, nil
-}
-
-// ApplyResourceChange refuses.
-func (p provider) ApplyResourceChange(context.Context, *tfprotov5.ApplyResourceChangeRequest) (*tfprotov5.ApplyResourceChangeResponse, error) {
-	return &tfprotov5.ApplyResourceChangeResponse{Diagnostics: p.refusal()}, nil
-}
-
-// ImportResourceState refuses, unless there is a local API to read from.
-func (p provider) ImportResourceState(ctx context.Context, request *tfprotov5.ImportResourceStateRequest) (*tfprotov5.ImportResourceStateResponse, error) {
-	if p.api != nil {
-		state, found, err := p.readResource(ctx, request.TypeName, request.ID)
-		response := &tfprotov5.ImportResourceStateResponse{Diagnostics: failure(err)}
-		if found {
-			response.ImportedResources = []*tfprotov5.ImportedResource{{TypeName: request.TypeName, State: state}}
-		}
-		return response, nil
-	}
-	return &tfprotov5.ImportResourceStateResponse{Diagnostics: p.refusal()}, nil
-}
-
-// MoveResourceState refuses.
-func (p provider) MoveResourceState(context.Context, *tfprotov5.MoveResourceStateRequest) (*tfprotov5.MoveResourceStateResponse, error) {
-	return &tfprotov5.MoveResourceStateResponse{Diagnostics: p.refusal()}, nil
-}
-
-// UpgradeResourceIdentity refuses.
-func (p provider) UpgradeResourceIdentity(context.Context, *tfprotov5.UpgradeResourceIdentityRequest) (*tfprotov5.UpgradeResourceIdentityResponse, error) {
-	return &tfprotov5.UpgradeResourceIdentityResponse{Diagnostics: p.refusal()}, nil
-}
-
-// GenerateResourceConfig refuses.
-func (p provider) GenerateResourceConfig(context.Context, *tfprotov5.GenerateResourceConfigRequest) (*tfprotov5.GenerateResourceConfigResponse, error) {
-	return &tfprotov5.GenerateResourceConfigResponse{Diagnostics: p.refusal()}, nil
-}
-
-// ReadDataSource refuses, unless there is a local API to read from.
-func (p provider) ReadDataSource(ctx context.Context, request *tfprotov5.ReadDataSourceRequest) (*tfprotov5.ReadDataSourceResponse, error) {
-	if p.api != nil {
-		state, err := p.readDataSource(ctx, request)
-		return &tfprotov5.ReadDataSourceResponse{State: state, Diagnostics: failure(err)}, nil
-	}
-	return &tfprotov5.ReadDataSourceResponse{Diagnostics: p.refusal()}, nil
-}
-
 // GetFunctions returns none: modules use none.
 func (provider) GetFunctions(context.Context, *tfprotov5.GetFunctionsRequest) (*tfprotov5.GetFunctionsResponse, error) {
 	return &tfprotov5.GetFunctionsResponse{}, nil
-}
-
-// CallFunction refuses.
-func (provider) CallFunction(context.Context, *tfprotov5.CallFunctionRequest) (*tfprotov5.CallFunctionResponse, error) {
-	return nil, errRefused
-}
-
-// ValidateEphemeralResourceConfig refuses: records have no ephemeral resources.
-func (provider) ValidateEphemeralResourceConfig(context.Context, *tfprotov5.ValidateEphemeralResourceConfigRequest) (*tfprotov5.ValidateEphemeralResourceConfigResponse, error) {
-	return nil, errRefused
-}
-
-// OpenEphemeralResource refuses.
-func (provider) OpenEphemeralResource(context.Context, *tfprotov5.OpenEphemeralResourceRequest) (*tfprotov5.OpenEphemeralResourceResponse, error) {
-	return nil, errRefused
-}
-
-// RenewEphemeralResource refuses.
-func (provider) RenewEphemeralResource(context.Context, *tfprotov5.RenewEphemeralResourceRequest) (*tfprotov5.RenewEphemeralResourceResponse, error) {
-	return nil, errRefused
-}
-
-// CloseEphemeralResource refuses.
-func (provider) CloseEphemeralResource(context.Context, *tfprotov5.CloseEphemeralResourceRequest) (*tfprotov5.CloseEphemeralResourceResponse, error) {
-	return nil, errRefused
 }

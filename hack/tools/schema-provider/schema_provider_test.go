@@ -23,7 +23,7 @@ func TestEveryRecordIsServed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			served := provider{name: name, version: version, schema: schema}
+			served := provider{version: version, schema: schema}
 			if path.Dir(path.Dir(schema.Address)) != "registry.opentofu.org" || path.Base(schema.Address) != name {
 				t.Errorf("got address %s, want registry.opentofu.org/NAMESPACE/%s", schema.Address, name)
 			}
