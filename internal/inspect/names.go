@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agext/levenshtein"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -36,7 +37,7 @@ func nearest(name string, known []string) []string {
 	}
 	var near []candidate
 	for _, k := range known {
-		far := distance(name, k)
+		far := levenshtein.Distance(name, k, nil)
 		if strings.HasPrefix(k, name) || strings.HasSuffix(k, name) {
 			far = min(far, limit)
 		}
@@ -50,27 +51,6 @@ func nearest(name string, known []string) []string {
 		names = append(names, c.name)
 	}
 	return slices.Compact(names)
-}
-
-// distance counts the letters to insert, remove and replace to get from a to b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := before
-			if a[i] != b[j] {
-				replaced++
-			}
-			before = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 func byName(a, b client.Object) int {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/agext/levenshtein"
 	"github.com/zclconf/go-cty/cty"
 )
 
@@ -24,7 +25,7 @@ func closest(name string, known []string) string {
 		case candidate == best || len(name) > maxCompared || max(longer, -longer) > limit:
 			continue
 		}
-		switch far := distanceOf(strings.ToLower(name), strings.ToLower(candidate)); {
+		switch far := levenshtein.Distance(strings.ToLower(name), strings.ToLower(candidate), nil); {
 		case far > limit || far > least:
 		case far == least:
 			best = ""
@@ -44,25 +45,4 @@ func (f field) meant() string {
 		return fmt.Sprintf("did you mean %q? ", best)
 	}
 	return ""
-}
-
-// distanceOf returns the edit distance of two texts.
-func distanceOf(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
