@@ -8,10 +8,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
-// ticksPerSecond is USER_HZ, which Linux fixes at 100 for what it shows in /proc.
-const ticksPerSecond = 100
+// tick is the unit of times in /proc, which Linux fixes.
+const tick = time.Second / 100
 
 // Process is a process at the time it was read.
 type Process struct {
@@ -24,45 +26,27 @@ type Process struct {
 	Own time.Duration
 }
 
-func read(pid int) (Process, error) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return Process{}, err
-	}
-	// The name is in parentheses and may hold anything, so fields are counted behind the last one.
-	open, end := strings.IndexByte(string(raw), '('), strings.LastIndexByte(string(raw), ')')
-	fields := strings.Fields(string(raw[end+1:]))
-	p := Process{PID: pid, Name: string(raw[open+1 : end])}
-	if p.Parent, err = strconv.Atoi(fields[1]); err != nil {
-		return Process{}, err
-	}
-	for i, field := range fields[11:15] { // utime, stime, cutime, cstime
-		ticks, err := strconv.Atoi(field)
-		if err != nil {
-			return Process{}, err
-		}
-		p.CPU += time.Duration(ticks) * time.Second / ticksPerSecond
-		if i < 2 {
-			p.Own = p.CPU
-		}
-	}
-	return p, nil
+func read(of procfs.Proc) (Process, error) {
+	s, err := of.Stat()
+	own := time.Duration(s.UTime+s.STime) * tick
+	all := own + time.Duration(s.CUTime+s.CSTime)*tick
+	return Process{PID: s.PID, Parent: s.PPID, Name: s.Comm, Own: own, CPU: all}, err
 }
 
 // Tree returns a process and its living descendants, or nothing if the process has ended.
 func Tree(root int) []Process {
-	entries, _ := filepath.Glob("/proc/[0-9]*")
+	running, _ := procfs.AllProcs()
 	children := map[int][]Process{}
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(filepath.Base(entry))
-		if err != nil {
-			continue
-		}
-		if p, err := read(pid); err == nil { // the parent has the time of a process that has just ended
+	for _, one := range running {
+		if p, err := read(one); err == nil { // the parent has the time of a process that has just ended
 			children[p.Parent] = append(children[p.Parent], p)
 		}
 	}
-	first, err := read(root)
+	top, err := procfs.NewProc(root)
+	if err != nil {
+		return nil
+	}
+	first, err := read(top)
 	if err != nil {
 		return nil
 	}

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 const pollInterval = 50 * time.Millisecond
@@ -27,7 +29,7 @@ func identify(pid int) (process, error) {
 	if err != nil {
 		return process{}, err
 	}
-	return process{PID: pid, StartTicks: stat.startTicks, BootID: boot}, nil
+	return process{PID: pid, StartTicks: stat.Starttime, BootID: boot}, nil
 }
 
 // alive reports whether this very process still runs.
@@ -36,7 +38,7 @@ func (p process) alive() bool {
 		return false
 	}
 	stat, err := readStat(p.PID)
-	if err != nil || stat.startTicks != p.StartTicks || stat.dead() {
+	if err != nil || stat.Starttime != p.StartTicks || dead(stat) {
 		return false
 	}
 	boot, err := bootID()
@@ -79,20 +81,12 @@ func signal(handle *os.Process, number syscall.Signal) error {
 
 // waitGone waits until the process is gone or the time is over. The error is the context's.
 func (p process) waitGone(ctx context.Context, atMost time.Duration) (bool, error) {
-	deadline := time.NewTimer(atMost)
-	defer deadline.Stop()
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for p.alive() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			return !p.alive(), nil
-		case <-ctx.Done():
-			return false, fmt.Errorf("waiting for process %d to stop: %w", p.PID, ctx.Err())
-		}
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, atMost, true,
+		func(context.Context) (bool, error) { return !p.alive(), nil })
+	if err != nil && ctx.Err() != nil {
+		return false, fmt.Errorf("waiting for process %d to stop: %w", p.PID, ctx.Err())
 	}
-	return true, nil
+	return err == nil, nil
 }
 
 // started is a process that this program started; exited receives its exit status.
@@ -139,49 +133,16 @@ func openLog(l layout, component Component) (*os.File, error) {
 	return log, nil
 }
 
-type procStat struct {
-	state      byte
-	threads    int
-	startTicks uint64
-}
-
 // dead reports whether the process only waits to be reaped. A zombie main thread is not enough: until the other threads
 // end, the process holds its ports and files.
-func (s procStat) dead() bool { return (s.state == 'Z' || s.state == 'X') && s.threads <= 1 }
+func dead(s procfs.ProcStat) bool { return (s.State == "Z" || s.State == "X") && s.NumThreads <= 1 }
 
-func readStat(pid int) (procStat, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+func readStat(pid int) (procfs.ProcStat, error) {
+	found, err := procfs.NewProc(pid)
 	if err != nil {
-		return procStat{}, fmt.Errorf("reading the state of process %d: %w", pid, err)
+		return procfs.ProcStat{}, fmt.Errorf("reading the state of process %d: %w", pid, err)
 	}
-	stat, err := parseStat(string(data))
-	if err != nil {
-		return procStat{}, fmt.Errorf("reading the state of process %d: %w", pid, err)
-	}
-	return stat, nil
-}
-
-// parseStat parses /proc/PID/stat. The command name may contain blanks and parentheses, so count fields from the last
-// ")": field 3 (state) follows it, field 20 is the number of threads, field 22 the start time.
-func parseStat(line string) (procStat, error) {
-	const first, count, start = 3, 20, 22
-	end := strings.LastIndexByte(line, ')')
-	if end < 0 {
-		return procStat{}, errors.New("no command name")
-	}
-	fields := strings.Fields(line[end+1:])
-	if len(fields) <= start-first {
-		return procStat{}, fmt.Errorf("only %d fields", len(fields)+first-1)
-	}
-	threads, err := strconv.Atoi(fields[count-first])
-	if err != nil {
-		return procStat{}, fmt.Errorf("parsing the number of threads: %w", err)
-	}
-	ticks, err := strconv.ParseUint(fields[start-first], 10, 64)
-	if err != nil {
-		return procStat{}, fmt.Errorf("parsing the start time: %w", err)
-	}
-	return procStat{state: fields[0][0], threads: threads, startTicks: ticks}, nil
+	return found.Stat()
 }
 
 func bootID() (string, error) {

@@ -8,63 +8,24 @@ import (
 	"strings"
 	"testing"
 	"time"
-)
 
-func TestParseStat(t *testing.T) {
-	tail := " 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 9876543210 20 21"
-	cases := map[string]struct {
-		line      string
-		want      procStat
-		wantError bool
-	}{
-		"a plain name": {
-			line: "42 (etcd) S" + tail, want: procStat{state: 'S', threads: 17, startTicks: 9876543210},
-		},
-		"a name with blanks and parentheses": {
-			line: "42 (a) Z (b c) R" + tail, want: procStat{state: 'R', threads: 17, startTicks: 9876543210},
-		},
-		"a zombie": {
-			line: "42 (etcd) Z" + tail, want: procStat{state: 'Z', threads: 17, startTicks: 9876543210},
-		},
-		"a line that ends before the start": {line: "42 (etcd) S 1 2 3", wantError: true},
-		"a line without a name":             {line: "42 etcd S" + tail, wantError: true},
-		"a start time that is not a number": {
-			line: "42 (etcd) S" + strings.Replace(tail, "9876543210", "soon", 1), wantError: true,
-		},
-		"a number of threads that is none": {
-			line: "42 (etcd) S" + strings.Replace(tail, " 17 ", " many ", 1), wantError: true,
-		},
-		"an empty line":                {wantError: true},
-		"a name and nothing behind it": {line: "42 (etcd)", wantError: true},
-		"a line that ends right with the start": {
-			line: "42 (etcd) S" + strings.TrimSuffix(tail, " 20 21"),
-			want: procStat{state: 'S', threads: 17, startTicks: 9876543210},
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got, err := parseStat(tc.line)
-			if (err != nil) != tc.wantError || got != tc.want {
-				t.Errorf("got %+v, %v; want %+v, error %v", got, err, tc.want, tc.wantError)
-			}
-		})
-	}
-}
+	"github.com/prometheus/procfs"
+)
 
 func TestDead(t *testing.T) {
 	cases := map[string]struct {
-		stat procStat
+		stat procfs.ProcStat
 		want bool
 	}{
-		"a process that sleeps":                        {stat: procStat{state: 'S', threads: 1}},
-		"a zombie":                                     {stat: procStat{state: 'Z', threads: 1}, want: true},
-		"a process that is being removed":              {stat: procStat{state: 'X', threads: 0}, want: true},
-		"a zombie whose other threads have not ended":  {stat: procStat{state: 'Z', threads: 2}},
-		"a process with threads whose first one works": {stat: procStat{state: 'R', threads: 9}},
+		"a process that sleeps":                        {stat: procfs.ProcStat{State: "S", NumThreads: 1}},
+		"a zombie":                                     {stat: procfs.ProcStat{State: "Z", NumThreads: 1}, want: true},
+		"a process that is being removed":              {stat: procfs.ProcStat{State: "X", NumThreads: 0}, want: true},
+		"a zombie whose other threads have not ended":  {stat: procfs.ProcStat{State: "Z", NumThreads: 2}},
+		"a process with threads whose first one works": {stat: procfs.ProcStat{State: "R", NumThreads: 9}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.stat.dead(); got != tc.want {
+			if got := dead(tc.stat); got != tc.want {
 				t.Errorf("dead is %v, want %v", got, tc.want)
 			}
 		})
