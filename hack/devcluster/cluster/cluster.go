@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,27 +38,12 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Dir == "" {
-		o.Dir = ".dev"
-	}
-	if o.Bin == "" {
-		o.Bin = "bin"
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 2 * time.Minute
-	}
-	if o.StopGrace == 0 {
-		o.StopGrace = 15 * time.Second
-	}
-	if o.PodDeleteDelay == 0 {
-		o.PodDeleteDelay = 3 * time.Second
-	}
-	if o.NodeLease == 0 {
-		o.NodeLease = 40 * time.Second
-	}
-	if o.NodeMonitorGrace == 0 {
-		o.NodeMonitorGrace = max(2*time.Minute, o.NodeLease)
-	}
+	o.Dir, o.Bin = cmp.Or(o.Dir, ".dev"), cmp.Or(o.Bin, "bin")
+	o.Timeout = cmp.Or(o.Timeout, 2*time.Minute)
+	o.StopGrace = cmp.Or(o.StopGrace, 15*time.Second)
+	o.PodDeleteDelay = cmp.Or(o.PodDeleteDelay, 3*time.Second)
+	o.NodeLease = cmp.Or(o.NodeLease, 40*time.Second)
+	o.NodeMonitorGrace = cmp.Or(o.NodeMonitorGrace, max(2*time.Minute, o.NodeLease))
 	return o
 }
 
@@ -136,7 +122,7 @@ func (c *Cluster) Start(ctx context.Context, component Component) error {
 		return neverUp
 	}
 	return c.change(ctx, func(ctx context.Context, current *state) error {
-		for _, name := range portsOf(component) {
+		for _, name := range portsOf[component] {
 			port := current.Ports[name]
 			if port == 0 {
 				return neverUp
@@ -202,17 +188,11 @@ func (c *Cluster) change(ctx context.Context, operation func(context.Context, *s
 	return operation(ctx, current)
 }
 
+// endEverything stops all components in reverse order. If one cannot be stopped, the others still are.
 func (c *Cluster) endEverything(ctx context.Context, current *state) error {
-	return c.endAll(ctx, current, func(Component) bool { return true })
-}
-
-// endAll stops the chosen components in reverse order. If one cannot be stopped, the others still are.
-func (c *Cluster) endAll(ctx context.Context, current *state, chosen func(Component) bool) error {
 	var failed []error
 	for _, component := range slices.Backward(Components()) {
-		if chosen(component) {
-			failed = append(failed, c.end(ctx, current, component))
-		}
+		failed = append(failed, c.end(ctx, current, component))
 	}
 	return errors.Join(failed...)
 }

@@ -2,11 +2,11 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
-	"os"
+	"slices"
 	"strconv"
-	"strings"
 )
 
 type portName string
@@ -20,21 +20,13 @@ const (
 	portKWOK              portName = "kwok"
 )
 
-// portsOf lists the ports that a component listens on, its serving port first.
-func portsOf(component Component) []portName {
-	switch component {
-	case Etcd:
-		return []portName{portEtcd, portEtcdPeer}
-	case APIServer:
-		return []portName{portAPIServer}
-	case ControllerManager:
-		return []portName{portControllerManager}
-	case Scheduler:
-		return []portName{portScheduler}
-	case KWOK:
-		return []portName{portKWOK}
-	}
-	return nil
+// portsOf has the ports that a component listens on, its serving port first.
+var portsOf = map[Component][]portName{
+	Etcd:              {portEtcd, portEtcdPeer},
+	APIServer:         {portAPIServer},
+	ControllerManager: {portControllerManager},
+	Scheduler:         {portScheduler},
+	KWOK:              {portKWOK},
 }
 
 // portSource finds free ports; tests replace it.
@@ -43,46 +35,33 @@ type portSource struct {
 	pick func() int
 }
 
-// assignPorts keeps each remembered port that is free or whose component runs, and picks new ones for the rest. It
-// returns all ports and the components whose port changed.
+// assignPorts keeps each remembered port that is free or whose component runs, picks new ones for the rest, and reports
+// whether there are any.
 func assignPorts(remembered map[portName]int, running map[Component]bool,
-	source portSource) (map[portName]int, []Component, error) {
-	ports := map[portName]int{}
-	taken := map[int]bool{}
+	source portSource) (ports map[portName]int, moved bool, err error) {
+	ports = map[portName]int{}
+	var open []portName
 	for _, component := range Components() {
-		for _, name := range portsOf(component) {
+		for _, name := range portsOf[component] {
 			if port := remembered[name]; port != 0 && (running[component] || source.free(port)) {
 				ports[name] = port
-				taken[port] = true
+			} else {
+				open = append(open, name)
 			}
 		}
 	}
-	var moved []Component
-	for _, component := range Components() {
-		complete := true
-		for _, name := range portsOf(component) {
-			if ports[name] != 0 {
-				continue
-			}
-			complete = false
-			port, err := pickPort(taken, source)
-			if err != nil {
-				return nil, nil, fmt.Errorf("choosing a port for %s: %w", name, err)
-			}
-			ports[name] = port
-			taken[port] = true
-		}
-		if !complete {
-			moved = append(moved, component)
+	for _, name := range open {
+		if ports[name], err = pickPort(slices.Collect(maps.Values(ports)), source); err != nil {
+			return nil, false, fmt.Errorf("choosing a port for %s: %w", name, err)
 		}
 	}
-	return ports, moved, nil
+	return ports, len(open) > 0, nil
 }
 
-func pickPort(taken map[int]bool, source portSource) (int, error) {
+func pickPort(taken []int, source portSource) (int, error) {
 	const attempts = 1000
 	for range attempts {
-		if port := source.pick(); !taken[port] && source.free(port) {
+		if port := source.pick(); !slices.Contains(taken, port) && source.free(port) {
 			return port, nil
 		}
 	}
@@ -90,57 +69,14 @@ func pickPort(taken map[int]bool, source portSource) (int, error) {
 		attempts)
 }
 
-// mustRestart lists the components whose configuration changed: all if certificates changed, otherwise the clients of a
-// component whose port changed.
-func mustRestart(moved []Component, certificatesChanged bool) map[Component]bool {
-	restart := map[Component]bool{}
-	if certificatesChanged {
-		for _, component := range Components() {
-			restart[component] = true
-		}
-		return restart
-	}
-	for _, component := range moved {
-		switch component {
-		case Etcd:
-			restart[APIServer] = true
-		case APIServer:
-			restart[ControllerManager] = true
-			restart[Scheduler] = true
-			restart[KWOK] = true
-		case ControllerManager, Scheduler, KWOK: // no configuration contains their ports
-		}
-	}
-	return restart
-}
-
-// systemPorts picks ports below the kernel's ephemeral range. Otherwise an outgoing connection could take the port of a
-// stopped component.
+// systemPorts picks ports below the kernel's usual ephemeral range. Otherwise an outgoing connection could take the
+// port of a stopped component.
 func systemPorts() portSource {
-	const lowest = 20000
-	highest := 32767
-	if data, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range"); err == nil {
-		if ephemeral := parseLowestEphemeral(string(data)); ephemeral > lowest+1000 {
-			highest = ephemeral - 1
-		}
-	}
+	const lowest, highest = 20000, 32767
 	return portSource{
 		free: portIsFree,
 		pick: func() int { return lowest + rand.IntN(highest-lowest+1) },
 	}
-}
-
-// parseLowestEphemeral returns the first number of the kernel's port range, or 0.
-func parseLowestEphemeral(portRange string) int {
-	fields := strings.Fields(portRange)
-	if len(fields) == 0 {
-		return 0
-	}
-	low, err := strconv.Atoi(fields[0])
-	if err != nil {
-		return 0
-	}
-	return low
 }
 
 func portIsFree(port int) bool {

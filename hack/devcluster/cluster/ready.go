@@ -16,14 +16,14 @@ import (
 
 const (
 	probeTimeout = 2 * time.Second
-	// tailLines and tailBytes bound the part of a log in an error.
-	tailLines = 15
-	tailBytes = 8 << 10
+	// tailLines bounds the part of a log in an error, maxResponse that of a response.
+	tailLines   = 15
+	maxResponse = 8 << 10
 )
 
 // probeURL returns the URL of a component's readiness check.
 func probeURL(component Component, ports map[portName]int) string {
-	address := loopback(ports[portsOf(component)[0]])
+	address := loopback(ports[portsOf[component][0]])
 	switch component {
 	case Etcd:
 		return "https://" + address + "/health"
@@ -48,7 +48,7 @@ func probe(ctx context.Context, client *http.Client, url string) error {
 	if err != nil {
 		return fmt.Errorf("asking: %w", err)
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, tailBytes))
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
 	if err = errors.Join(err, response.Body.Close()); err != nil {
 		return fmt.Errorf("asking %s: %w", url, err)
 	}
@@ -125,27 +125,11 @@ func failure(l layout, component Component, cause error) error {
 
 // logTail returns the last lines of a file, indented, or a line that it cannot be read.
 func logTail(path string) string {
-	data, err := readTail(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return "  (" + err.Error() + ")"
 	}
 	lines := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
 	lines = lines[max(0, len(lines)-tailLines):]
 	return "  " + strings.Join(lines, "\n  ")
-}
-
-func readTail(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if _, err := file.Seek(max(0, info.Size()-tailBytes), io.SeekStart); err != nil {
-		return nil, err
-	}
-	return io.ReadAll(io.LimitReader(file, tailBytes))
 }

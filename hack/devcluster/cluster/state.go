@@ -41,12 +41,6 @@ func loadState(path string) (*state, error) {
 		return nil, fmt.Errorf("reading the state file %s: %w; end the processes that it names by hand, then remove it",
 			path, err)
 	}
-	if loaded.Ports == nil {
-		loaded.Ports = map[portName]int{}
-	}
-	if loaded.Processes == nil {
-		loaded.Processes = map[Component]process{}
-	}
 	return loaded, nil
 }
 

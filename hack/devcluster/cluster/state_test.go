@@ -34,7 +34,6 @@ func TestLoadState(t *testing.T) {
 	}{
 		"no file is an empty state":         {},
 		"an empty object is an empty state": {content: ptr("{}")},
-		"null members are an empty state":   {content: ptr(`{"ports":null,"processes":null}`)},
 		"a damaged file says where and how to fix it": {
 			content: ptr(`{"ports":`), wantError: "end the processes that it names by hand",
 		},

@@ -48,7 +48,7 @@ func (c *Cluster) Status(ctx context.Context) ([]ComponentStatus, error) {
 }
 
 func (c *Cluster) status(ctx context.Context, current *state, component Component) ComponentStatus {
-	status := ComponentStatus{Component: component, Port: current.Ports[portsOf(component)[0]], State: StateStopped}
+	status := ComponentStatus{Component: component, Port: current.Ports[portsOf[component][0]], State: StateStopped}
 	running, known := current.Processes[component]
 	if !known {
 		return status

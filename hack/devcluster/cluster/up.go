@@ -9,7 +9,7 @@ import (
 )
 
 // Up starts all components that do not run, waits until they are ready, and prints each step to progress unless it is
-// nil. It is idempotent: it restarts a running component only if its certificates or ports changed. After an error, the
+// nil. It is idempotent: it restarts running components only if certificates or ports changed. After an error, the
 // components that started keep running; fix the cause and call Up again, or call Down.
 func (c *Cluster) Up(ctx context.Context, progress io.Writer) error {
 	if progress == nil {
@@ -41,7 +41,7 @@ func (c *Cluster) Up(ctx context.Context, progress io.Writer) error {
 			if running == before {
 				did = "already running"
 			}
-			port := current.Ports[portsOf(component)[0]]
+			port := current.Ports[portsOf[component][0]]
 			c.report(progress, string(component), begun, fmt.Sprintf("%s, pid %d, port %d", did, running.PID, port))
 		}
 		return nil
@@ -52,13 +52,13 @@ func (c *Cluster) report(progress io.Writer, step string, begun time.Time, resul
 	_, _ = fmt.Fprintf(progress, "%-24s %5.1f s  %s\n", step, c.now().Sub(begun).Seconds(), result)
 }
 
-// prepare creates everything that components need to start, and stops those with an outdated configuration.
+// prepare creates everything that components need to start, and stops all of them if their configuration is outdated.
 func (c *Cluster) prepare(ctx context.Context, current *state) error {
 	// The state file marks the folder as a cluster's before it contains anything valuable.
 	if err := current.save(c.layout.state()); err != nil {
 		return err
 	}
-	certificatesChanged, err := ensurePKI(c.layout, c.now())
+	created, err := ensurePKI(c.layout)
 	if err != nil {
 		return err
 	}
@@ -70,9 +70,10 @@ func (c *Cluster) prepare(ctx context.Context, current *state) error {
 	if err != nil {
 		return err
 	}
-	restart := mustRestart(moved, certificatesChanged)
-	if err := c.endAll(ctx, current, func(component Component) bool { return restart[component] }); err != nil {
-		return err
+	if created || moved {
+		if err := c.endEverything(ctx, current); err != nil {
+			return err
+		}
 	}
 	current.Ports = ports
 	if err := current.save(c.layout.state()); err != nil {
