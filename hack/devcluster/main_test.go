@@ -2,9 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"errors"
-	"flag"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
+	"github.com/machine-iac/machine-iac-operator/hack/lab"
 )
 
 func TestCommandLine(t *testing.T) {
@@ -26,7 +24,7 @@ func TestCommandLine(t *testing.T) {
 		"no command":         {wantCode: 2, wantStderr: "no command given"},
 		"an unknown command": {args: []string{"boot"}, wantCode: 2, wantStderr: `no command "boot"`},
 		"help":               {args: []string{"--help"}, wantStdout: "Commands:"},
-		"help of a command":  {args: []string{"down", "--help"}, wantStderr: "-purge"},
+		"help of a command":  {args: []string{"down", "--help"}, wantStdout: "--purge"},
 		"an unknown flag":    {args: []string{"up", "--fast"}, wantCode: 2, wantStderr: "-fast"},
 		"stop without a component": {
 			args: []string{"stop"}, wantCode: 2, wantStderr: "stop takes 1 operands",
@@ -64,7 +62,10 @@ func TestCommandLine(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			code := exitCode(run(t.Context(), tc.args, &stdout, &stderr), &stderr)
+			command := newCommand()
+			command.SetOut(&stdout)
+			command.SetErr(&stderr)
+			code := lab.Execute(t.Context(), command, tc.args)
 			if code != tc.wantCode {
 				t.Errorf("exit status is %d, want %d", code, tc.wantCode)
 			}
@@ -76,28 +77,10 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-func TestEveryCommandIsInTheHelp(t *testing.T) {
-	for name := range commands {
-		if !strings.Contains(usage, "\n  "+name+" ") {
-			t.Errorf("the help lacks %s", name)
-		}
-	}
+func TestEveryComponentIsInTheHelp(t *testing.T) {
 	for _, component := range cluster.Components() {
-		if !strings.Contains(usage, string(component)) {
+		if !strings.Contains(newCommand().Long, string(component)) {
 			t.Errorf("the help lacks %s", component)
-		}
-	}
-}
-
-func TestFlagsMayStandAnywhere(t *testing.T) {
-	for _, args := range [][]string{{"--dir", "d", "etcd"}, {"etcd", "--dir", "d"}, {"etcd", "--dir=d"}} {
-		call := &invocation{}
-		operands, err := parse(call.flags("stop", commands["stop"], &bytes.Buffer{}), args)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]string{"etcd"}, operands); diff != "" || call.options.Dir != "d" {
-			t.Errorf("%q gives operands %q and folder %q", args, operands, call.options.Dir)
 		}
 	}
 }
@@ -118,16 +101,5 @@ func TestStatusTable(t *testing.T) {
 		"kwok            -    -      Stopped\n"
 	if diff := cmp.Diff(want, stdout.String()); diff != "" {
 		t.Errorf("table differs (-want +got):\n%s", diff)
-	}
-}
-
-func TestExitCode(t *testing.T) {
-	for _, tc := range []struct {
-		err  error
-		want int
-	}{{nil, 0}, {flag.ErrHelp, 0}, {context.Canceled, 1}, {usageError{errors.New("wrong")}, 2}} {
-		if got := exitCode(tc.err, &bytes.Buffer{}); got != tc.want {
-			t.Errorf("%v gives %d, want %d", tc.err, got, tc.want)
-		}
 	}
 }

@@ -22,17 +22,19 @@ type usageError struct{ error }
 // Usage returns an error for a mistake on the command line.
 func Usage(format string, values ...any) error { return usageError{fmt.Errorf(format, values...)} }
 
-// Execute runs a command that takes only flags, and returns its exit status: 2 for a mistake on the command line, 1 for
-// other errors.
+// Execute runs a command, and returns its exit status: 2 for a mistake on the command line, 1 for other errors. Without
+// Args the command takes only flags.
 func Execute(ctx context.Context, command *cobra.Command, arguments []string) int {
 	command.SilenceErrors, command.SilenceUsage, command.CompletionOptions.DisableDefaultCmd = true, true, true
 	command.SetArgs(arguments)
 	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	command.Args = func(_ *cobra.Command, operands []string) error {
-		if len(operands) > 0 {
-			return Usage("unexpected argument %q: %s takes flags only", operands[0], command.Name())
+	if command.Args == nil {
+		command.Args = func(_ *cobra.Command, operands []string) error {
+			if len(operands) > 0 {
+				return Usage("unexpected argument %q: %s takes flags only", operands[0], command.Name())
+			}
+			return nil
 		}
-		return nil
 	}
 	err := command.ExecuteContext(ctx)
 	var wrong usageError
@@ -40,10 +42,10 @@ func Execute(ctx context.Context, command *cobra.Command, arguments []string) in
 	case err == nil:
 		return 0
 	case errors.As(err, &wrong):
-		fmt.Fprintf(os.Stderr, "%s: %v\nRun '%[1]s --help' for its flags.\n", command.Name(), err)
+		fmt.Fprintf(command.ErrOrStderr(), "%s: %v\nRun '%[1]s --help' for its flags.\n", command.Name(), err)
 		return 2
 	default:
-		fmt.Fprintf(os.Stderr, "%s: %v\n", command.Name(), err)
+		fmt.Fprintf(command.ErrOrStderr(), "%s: %v\n", command.Name(), err)
 		return 1
 	}
 }
