@@ -75,7 +75,7 @@ func (t *target) explore(ctx context.Context, i *installation) error {
 	if err := watch(ctx, t.lab); err != nil {
 		return err
 	}
-	if err := show(ctx, t.lab, machineSets, machines, "nodes"); err != nil {
+	if err := t.lab.Show(ctx, machineSets, machines, "nodes"); err != nil {
 		return err
 	}
 	fmt.Printf(`

@@ -51,7 +51,7 @@ func explore(ctx context.Context, l *lab.Lab, manager *lab.Manager) error {
 	if err := watch(ctx, l); err != nil {
 		return err
 	}
-	if err := show(ctx, l, "machinesets", "machines", "nodes", "deployments"); err != nil {
+	if err := l.Show(ctx, "machinesets", "machines", "nodes", "deployments"); err != nil {
 		return err
 	}
 	if _, err := l.MetricsToken(ctx); err != nil { // creates the account that pointOut mentions
@@ -88,31 +88,8 @@ func available(ctx context.Context, l *lab.Lab) error {
 
 // watch prints each change of the Machines' phases until all are Running.
 func watch(ctx context.Context, l *lab.Lab) error {
-	last := ""
-	started := time.Now()
-	return l.Until(ctx, patience, "all Machines run", func(ctx context.Context) (bool, error) {
-		out, err := l.Kubectl(ctx, "get", machines,
-			"-o", `jsonpath={range .items[*]}{.metadata.name} {.status.phase}{"\n"}{end}`)
-		if err != nil {
-			return false, err
-		}
-		if line := strings.Join(strings.Split(strings.TrimSpace(out), "\n"), ", "); line != last {
-			last = line
-			fmt.Printf("%5.1fs  %s\n", time.Since(started).Seconds(), line)
-		}
-		return strings.Count(out, " Running\n") >= replicas, nil
-	})
-}
-
-func show(ctx context.Context, l *lab.Lab, kinds ...string) error {
-	for _, what := range kinds {
-		out, err := l.Kubectl(ctx, "get", what)
-		if err != nil {
-			return err
-		}
-		fmt.Printf("\n$ kubectl get %s\n%s", what, out)
-	}
-	return nil
+	return l.Watch(ctx, patience, machines, `{range .items[*]}{.metadata.name} {.status.phase}{"\n"}{end}`,
+		func(lines string) bool { return strings.Count(lines, " Running\n") >= replicas })
 }
 
 func invite(l *lab.Lab) {

@@ -239,45 +239,29 @@ func (i *installation) send(ctx context.Context, objects []*unstructured.Unstruc
 	return err
 }
 
-// createFile creates the objects of a file of the repository, after changing them.
-func (i *installation) createFile(
-	ctx context.Context, file string, change func(*unstructured.Unstructured) error,
-) error {
+// read reads the objects of a file of the repository.
+func (i *installation) read(file string) ([]*unstructured.Unstructured, error) {
 	manifest, err := os.ReadFile(i.lab.Path(file))
 	if err != nil {
-		return fmt.Errorf("reading a manifest: %w", err)
+		return nil, fmt.Errorf("reading a manifest: %w", err)
 	}
-	objects, err := decode(string(manifest))
-	for _, one := range objects {
-		err = errors.Join(err, change(one))
-	}
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", file, err)
-	}
-	return i.create(ctx, objects)
-}
-
-// createNamespace creates the namespace, and fails if it was created concurrently.
-func (i *installation) createNamespace(ctx context.Context) error {
-	manifest, err := os.ReadFile(i.lab.Path("install/kubernetes/namespace.yaml"))
-	if err != nil {
-		return fmt.Errorf("reading a manifest: %w", err)
-	}
-	objects, err := decode(string(manifest))
-	if err != nil {
-		return fmt.Errorf("reading the namespace's manifest: %w", err)
-	}
-	return i.send(ctx, objects, "create")
+	return decode(string(manifest))
 }
 
 // apply creates everything but the example.
 func (i *installation) apply(ctx context.Context) error {
 	found, err := i.lab.Run(ctx, "", "get", "namespace", lab.Namespace, "--ignore-not-found", "--output=name")
-	if err == nil && found == "" {
-		err = i.createNamespace(ctx)
-	}
 	if err != nil {
 		return err
+	}
+	if found == "" {
+		namespace, err := i.read("install/kubernetes/namespace.yaml")
+		if err == nil {
+			err = i.send(ctx, namespace, "create") // fails if it was created concurrently
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if err := i.create(ctx, i.objects); err != nil {
 		return err
@@ -326,8 +310,13 @@ func (i *installation) start(ctx context.Context, running *lab.Running) (*lab.Ma
 // applyExample applies the example, with a taint that keeps the cluster's own Pods off the simulated Nodes.
 func (i *installation) applyExample(ctx context.Context) error {
 	taint := map[string]any{"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}
-	return i.createFile(ctx, example, func(set *unstructured.Unstructured) error {
+	objects, err := i.read(example)
+	for _, set := range objects {
 		where := []string{"spec", "template", "spec", "providerSpec", "value", "taints"}
-		return unstructured.SetNestedSlice(set.Object, []any{taint}, where...)
-	})
+		err = errors.Join(err, unstructured.SetNestedSlice(set.Object, []any{taint}, where...))
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", example, err)
+	}
+	return i.create(ctx, objects)
 }

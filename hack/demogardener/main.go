@@ -63,7 +63,7 @@ func run(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		running.Add(process.Stop)
+		running.Add(func() error { return process.Stop(patience) })
 		started = append(started, process)
 	}
 	running.Add(func() error {
@@ -106,32 +106,18 @@ func story(ctx context.Context, land *landscape.Landscape) error {
 
 // watch prints each change of the Machines until all of one class are Running.
 func watch(ctx context.Context, land *landscape.Landscape, class string) error {
-	last := ""
-	started := time.Now()
-	return land.Lab.Until(ctx, patience, "all Machines run", func(ctx context.Context) (bool, error) {
-		out, err := land.Lab.Kubectl(ctx, "get", "machines.machine.sapcloud.io", "-o",
-			`jsonpath={range .items[*]}{.metadata.name} {.spec.class.name} {.status.currentStatus.phase}{"\n"}{end}`)
-		if err != nil {
-			return false, err
-		}
-		lines := strings.Split(strings.TrimSpace(out), "\n")
-		if line := strings.Join(lines, ", "); line != last {
-			last = line
-			fmt.Printf("%5.1fs  %s\n", time.Since(started).Seconds(), line)
-		}
-		return len(lines) == replicas && strings.Count(out, " "+class+" Running\n") == replicas, nil
-	})
+	return land.Lab.Watch(ctx, patience, "machines.machine.sapcloud.io",
+		`{range .items[*]}{.metadata.name} {.spec.class.name} {.status.currentStatus.phase}{"\n"}{end}`,
+		func(lines string) bool {
+			return strings.Count(lines, "\n") == replicas && strings.Count(lines, " "+class+" Running\n") == replicas
+		})
 }
 
 func show(ctx context.Context, land *landscape.Landscape) error {
-	for _, what := range []string{
-		"machinedeployments.machine.sapcloud.io", "machines.machine.sapcloud.io", "machines.machine.openshift.io",
-	} {
-		out, err := land.Lab.Kubectl(ctx, "get", what)
-		if err != nil {
-			return err
-		}
-		fmt.Printf("\n$ kubectl get %s\n%s", what, out)
+	err := land.Lab.Show(ctx, "machinedeployments.machine.sapcloud.io", "machines.machine.sapcloud.io",
+		"machines.machine.openshift.io")
+	if err != nil {
+		return err
 	}
 	out, err := land.KubectlTarget(ctx, "", "get", "nodes")
 	if err == nil {

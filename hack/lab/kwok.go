@@ -23,8 +23,8 @@ func (l *Lab) StartKWOK(ctx context.Context, account string) (stop func() error,
 	if err != nil {
 		return nil, err
 	}
-	p := &process{what: "KWOK", log: filepath.Join(l.dir, "logs", "kwok.log")}
-	if err := p.start(l.Path("bin", "kwok"), arguments, []string{"HOME=" + l.dir}); err != nil {
+	p := &Process{What: "KWOK", Log: filepath.Join(l.dir, "logs", "kwok.log")}
+	if err := p.Start(l.Path("bin", "kwok"), arguments, []string{"HOME=" + l.dir}); err != nil {
 		return nil, err
 	}
 	if err := l.ready(ctx, p, address); err != nil {

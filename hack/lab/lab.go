@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 const (
@@ -124,7 +125,7 @@ func newLab(o Options, dir string) (*Lab, error) {
 		o.Progress = io.Discard
 	}
 	l := &Lab{root: root, dir: o.Dir, out: o.Progress, unroute: func() error { return nil }}
-	l.webhookPort, err = freePort()
+	l.webhookPort, err = FreePort()
 	return l, err
 }
 
@@ -151,7 +152,7 @@ func (l *Lab) install(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	return l.applyCredentials(ctx)
+	return l.ApplyCredentials(ctx, l.Cluster.Server())
 }
 
 func (l *Lab) applyTrees(ctx context.Context) error {
@@ -179,13 +180,15 @@ func (l *Lab) established(ctx context.Context) error {
 	return err
 }
 
-func (l *Lab) applyCredentials(ctx context.Context) error {
+// ApplyCredentials creates the kubemark module's account, whose credentials name the API server's URL, and waits for
+// its token.
+func (l *Lab) ApplyCredentials(ctx context.Context, server string) error {
 	fmt.Fprintln(l.out, "applying", credentials)
 	manifest, err := os.ReadFile(l.Path(credentials))
 	if err != nil {
 		return fmt.Errorf("reading the credentials' manifest: %w", err)
 	}
-	manifest = bytes.ReplaceAll(manifest, []byte(exampleServer), []byte(l.Cluster.Server()))
+	manifest = bytes.ReplaceAll(manifest, []byte(exampleServer), []byte(server))
 	if _, err := l.kubectl(ctx, bytes.NewReader(manifest), "apply", "-f", "-"); err != nil {
 		return err
 	}
@@ -227,7 +230,7 @@ func (l *Lab) kubectl(ctx context.Context, input io.Reader, arguments ...string)
 		append([]string{"--kubeconfig", l.kubeconfig}, arguments...)...)
 	var out, problems bytes.Buffer
 	command.Stdin, command.Stdout, command.Stderr = input, &out, &problems
-	command.SysProcAttr = childAttributes()
+	command.SysProcAttr = workdir.ChildAttributes()
 	runtime.LockOSThread() // see Spawn
 	defer runtime.UnlockOSThread()
 	if err := command.Run(); err != nil {
@@ -257,6 +260,35 @@ func (l *Lab) Until(ctx context.Context, limit time.Duration, what string,
 		case <-time.After(pollInterval):
 		}
 	}
+}
+
+// Show prints what kubectl gets of some kinds.
+func (l *Lab) Show(ctx context.Context, kinds ...string) error {
+	for _, what := range kinds {
+		out, err := l.Kubectl(ctx, "get", what)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(l.out, "\n$ kubectl get %s\n%s", what, out)
+	}
+	return nil
+}
+
+// Watch prints each change of a line per Machine, which a jsonpath returns, until done returns true.
+func (l *Lab) Watch(ctx context.Context, limit time.Duration, kind, jsonpath string,
+	done func(lines string) bool) error {
+	last, started := "", time.Now()
+	return l.Until(ctx, limit, "all Machines run", func(ctx context.Context) (bool, error) {
+		out, err := l.Kubectl(ctx, "get", kind, "-o", "jsonpath="+jsonpath)
+		if err != nil {
+			return false, err
+		}
+		if line := strings.ReplaceAll(strings.TrimSpace(out), "\n", ", "); line != last {
+			last = line
+			fmt.Fprintf(l.out, "%5.1fs  %s\n", time.Since(started).Seconds(), line)
+		}
+		return done(out), nil
+	})
 }
 
 // Close stops the operator and the cluster. The data stays.

@@ -15,11 +15,9 @@ import (
 type Manager struct {
 	// Metrics is the host and port of its metrics.
 	Metrics string
-	// Log is its log file, to which each instance appends.
-	Log     string
 	WorkDir string
 
-	process
+	Process
 	lab *Lab
 	as  Instance
 	// flags are its flags except addresses.
@@ -80,7 +78,7 @@ func (m *Manager) During(ctx context.Context, run func(context.Context) error) e
 		select {
 		case <-m.Ended():
 			if !m.replaced() {
-				cancel(fmt.Errorf("%s has ended: %s; its log is %s", m.what, m.State(), m.log))
+				cancel(fmt.Errorf("%s has ended: %s; its log is %s", m.What, m.State(), m.Log))
 			}
 		case <-watched.Done():
 		}
@@ -111,11 +109,9 @@ func (l *Lab) launch(ctx context.Context, as Instance, flags []string) (*Manager
 		return nil, err
 	}
 	m := &Manager{
-		Metrics: metrics, Log: filepath.Join(l.dir, "logs", as.file("manager")+".log"),
-		WorkDir: filepath.Join(l.dir, as.file("work")),
-		process: process{what: "the manager"}, lab: l, as: as, flags: flags,
+		Metrics: metrics, WorkDir: filepath.Join(l.dir, as.file("work")), lab: l, as: as, flags: flags,
+		Process: Process{What: "the manager", Log: filepath.Join(l.dir, "logs", as.file("manager")+".log")},
 	}
-	m.log = m.Log
 	binary := as.Binary
 	if binary == "" {
 		binary = l.Path("bin", "machine-controllers")
@@ -127,10 +123,10 @@ func (l *Lab) launch(ctx context.Context, as Instance, flags []string) (*Manager
 	if as.PodNamespace != "" {
 		environment = append(environment, "POD_NAMESPACE="+as.PodNamespace)
 	}
-	if err := m.start(binary, arguments, environment); err != nil {
+	if err := m.Start(binary, arguments, environment); err != nil {
 		return nil, err
 	}
-	if err := l.ready(ctx, &m.process, health); err != nil {
+	if err := l.ready(ctx, &m.Process, health); err != nil {
 		return nil, err
 	}
 	return m, nil

@@ -42,7 +42,8 @@ func (m *Manager) Scrape(ctx context.Context, token string) (int, string, error)
 
 // Scrape returns the status code and body of the operator's metrics.
 func (o *Operator) Scrape(ctx context.Context, token string) (int, string, error) {
-	return scrape(ctx, o.metricsAddress(), token)
+	address, _ := o.metrics.Load().(string)
+	return scrape(ctx, address, token)
 }
 
 func scrape(ctx context.Context, address, token string) (int, string, error) {

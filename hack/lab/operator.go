@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
@@ -56,10 +57,9 @@ type Operator struct {
 	as         OperatorInstance
 	kubeconfig string
 
-	mu      sync.Mutex
-	current *process
-	metrics string
-	wanted  bool
+	current atomic.Pointer[Process]
+	metrics atomic.Value // a string
+	stopped atomic.Bool
 	kept    sync.WaitGroup
 }
 
@@ -100,7 +100,7 @@ func (l *Lab) startOperator(ctx context.Context, as OperatorInstance) error {
 // which is before it leads.
 func (l *Lab) RunOperator(ctx context.Context, as OperatorInstance) (*Operator, error) {
 	o := &Operator{Log: filepath.Join(l.dir, "logs", operatorAccount+".log"), lab: l, as: as,
-		kubeconfig: filepath.Join(l.dir, operatorAccount+".kubeconfig"), wanted: true}
+		kubeconfig: filepath.Join(l.dir, operatorAccount+".kubeconfig")}
 	if err := cluster.ServiceAccountKubeconfig(ctx, l.kubeconfig, Namespace, operatorAccount,
 		o.kubeconfig); err != nil {
 		return nil, err
@@ -141,10 +141,10 @@ func (o *Operator) launch(ctx context.Context) error {
 	if binary == "" {
 		binary = o.lab.Path("bin", "machine-api-operator")
 	}
-	p := &process{what: operatorAccount, log: o.Log}
+	p := &Process{What: operatorAccount, Log: o.Log}
 	environment := []string{"HOME=" + o.lab.dir, "POD_NAMESPACE=" + Namespace, "POD_NAME=" + pod,
 		"RELEASE_VERSION=" + o.as.Version}
-	if err := p.start(binary, []string{
+	if err := p.Start(binary, []string{
 		"--kubeconfig", o.kubeconfig, "--health-addr", health, "--metrics-bind-address", metrics,
 	}, environment); err != nil {
 		return err
@@ -152,19 +152,18 @@ func (o *Operator) launch(ctx context.Context) error {
 	if err := o.lab.ready(ctx, p, health); err != nil {
 		return err
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.current, o.metrics = p, metrics
+	o.current.Store(p)
+	o.metrics.Store(metrics)
 	return nil
 }
 
 // keep restarts it until it is stopped.
 func (o *Operator) keep(ctx context.Context) {
 	for {
-		<-o.running().Ended()
+		<-o.current.Load().Ended()
 		for failed := true; failed; {
 			time.Sleep(again)
-			if !o.isWanted() {
+			if o.stopped.Load() {
 				return
 			}
 			failed = o.launch(ctx) != nil // see its log
@@ -172,35 +171,15 @@ func (o *Operator) keep(ctx context.Context) {
 	}
 }
 
-func (o *Operator) running() *process {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.current
-}
-
-func (o *Operator) metricsAddress() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.metrics
-}
-
-func (o *Operator) isWanted() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.wanted
-}
-
 // PID returns the operator's current process ID.
-func (o *Operator) PID() int { return o.running().PID() }
+func (o *Operator) PID() int { return o.current.Load().PID() }
 
 // Stop ends the operator for good.
 func (o *Operator) Stop() error {
-	o.mu.Lock()
-	o.wanted = false
-	o.mu.Unlock()
-	err := o.running().Stop(operatorStop)
+	o.stopped.Store(true)
+	err := o.current.Load().Stop(operatorStop)
 	o.kept.Wait()
-	return errors.Join(err, o.running().Stop(operatorStop)) // it may have been restarted
+	return errors.Join(err, o.current.Load().Stop(operatorStop)) // it may have been restarted
 }
 
 // Set replaces the operator's settings; without values it uses its defaults.

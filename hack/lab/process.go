@@ -9,34 +9,38 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 const readyTimeout = 2 * time.Minute
 
-// process is a program that runs in place of its Pod.
-type process struct {
-	// what names it in errors.
-	what string
-	// log is its log file, to which each start appends.
-	log     string
+// Process is a program that runs in place of its Pod.
+type Process struct {
+	// What names it in errors.
+	What string
+	// Log is its log file, to which each start appends.
+	Log string
+
 	command *exec.Cmd
 	ended   <-chan struct{}
 }
 
-// start starts a program with only the given environment.
-func (p *process) start(binary string, arguments, environment []string) error {
-	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+// Start starts a program with only the given environment.
+func (p *Process) Start(binary string, arguments, environment []string) error {
+	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("opening the log of %s: %w", p.what, err)
+		return fmt.Errorf("opening the log of %s: %w", p.What, err)
 	}
 	defer log.Close() //nolint:errcheck // the process has its own handle
 	command := exec.Command(binary, arguments...)
 	command.Stdout, command.Stderr = log, log
 	command.Env = environment
 	if p.ended, err = Spawn(command); err != nil {
-		return fmt.Errorf("starting %s: %w; run 'make build'", p.what, err)
+		return fmt.Errorf("starting %s: %w; run 'make build'", p.What, err)
 	}
 	p.command = command
 	return nil
@@ -46,8 +50,7 @@ func (p *process) start(binary string, arguments, environment []string) error {
 // that only this program gets a terminal's interrupt, and then stops it. On Linux the command is killed when this
 // program dies; SIGTERM would reach it repeatedly, as this program's threads die one by one.
 func Spawn(command *exec.Cmd) (<-chan struct{}, error) {
-	command.SysProcAttr = childAttributes()
-	command.SysProcAttr.Setpgid = true
+	command.SysProcAttr = workdir.ChildAttributes()
 	started, ended := make(chan error), make(chan struct{})
 	go func() {
 		// The kernel sends the signal when the thread that started the command ends.
@@ -64,15 +67,15 @@ func Spawn(command *exec.Cmd) (<-chan struct{}, error) {
 }
 
 // ready waits until a started process is ready, and kills it if it is late.
-func (l *Lab) ready(ctx context.Context, p *process, health string) error {
-	err := l.Until(ctx, readyTimeout, p.what+" is ready", func(ctx context.Context) (bool, error) {
+func (l *Lab) ready(ctx context.Context, p *Process, health string) error {
+	err := l.Until(ctx, readyTimeout, p.What+" is ready", func(ctx context.Context) (bool, error) {
 		if !p.Running() {
 			return true, nil
 		}
 		return probe(ctx, "http://"+health+"/readyz")
 	})
 	if err == nil && !p.Running() {
-		err = fmt.Errorf("%s has ended: %s; its log is %s", p.what, p.State(), p.log)
+		err = fmt.Errorf("%s has ended: %s; its log is %s", p.What, p.State(), p.Log)
 	}
 	if err != nil {
 		return errors.Join(err, p.Kill())
@@ -81,9 +84,10 @@ func (l *Lab) ready(ctx context.Context, p *process, health string) error {
 }
 
 // PID returns the process id.
-func (p *process) PID() int { return p.command.Process.Pid }
+func (p *Process) PID() int { return p.command.Process.Pid }
 
-func (p *process) Running() bool {
+// Running reports whether the process runs.
+func (p *Process) Running() bool {
 	select {
 	case <-p.ended:
 		return false
@@ -93,10 +97,10 @@ func (p *process) Running() bool {
 }
 
 // Ended is closed when the process has ended.
-func (p *process) Ended() <-chan struct{} { return p.ended }
+func (p *Process) Ended() <-chan struct{} { return p.ended }
 
 // State returns the state of the ended process, or nil while it runs.
-func (p *process) State() *os.ProcessState {
+func (p *Process) State() *os.ProcessState {
 	if p.Running() {
 		return nil
 	}
@@ -104,23 +108,23 @@ func (p *process) State() *os.ProcessState {
 }
 
 // Kill kills the process, like a crash.
-func (p *process) Kill() error { return p.signal(syscall.SIGKILL, time.Minute) }
+func (p *Process) Kill() error { return p.signal(syscall.SIGKILL, time.Minute) }
 
 // Stop sends SIGTERM and waits for the process to end.
-func (p *process) Stop(limit time.Duration) error { return p.signal(syscall.SIGTERM, limit) }
+func (p *Process) Stop(limit time.Duration) error { return p.signal(syscall.SIGTERM, limit) }
 
-func (p *process) signal(signal syscall.Signal, limit time.Duration) error {
+func (p *Process) signal(signal syscall.Signal, limit time.Duration) error {
 	if !p.Running() {
 		return nil
 	}
 	if err := p.command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("sending %s to %s: %w", signal, p.what, err)
+		return fmt.Errorf("sending %s to %s: %w", signal, p.What, err)
 	}
 	select {
 	case <-p.ended:
 		return nil
 	case <-time.After(limit):
-		return fmt.Errorf("%s did not end within %s of %s; its log is %s", p.what, limit, signal, p.log)
+		return fmt.Errorf("%s did not end within %s of %s; its log is %s", p.What, limit, signal, p.Log)
 	}
 }
 
@@ -136,16 +140,11 @@ func probe(ctx context.Context, address string) (bool, error) {
 	return response.StatusCode == http.StatusOK, response.Body.Close()
 }
 
-func freePort() (string, error) {
+// FreePort returns a port of 127.0.0.1 that nothing listens on.
+func FreePort() (string, error) {
 	address, err := freeAddress()
-	if err != nil {
-		return "", err
-	}
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", fmt.Errorf("finding a free port: %w", err)
-	}
-	return port, nil
+	_, port, _ := strings.Cut(address, ":")
+	return port, err
 }
 
 func freeAddress() (string, error) {

@@ -25,8 +25,8 @@ func TestTheScriptReplacesTheManager(t *testing.T) {
 	if err := os.WriteFile(program, content, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	m := &Manager{process: process{what: "the manager", log: filepath.Join(dir, "log")}, lab: &Lab{dir: dir}}
-	if err := m.start(program, []string{"60"}, []string{"ODD=a 'b'", "PATH=" + os.Getenv("PATH")}); err != nil {
+	m := &Manager{Process: Process{What: "the manager", Log: filepath.Join(dir, "log")}, lab: &Lab{dir: dir}}
+	if err := m.Start(program, []string{"60"}, []string{"ODD=a 'b'", "PATH=" + os.Getenv("PATH")}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = m.Kill() })
@@ -84,8 +84,8 @@ func TestTheScriptReplacesTheManager(t *testing.T) {
 
 func TestTheEndOfTheManagerEndsTheDemo(t *testing.T) {
 	dir := t.TempDir()
-	m := &Manager{process: process{what: "the manager", log: filepath.Join(dir, "log")}, lab: &Lab{dir: dir}}
-	if err := m.start("/bin/sh", []string{"-c", "exit 3"}, nil); err != nil {
+	m := &Manager{Process: Process{What: "the manager", Log: filepath.Join(dir, "log")}, lab: &Lab{dir: dir}}
+	if err := m.Start("/bin/sh", []string{"-c", "exit 3"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	err := m.During(t.Context(), func(ctx context.Context) error {

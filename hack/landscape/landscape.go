@@ -5,16 +5,12 @@ package landscape
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
@@ -36,6 +32,8 @@ const (
 type Landscape struct {
 	Lab    *lab.Lab
 	Target *cluster.Cluster
+	// target runs kubectl in Target.
+	target *lab.Lab
 	dir    string
 }
 
@@ -46,11 +44,14 @@ func Open(ctx context.Context, root, dir string, progress io.Writer) (*Landscape
 		return nil, err
 	}
 	l := &Landscape{Lab: control, dir: filepath.Dir(control.Dir())}
-	if l.Target, err = cluster.New(
-		cluster.Options{Dir: filepath.Join(l.dir, "target"), Bin: control.Path("bin")}); err != nil {
+	target := lab.Options{Root: root, Dir: filepath.Join(l.dir, "target")}
+	if l.Target, err = cluster.New(cluster.Options{Dir: target.Dir, Bin: control.Path("bin")}); err != nil {
 		return nil, errors.Join(err, control.Close(context.WithoutCancel(ctx)))
 	}
-	if err := l.install(ctx, progress); err != nil {
+	if l.target, err = lab.Attach(target, l.Target.AdminKubeconfig()); err == nil {
+		err = l.install(ctx, progress)
+	}
+	if err != nil {
 		return nil, errors.Join(err, l.Close(context.WithoutCancel(ctx)))
 	}
 	return l, nil
@@ -102,35 +103,23 @@ func (l *Landscape) installCredentials(ctx context.Context) error {
 	if err != nil && !strings.Contains(err.Error(), "AlreadyExists") {
 		return err
 	}
-	example, err := os.ReadFile(l.Lab.Path("modules", "kubemark", "examples", "credentials.yaml"))
-	if err != nil {
-		return fmt.Errorf("reading the credentials' manifest: %w", err)
+	if err := l.target.ApplyCredentials(ctx, l.Target.Server()); err != nil {
+		return err
 	}
-	if _, err := l.KubectlTarget(ctx, string(example), "apply", "-f", "-"); err != nil {
+	out, err := l.KubectlTarget(ctx, "", "get", "secret", "kubemark-credentials", "--namespace", Namespace, "-o", "json")
+	if err != nil {
 		return err
 	}
 	var made struct {
-		Data map[string]string `json:"data"`
+		Data map[string][]byte `json:"data"`
 	}
-	err = l.Lab.Until(ctx, time.Minute, "the target's token controller fills the credentials in",
-		func(ctx context.Context) (bool, error) {
-			out, err := l.KubectlTarget(ctx, "", "get", "secret", "kubemark-credentials",
-				"--namespace", Namespace, "-o", "json")
-			if err != nil {
-				return false, err
-			}
-			return made.Data["token"] != "", json.Unmarshal([]byte(out), &made)
-		})
-	if err != nil {
-		return err
+	if err := json.Unmarshal([]byte(out), &made); err != nil {
+		return fmt.Errorf("reading the credentials: %w", err)
 	}
+	made.Data["userData"] = []byte(userData)
 	secret, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": Secret, "namespace": Namespace},
-		"data": map[string]string{
-			"token": made.Data["token"], "ca.crt": made.Data["ca.crt"],
-			"server":   base64.StdEncoding.EncodeToString([]byte(l.Target.Server())),
-			"userData": base64.StdEncoding.EncodeToString([]byte(userData)),
-		},
+		"data": made.Data,
 	})
 	if err != nil {
 		return fmt.Errorf("encoding the Secret: %w", err)
@@ -140,15 +129,7 @@ func (l *Landscape) installCredentials(ctx context.Context) error {
 
 // KubectlTarget runs kubectl as the target cluster's administrator, and returns its output.
 func (l *Landscape) KubectlTarget(ctx context.Context, input string, arguments ...string) (string, error) {
-	command := exec.CommandContext(ctx, l.Lab.Path("bin", "kubectl"),
-		append([]string{"--kubeconfig", l.Target.AdminKubeconfig()}, arguments...)...)
-	command.Stdin = strings.NewReader(input)
-	out, err := command.Output()
-	if failed := new(exec.ExitError); errors.As(err, &failed) {
-		return string(out), fmt.Errorf("kubectl %s: %w: %s", strings.Join(arguments, " "), err,
-			strings.TrimSpace(string(failed.Stderr)))
-	}
-	return string(out), err
+	return l.target.Run(ctx, input, arguments...)
 }
 
 // Class returns the manifest of a MachineClass for simulated Nodes with this many CPUs.

@@ -5,14 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 )
@@ -27,18 +22,13 @@ const (
 
 // Process is a running program.
 type Process struct {
-	// Log is its log file, to which each start appends.
-	Log string
-
-	name    string
-	port    string
-	process *os.Process
-	ended   <-chan struct{}
+	lab.Process
+	port string
 }
 
 // Start starts a program with MCM's rights. It adds flags to the required ones.
 func (l *Landscape) Start(program string, flags ...string) (*Process, error) {
-	port, err := freePort()
+	port, err := lab.FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -47,44 +37,22 @@ func (l *Landscape) Start(program string, flags ...string) (*Process, error) {
 		"--namespace", Namespace,
 		"--port", port, "--leader-elect=false", "--v=3",
 	}, flags...)
-	p := &Process{Log: filepath.Join(l.dir, program+".log"), name: program, port: port}
-	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("opening the log of %s: %w", program, err)
+	p := &Process{Process: lab.Process{What: program, Log: filepath.Join(l.dir, program+".log")}, port: port}
+	if err := p.Start(l.Lab.Path("bin", program), arguments, []string{"HOME=" + l.dir}); err != nil {
+		return nil, err
 	}
-	defer log.Close() //nolint:errcheck // the process has its own handle
-	command := exec.Command(l.Lab.Path("bin", program), arguments...)
-	command.Stdout, command.Stderr = log, log
-	command.Env = []string{"HOME=" + l.dir}
-	if p.ended, err = lab.Spawn(command); err != nil {
-		return nil, fmt.Errorf("starting %s: %w; run 'make build'", program, err)
-	}
-	p.process = command.Process
 	return p, nil
 }
-
-// Running reports whether the process runs.
-func (p *Process) Running() bool {
-	select {
-	case <-p.ended:
-		return false
-	default:
-		return true
-	}
-}
-
-// PID returns the process ID.
-func (p *Process) PID() int { return p.process.Pid }
 
 // Metric returns the value of a metric without labels.
 func (p *Process) Metric(ctx context.Context, name string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:"+p.port+"/metrics", nil)
 	if err != nil {
-		return "", fmt.Errorf("reading the metrics of %s: %w", p.name, err)
+		return "", fmt.Errorf("reading the metrics of %s: %w", p.What, err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return "", fmt.Errorf("reading the metrics of %s: %w", p.name, err)
+		return "", fmt.Errorf("reading the metrics of %s: %w", p.What, err)
 	}
 	defer response.Body.Close() //nolint:errcheck // it was read, or not
 	lines := bufio.NewScanner(response.Body)
@@ -93,35 +61,5 @@ func (p *Process) Metric(ctx context.Context, name string) (string, error) {
 			return value, nil
 		}
 	}
-	return "", errors.Join(fmt.Errorf("%s has no metric %s", p.name, name), lines.Err())
-}
-
-// Kill kills the process, like a crash.
-func (p *Process) Kill() error { return p.signal(syscall.SIGKILL) }
-
-// Stop sends SIGTERM and waits for the process to end.
-func (p *Process) Stop() error { return p.signal(syscall.SIGTERM) }
-
-func (p *Process) signal(signal syscall.Signal) error {
-	if !p.Running() {
-		return nil
-	}
-	if err := p.process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("sending %s to %s: %w", signal, p.name, err)
-	}
-	select {
-	case <-p.ended:
-		return nil
-	case <-time.After(time.Minute):
-		return fmt.Errorf("%s did not end within a minute of %s; its log is %s", p.name, signal, p.Log)
-	}
-}
-
-func freePort() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("finding a free port: %w", err)
-	}
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	return port, errors.Join(err, listener.Close())
+	return "", errors.Join(fmt.Errorf("%s has no metric %s", p.What, name), lines.Err())
 }

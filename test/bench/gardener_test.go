@@ -124,7 +124,7 @@ func startProgram(t *testing.T, land *landscape.Landscape, name string) *landsca
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := started.Stop(); err != nil {
+		if err := started.Stop(time.Minute); err != nil {
 			t.Error(err)
 		}
 	})

@@ -75,7 +75,7 @@ func removals() {
 
 	It("loses the instance of a Machine that was removed by force", func(ctx SpecContext) {
 		name := anyMachine(ctx)
-		Expect(w.driver.Stop()).To(Succeed())
+		Expect(w.driver.Stop(time.Minute)).To(Succeed())
 		kubectl(ctx, "delete", theirs, name, "--wait=false")
 		kubectl(ctx, "patch", theirs, name, "--type=merge", "--patch", `{"metadata":{"finalizers":null}}`)
 		startMCM()

@@ -52,7 +52,7 @@ func safety() {
 
 	// Unremoved Machines are too many for a MachineDeployment of one.
 	It("is frozen while there are far too many Machines, and makes none meanwhile", func(ctx SpecContext) {
-		Expect(w.driver.Stop()).To(Succeed())
+		Expect(w.driver.Stop(time.Minute)).To(Succeed())
 		change(ctx, `{"spec":{"replicas":1}}`)
 		Eventually(ctx, freezes).Should(Equal("True"))
 		change(ctx, `{"spec":{"replicas":2}}`)

@@ -118,7 +118,7 @@ func stopMCM() {
 	GinkgoHelper()
 	for _, process := range []*landscape.Process{w.mcm, w.driver} {
 		if process != nil {
-			Expect(process.Stop()).To(Succeed())
+			Expect(process.Stop(time.Minute)).To(Succeed())
 		}
 	}
 }

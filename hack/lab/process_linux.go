@@ -1,8 +1,0 @@
-package lab
-
-import "syscall"
-
-// childAttributes makes a child die with this program.
-func childAttributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-}
