@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -180,51 +178,21 @@ func (s source) image(platform v1.Platform, layers []blob) (v1.Image, error) {
 	return image, nil
 }
 
-// artifact returns the SBOM as a manifest that refers to its image.
+// artifact returns the SBOM as a manifest that refers to its image. Its type is that of its configuration.
 func (s source) artifact(one content, subject v1.Descriptor) (v1.Image, error) {
 	subject.Platform = nil
-	list := static.NewLayer(one.sbom, sbomType)
-	described, err := partial.Descriptor(list)
-	if err != nil {
-		return nil, err
-	}
-	described.ArtifactType = ""
-	described.Annotations = map[string]string{"org.opencontainers.image.title": filepath.Base(sbomFile)}
-	config, _, err := v1.SHA256(bytes.NewReader(emptyConfig))
-	if err != nil {
-		return nil, err
-	}
-	manifest, err := json.Marshal(v1.Manifest{
-		SchemaVersion: 2, MediaType: types.OCIManifestSchema1, ArtifactType: sbomType,
-		Config: v1.Descriptor{MediaType: emptyConfigType, Size: int64(len(emptyConfig)), Digest: config},
-		Layers: []v1.Descriptor{*described}, Subject: &subject,
-		Annotations: map[string]string{"org.opencontainers.image.created": s.created.Format(time.RFC3339)},
+	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), sbomType)
+	filled, err := mutate.Append(base, mutate.Addendum{
+		Layer:       static.NewLayer(one.sbom, sbomType),
+		Annotations: map[string]string{"org.opencontainers.image.title": filepath.Base(sbomFile)},
 	})
 	if err != nil {
 		return nil, err
 	}
-	return partial.CompressedToImage(referrer{manifest: manifest, list: list})
-}
-
-// emptyConfig is the configuration that the OCI specification prescribes for an artifact.
-var emptyConfig = []byte("{}")
-
-const emptyConfigType = "application/vnd.oci.empty.v1+json"
-
-// referrer is a minimal image.
-type referrer struct {
-	manifest []byte
-	list     v1.Layer
-}
-
-func (r referrer) MediaType() (types.MediaType, error) { return types.OCIManifestSchema1, nil }
-func (r referrer) RawManifest() ([]byte, error)        { return r.manifest, nil }
-func (r referrer) RawConfigFile() ([]byte, error)      { return emptyConfig, nil }
-
-// LayerByDigest returns the SBOM or the configuration, which is uploaded like a layer.
-func (r referrer) LayerByDigest(digest v1.Hash) (partial.CompressedLayer, error) {
-	if own, err := r.list.Digest(); err != nil || own == digest {
-		return r.list, err
+	annotations := map[string]string{"org.opencontainers.image.created": s.created.Format(time.RFC3339)}
+	artifact, ok := mutate.Subject(mutate.Annotations(filled, annotations), subject).(v1.Image)
+	if !ok {
+		return nil, errors.New("annotating the list of software: it is none any more")
 	}
-	return static.NewLayer(emptyConfig, emptyConfigType), nil
+	return artifact, nil
 }

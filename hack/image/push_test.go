@@ -39,7 +39,6 @@ func TestPushUploadsImageAndList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Do not filter by type: this registry compares the type of the artifact's configuration.
 	referrers, err := remote.Referrers(reference.Digest(digest.String()))
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +51,7 @@ func TestPushUploadsImageAndList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if manifest, err := artifact.Manifest(); err != nil || manifest.ArtifactType != sbomType ||
+	if manifest, err := artifact.Manifest(); err != nil || manifest.Config.MediaType != sbomType ||
 		manifest.Layers[0].MediaType != sbomType {
 		t.Errorf("the list is %v, %v", manifest, err)
 	}
