@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -56,7 +57,7 @@ func generate(module, overlay source) (content []byte, checks bool, err error) {
 			return nil, false, fmt.Errorf("%s: %s: %w", overlay.path, title, err)
 		}
 	}
-	content = hclwrite.Format(withoutExtraBlankLines(file.BuildTokens(nil)).Bytes())
+	content = hclwrite.Format(extraBlankLines.ReplaceAll(file.Bytes(), []byte("\n$1")))
 	return append(fmt.Appendf(nil, header, module.path, overlay.path), content...), checks, nil
 }
 
@@ -126,21 +127,6 @@ func expression(attribute *hclwrite.Attribute) []byte {
 	return bytes.TrimSpace(attribute.Expr().BuildTokens(nil).Bytes())
 }
 
-// withoutExtraBlankLines collapses blank lines, and removes those before a closing brace, which removing a block leaves
+// extraBlankLines are blank lines beyond the first, and those before a closing brace, which removing a block leaves
 // behind.
-func withoutExtraBlankLines(tokens hclwrite.Tokens) hclwrite.Tokens {
-	endsLine := func(at int) bool {
-		return at >= 0 && (tokens[at].Type == hclsyntax.TokenNewline || tokens[at].Type == hclsyntax.TokenComment &&
-			bytes.HasSuffix(tokens[at].Bytes, []byte("\n")))
-	}
-	var kept hclwrite.Tokens
-	for at, token := range tokens {
-		blank := token.Type == hclsyntax.TokenNewline && endsLine(at-1)
-		if blank && at+1 < len(tokens) &&
-			(tokens[at+1].Type == hclsyntax.TokenNewline || tokens[at+1].Type == hclsyntax.TokenCBrace) {
-			continue
-		}
-		kept = append(kept, token)
-	}
-	return kept
-}
+var extraBlankLines = regexp.MustCompile(`\n\n+(\n| *})`)

@@ -1,6 +1,6 @@
 // Command testtimes filters the output of 'go test -json', and ends with the slowest packages and tests.
 //
-//	go run ./hack/testtimes [-packages 30] [-slowest 20] <(go test -json ./a/...) <(go test -json -race ./b/...)
+//	go run ./hack/testtimes <(go test -json ./a/...) <(go test -json -race ./b/...)
 //
 // It reads all files at once, as they come, or the standard input if none is named.
 // It prints only the output of failed tests, and exits 1 if a test or package failed. With -failed FILE it writes what
@@ -22,8 +22,6 @@ import (
 )
 
 func main() {
-	packages := flag.Int("packages", 30, "how many packages the table has at most")
-	slowest := flag.Int("slowest", 20, "how many tests the table has at most")
 	failed := flag.String("failed", "", "file for a line of go test's arguments for each package that failed; none when empty")
 	flag.Parse()
 	s := newSummary(os.Stdout)
@@ -32,7 +30,7 @@ func main() {
 		os.Exit(1)
 	}
 	s.unended()
-	s.print(*packages, *slowest)
+	s.print(30, 20)
 	if *failed != "" {
 		if err := os.WriteFile(*failed, []byte(strings.Join(s.failures, "\n")), 0o600); err != nil {
 			fmt.Fprintln(os.Stderr, "testtimes:", err)
