@@ -15,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/bridge"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
@@ -96,19 +97,15 @@ func (o Options) validate() error {
 type Engine struct {
 	options Options
 	dir     string
-	slots   chan int // the numbers of free slots
+	lock    *os.File
+	slots   *engine.Slots[int] // their numbers
 	starts  atomic.Int64
-	closed  chan struct{}
 	bridges *bridge.Bridges // nil if none are kept running
 	// readable is what every CLI may read besides its run: itself with the language hosts, plugins,
 	// and the mirror.
 	readable []string
 	// mirrored verifies the bridged providers.
 	mirrored *provider.Mirror
-
-	closing sync.Once
-	closeMu sync.Mutex // held while Close waits; guards lock
-	lock    *os.File
 
 	abandonedMu sync.Mutex
 	abandoned   map[string]struct{} // by ID
@@ -129,7 +126,7 @@ func New(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting pulumi: %w", err)
 	}
-	e := &Engine{options: o, dir: dir, lock: lock, slots: make(chan int, o.Slots), closed: make(chan struct{})}
+	e := &Engine{options: o, dir: dir, lock: lock, slots: engine.NewSlots[int](o.Slots)}
 	if err := e.setUp(); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting pulumi: %w", err), lock.Close())
 	}
@@ -173,7 +170,7 @@ func (e *Engine) setUp() error {
 	}
 	e.keepBridges()
 	for n := range e.options.Slots {
-		e.slots <- n
+		e.slots.Put(n)
 	}
 	return os.Mkdir(e.temporary(), 0o700)
 }
@@ -198,55 +195,15 @@ func (e *Engine) Binary() Binary { return e.options.Binary }
 // Starts returns the number of CLI processes started so far.
 func (e *Engine) Starts() int64 { return e.starts.Load() }
 
-var errClosed = errors.New("the engine is closed")
-
 // Close rejects new runs, waits until every run is closed, and releases the work folder. If ctx
 // ends first, the folder stays locked and Close can be called again.
 func (e *Engine) Close(ctx context.Context) error {
-	e.closing.Do(func() { close(e.closed) })
-	e.closeMu.Lock()
-	defer e.closeMu.Unlock()
-	if e.lock == nil {
-		return nil
-	}
-	var idle []int
-	for range e.options.Slots {
-		select {
-		case slot := <-e.slots:
-			idle = append(idle, slot)
-		case <-ctx.Done():
-			for _, slot := range idle {
-				e.slots <- slot
-			}
-			return fmt.Errorf("closing the engine: %d of its runs are still open: %w", e.options.Slots-len(idle),
-				context.Cause(ctx))
+	return e.slots.Close(ctx, func() error {
+		if e.bridges != nil {
+			e.bridges.Close()
 		}
-	}
-	if e.bridges != nil {
-		e.bridges.Close()
-	}
-	lock := e.lock
-	e.lock = nil
-	return lock.Close()
-}
-
-// acquire blocks until a slot is free.
-func (e *Engine) acquire(ctx context.Context) (int, error) {
-	select {
-	case <-e.closed:
-		return 0, errClosed
-	case <-ctx.Done():
-		return 0, context.Cause(ctx)
-	default:
-	}
-	select {
-	case slot := <-e.slots:
-		return slot, nil
-	case <-e.closed:
-		return 0, errClosed
-	case <-ctx.Done():
-		return 0, fmt.Errorf("waiting for a free engine: %w", context.Cause(ctx))
-	}
+		return e.lock.Close()
+	})
 }
 
 // reserved are environment variables that would change what is run rather than with which

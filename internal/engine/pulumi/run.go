@@ -165,7 +165,7 @@ func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 	if err := r.checkKey(); err != nil {
 		return nil, failed(failure.Unknown, err) // no configuration fixes this
 	}
-	slot, err := e.acquire(ctx)
+	slot, err := e.slots.Take(ctx)
 	if err != nil {
 		return nil, failed(failure.Interrupted, err)
 	}
@@ -174,7 +174,7 @@ func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 		redact: redactor,
 	}
 	if err := os.Mkdir(f.dir, 0o700); err != nil {
-		e.slots <- slot
+		e.slots.Put(slot)
 		if errors.Is(err, os.ErrExist) {
 			err = errors.New("its folder exists: the run is open, or abandoned and not discarded")
 		}
@@ -376,6 +376,6 @@ func (f *Workspace) end(tidy func() error) error {
 	f.closed = true
 	_, left := workdir.KillProcesses(f.dir) // nothing may keep running for a closed run
 	err := errors.Join(left, f.key.close(), f.relay.Close(), tidy(), os.RemoveAll(f.temporary()))
-	f.engine.slots <- f.slot
+	f.engine.slots.Put(f.slot)
 	return f.redact.Error(err)
 }

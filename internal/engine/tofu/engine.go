@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/singleflight"
 	"k8s.io/utils/clock"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
@@ -101,7 +102,7 @@ type Engine struct {
 	options Options
 	dir     workDir
 	lock    *os.File
-	slots   chan *slot
+	slots   *engine.Slots[*slot]
 	pool    *provider.Pool // nil if providers are not kept running
 	// mirrored verifies the providers of the mirror.
 	mirrored *provider.Mirror
@@ -112,10 +113,6 @@ type Engine struct {
 	// failed maps module keys to why they could not be initialized from the mirror.
 	failed sync.Map
 	starts atomic.Int64
-	closed chan struct{}
-
-	closing sync.Once
-	closeMu sync.Mutex // held while Close waits; guards lock
 
 	abandonedMu sync.Mutex
 	abandoned   map[string]AbandonedRun
@@ -136,13 +133,7 @@ func New(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the engine: %w", err)
 	}
-	e := &Engine{
-		options: o,
-		dir:     dir,
-		lock:    lock,
-		slots:   make(chan *slot, o.Slots),
-		closed:  make(chan struct{}),
-	}
+	e := &Engine{options: o, dir: dir, lock: lock, slots: engine.NewSlots[*slot](o.Slots)}
 	if err := e.setUp(); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting the engine: %w", err), lock.Close())
 	}
@@ -186,7 +177,7 @@ func (e *Engine) setUp() error {
 		if err != nil {
 			return err
 		}
-		e.slots <- slot
+		e.slots.Put(slot)
 	}
 	return nil
 }
@@ -220,54 +211,18 @@ func (e *Engine) Starts() int64 { return e.starts.Load() }
 // Close rejects new runs, waits until every run is closed, and releases the work folder. If ctx
 // ends first, the folder stays locked and Close can be called again.
 func (e *Engine) Close(ctx context.Context) error {
-	e.closing.Do(func() { close(e.closed) })
-	e.closeMu.Lock()
-	defer e.closeMu.Unlock()
-	if e.lock == nil {
-		return nil
-	}
-	var idle []*slot
-	for range e.options.Slots {
-		select {
-		case slot := <-e.slots:
-			idle = append(idle, slot)
-		case <-ctx.Done():
-			for _, slot := range idle {
-				e.slots <- slot
-			}
-			return fmt.Errorf("closing the engine: %d of its runs are still open: %w", e.options.Slots-len(idle),
-				context.Cause(ctx))
+	return e.slots.Close(ctx, func() error {
+		if e.pool != nil {
+			e.pool.Close()
 		}
-	}
-	if e.pool != nil {
-		e.pool.Close()
-	}
-	lock := e.lock
-	e.lock = nil
-	return lock.Close()
-}
-
-// acquire blocks until a slot is free.
-func (e *Engine) acquire(ctx context.Context) (*slot, error) {
-	select {
-	case <-e.closed:
-		return nil, errors.New("the engine is closed")
-	default:
-	}
-	select {
-	case slot := <-e.slots:
-		return slot, nil
-	case <-e.closed:
-		return nil, errors.New("the engine is closed")
-	case <-ctx.Done():
-		return nil, fmt.Errorf("waiting for a free engine: %w", context.Cause(ctx))
-	}
+		return e.lock.Close()
+	})
 }
 
 // release returns a slot. It first points the slot away from the run, so that it never leads to a
 // removed folder.
 func (e *Engine) release(s *slot) error {
 	err := s.rest()
-	e.slots <- s
+	e.slots.Put(s)
 	return err
 }

@@ -160,7 +160,7 @@ func (e *Engine) remembered(key string) error {
 
 // initialise prepares the module's folder under a temporary name and renames it when complete.
 func (e *Engine) initialise(ctx context.Context, key string, m Module) error {
-	slot, err := e.acquire(ctx)
+	slot, err := e.slots.Take(ctx)
 	if err != nil {
 		return &failure.Error{Op: failure.OpInit, Class: failure.Interrupted, Err: err}
 	}

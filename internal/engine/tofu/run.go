@@ -127,7 +127,7 @@ func (e *Engine) Open(ctx context.Context, r RunSpec) (*Workspace, error) {
 	if err != nil {
 		return nil, failed(failure.Unknown, err)
 	}
-	slot, err := e.acquire(ctx)
+	slot, err := e.slots.Take(ctx)
 	if err != nil {
 		return nil, failed(failure.Interrupted, err)
 	}
