@@ -3,6 +3,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,6 +28,8 @@ const (
 	otherwise = "other"
 	// outside is what a process has spent that its profile does not have: before its main function and after.
 	outside = "loading the program"
+	// most is how many parts of a process have rows of their own, besides other.
+	most = 4
 )
 
 // add adds what an operation has spent in a process, by its parts where there is a profile.
@@ -53,8 +56,35 @@ func (c *costTable) note(o operation, process, title string, spent time.Duration
 	c.spent[row][o] += spent
 }
 
+// total is what a row comes to.
+func (c *costTable) total(row [2]string) (sum time.Duration) {
+	for _, spent := range c.spent[row] {
+		sum += spent
+	}
+	return sum
+}
+
+// fold moves all but the largest parts of each process to other.
+func (c *costTable) fold() {
+	left := map[string]int{}
+	largest := func(a, b [2]string) int { return cmp.Compare(c.total(b), c.total(a)) }
+	for _, row := range slices.SortedStableFunc(slices.Values(c.order), largest) {
+		if row[1] == inAll || row[1] == otherwise {
+			continue
+		}
+		if left[row[0]]++; left[row[0]] <= most {
+			continue
+		}
+		for o, spent := range c.spent[row] {
+			c.note(o, row[0], otherwise, spent)
+		}
+		c.order = slices.DeleteFunc(slices.Clone(c.order), func(one [2]string) bool { return one == row })
+	}
+}
+
 // rows returns the table in Markdown, in milliseconds per Machine.
 func (c *costTable) rows() []string {
+	c.fold()
 	var rows []string
 	for _, row := range c.order {
 		cells := []string{row[0], row[1]}

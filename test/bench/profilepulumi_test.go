@@ -3,17 +3,10 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
-	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -116,41 +109,4 @@ func without(samples *pprof.Profile, left part) *pprof.Profile {
 type pulumiCost struct {
 	all     time.Duration
 	samples *pprof.Profile
-}
-
-// initialised is a line of what Go says of packages that a program initialises: its name, and the milliseconds on the clock.
-var initialised = regexp.MustCompile(`(?m)^init (\S+) @\S+ ms, (\S+) ms clock`)
-
-const (
-	// initialisedTimes is how often a program is started to see what it initialises; the least time of each package counts.
-	initialisedTimes = 10
-	// initialisedLeast is from how many milliseconds on a package is named.
-	initialisedLeast = 2
-)
-
-// initialisations returns the packages that take a program the longest before its main function, of which it writes no profile.
-func initialisations(t *testing.T, program string, arguments ...string) string {
-	t.Helper()
-	least := map[string]float64{}
-	for range initialisedTimes {
-		command := exec.CommandContext(contextOf(t), program, arguments...)
-		command.Env = []string{"GODEBUG=inittrace=1", "GOMAXPROCS=1", "GOGC=400", "PULUMI_SKIP_UPDATE_CHECK=true", "HOME=" + t.TempDir()}
-		output, err := command.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v\n%s", err, output)
-		}
-		for _, found := range initialised.FindAllStringSubmatch(string(output), -1) {
-			took, err := strconv.ParseFloat(found[2], 64)
-			if before, known := least[found[1]]; err == nil && (!known || took < before) {
-				least[found[1]] = took
-			}
-		}
-	}
-	var all []string
-	for _, name := range slices.SortedFunc(maps.Keys(least), func(a, b string) int { return cmp.Compare(least[b], least[a]) }) {
-		if least[name] >= initialisedLeast {
-			all = append(all, fmt.Sprintf("`%s` %.1f", name, least[name]))
-		}
-	}
-	return strings.Join(all, ", ")
 }
