@@ -3,12 +3,9 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -210,14 +207,11 @@ func manifest(providers []file) (file, error) {
 		if err != nil {
 			return file{}, err
 		}
-		hash := sha256.New()
-		if _, err := io.Copy(hash, opened); err != nil {
-			return file{}, errors.Join(fmt.Errorf("reading what becomes /%s: %w", one.path, err), opened.Close())
+		hash, _, err := v1.SHA256(opened)
+		if err = errors.Join(err, opened.Close()); err != nil {
+			return file{}, fmt.Errorf("reading what becomes /%s: %w", one.path, err)
 		}
-		if err := opened.Close(); err != nil {
-			return file{}, err
-		}
-		lines = append(lines, fmt.Sprintf("%x  %s\n", hash.Sum(nil), name))
+		lines = append(lines, fmt.Sprintf("%s  %s\n", hash.Hex, name))
 	}
 	slices.Sort(lines)
 	return text(folder+".sha256", strings.Join(lines, "")), nil
@@ -225,20 +219,11 @@ func manifest(providers []file) (file, error) {
 
 // environment returns this process's environment without variables that would change the binaries.
 func environment(platform v1.Platform) []string {
-	own := map[string]string{"GOOS": platform.OS, "GOARCH": platform.Architecture, "CGO_ENABLED": "0"}
-	var out []string
-	for _, variable := range os.Environ() {
+	changing := []string{"GOFLAGS", "GOAMD64", "GOARM64", "GOEXPERIMENT", "GOOS", "GOARCH", "CGO_ENABLED", "TOFU",
+		"KUBEBUILDER_ASSETS", "BIN_DIR"}
+	kept := slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		switch name {
-		case "GOFLAGS", "GOAMD64", "GOARM64", "GOEXPERIMENT", "GOOS", "GOARCH", "CGO_ENABLED", "TOFU",
-			"KUBEBUILDER_ASSETS", "BIN_DIR":
-			continue
-		}
-		out = append(out, variable)
-	}
-	for name, value := range own {
-		out = append(out, name+"="+value)
-	}
-	slices.SortFunc(out, cmp.Compare)
-	return out
+		return slices.Contains(changing, name)
+	})
+	return append(kept, "GOOS="+platform.OS, "GOARCH="+platform.Architecture, "CGO_ENABLED=0")
 }

@@ -58,7 +58,7 @@ func (r request) make(root string, besides []string) (object, error) {
 			return nil, err
 		}
 	case len(needed) > 0:
-		provider["permissions"] = anys(needed)
+		provider["permissions"] = needed
 	}
 	made := newObject("cloudcredential.openshift.io/v1", "CredentialsRequest", "openshift-cloud-credential-operator",
 		"openshift-machine-api-"+r.module)
@@ -115,12 +115,4 @@ func exampleStatements(root string) (any, error) {
 		return nil, fmt.Errorf("%s has no spec.providerSpec.statementEntries", file)
 	}
 	return statements, nil
-}
-
-func anys(texts []string) []any {
-	var out []any
-	for _, one := range texts {
-		out = append(out, one)
-	}
-	return out
 }

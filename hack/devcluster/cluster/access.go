@@ -21,9 +21,11 @@ const tokenLifetime = 24 * time.Hour
 // Server returns the URL of the API server, or "" if the cluster was never up. It changes when [Cluster.Up] finds the
 // port taken by another program.
 func (c *Cluster) Server() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.server
+	current, err := loadState(c.layout.state())
+	if err != nil || current.Ports[portAPIServer] == 0 {
+		return ""
+	}
+	return serverURL(current.Ports)
 }
 
 // CAData returns the PEM certificate of the authority that signed the API server's certificate.

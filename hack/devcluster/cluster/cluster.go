@@ -55,8 +55,7 @@ type Cluster struct {
 	ports   portSource
 	now     func() time.Time
 
-	mu     sync.Mutex
-	server string
+	mu sync.Mutex
 	// routes overrides the targets of Services, by their addresses in the cluster.
 	routes map[string]string
 }
@@ -76,26 +75,11 @@ func New(options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the folder of the binaries: %w", err)
 	}
-	c := &Cluster{options: options, layout: layout{dir: dir, bin: bin}, ports: systemPorts(), now: time.Now}
-	remembered, err := loadState(c.layout.state())
-	if err != nil {
-		return nil, err
-	}
-	c.remember(remembered)
-	return c, nil
+	return &Cluster{options: options, layout: layout{dir: dir, bin: bin}, ports: systemPorts(), now: time.Now}, nil
 }
 
 // Dir returns the absolute path of the data folder.
 func (c *Cluster) Dir() string { return c.layout.dir }
-
-func (c *Cluster) remember(current *state) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.server = ""
-	if current.Ports[portAPIServer] != 0 {
-		c.server = serverURL(current.Ports)
-	}
-}
 
 // Stop stops one component with SIGTERM or, after the grace period, SIGKILL. Stopping a stopped component is a no-op.
 func (c *Cluster) Stop(ctx context.Context, component Component) error {
@@ -161,7 +145,6 @@ func (c *Cluster) Purge(ctx context.Context) error {
 		if err := os.RemoveAll(c.layout.dir); err != nil {
 			return fmt.Errorf("removing the data folder: %w", err)
 		}
-		*current = *newState()
 		return nil
 	})
 }
@@ -184,7 +167,6 @@ func (c *Cluster) change(ctx context.Context, operation func(context.Context, *s
 	if err != nil {
 		return err
 	}
-	defer c.remember(current)
 	return operation(ctx, current)
 }
 
