@@ -3,12 +3,8 @@ package pulumi
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"time"
 
 	"github.com/blang/semver"
 
@@ -17,9 +13,6 @@ import (
 
 // oldest is the first version whose events and flags this package is known to support.
 var oldest = semver.MustParse("3.206.0")
-
-// findTimeout limits how long the CLI may take to print its version.
-const findTimeout = 30 * time.Second
 
 // Name of the CLI.
 const Name = "pulumi"
@@ -50,23 +43,9 @@ func Find(ctx context.Context, path string) (Binary, error) {
 	if err != nil {
 		return Binary{}, fmt.Errorf("finding pulumi: %w", err)
 	}
-	home, err := os.MkdirTemp("", "pulumi")
+	output, err := workdir.Version(ctx, path, "PULUMI_SKIP_UPDATE_CHECK=true")
 	if err != nil {
-		return Binary{}, fmt.Errorf("finding pulumi: %w", err)
-	}
-	defer os.RemoveAll(home) //nolint:errcheck // an empty folder among temporary files
-	ctx, cancel := context.WithTimeout(ctx, findTimeout)
-	defer cancel()
-	command := exec.CommandContext(ctx, path, "version")
-	command.Dir = home
-	command.Env = []string{"HOME=" + home, "PULUMI_HOME=" + home, "PULUMI_SKIP_UPDATE_CHECK=true"}
-	command.WaitDelay = time.Second
-	runtime.LockOSThread() // the child dies with the thread that starts it
-	defer runtime.UnlockOSThread()
-	command.SysProcAttr = workdir.ChildAttributes()
-	output, err := command.Output()
-	if err != nil {
-		return Binary{}, fmt.Errorf("getting the version of %s: %w", path, err)
+		return Binary{}, err
 	}
 	version, err := semver.ParseTolerant(strings.TrimSpace(string(output)))
 	if err != nil {

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"time"
 
@@ -117,8 +115,6 @@ func findAt(ctx context.Context, o FindOptions, constraints version.Constraints)
 	if _, err := (&fs.AnyVersion{ExactBinPath: path}).Find(ctx); err != nil {
 		return Binary{}, fmt.Errorf("finding the engine at %s: %w; set the path of an executable file", path, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
 	binary, err := probe(ctx, path)
 	if err != nil {
 		return Binary{}, err
@@ -208,32 +204,17 @@ func install(ctx context.Context, o FindOptions, constraints version.Constraints
 			fmt.Errorf("installing terraform %s into %s: %w; without access to the releases, put a binary on PATH", constraints,
 				o.InstallDir, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
 	return probe(ctx, path)
 }
 
 // Both engines start the line with their name. A warning may precede it.
 var versionLine = regexp.MustCompile(`(?m)^(OpenTofu|Terraform) v(\S+)`)
 
-// probe runs the CLI to get its name and version. It uses a clean environment and home: a missing
-// or broken CLI configuration of the user causes warnings or errors.
+// probe runs the CLI to get its name and version.
 func probe(ctx context.Context, path string) (Binary, error) {
-	home, err := os.MkdirTemp("", "engine-probe-")
+	output, err := workdir.Version(ctx, path, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1")
 	if err != nil {
-		return Binary{}, fmt.Errorf("getting the version of %s: %w", path, err)
-	}
-	defer os.RemoveAll(home) //nolint:errcheck // an empty folder in the temporary folder
-	command := exec.CommandContext(ctx, path, "version")
-	command.Dir = home
-	command.Env = []string{"HOME=" + home, "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1"}
-	command.WaitDelay = time.Second
-	runtime.LockOSThread() // the child dies with the thread that starts it
-	defer runtime.UnlockOSThread()
-	command.SysProcAttr = workdir.ChildAttributes()
-	output, err := command.Output()
-	if err != nil {
-		return Binary{}, fmt.Errorf("getting the version of %s: %w", path, err)
+		return Binary{}, err
 	}
 	found := versionLine.FindSubmatch(output)
 	if found == nil {
