@@ -16,6 +16,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
+	simulation "github.com/machine-iac/machine-iac-operator/test/vcenter"
 )
 
 // pooled is a Machine with a device that takes its addresses from two pools.
@@ -122,7 +123,7 @@ func TestAVirtualMachineTakesAddressesFromPools(t *testing.T) {
 
 // keepsItsAddresses deletes a claim behind the Machine's back. It is made again, and the instance
 // stays as it is.
-func (v *vcenter) keepsItsAddresses(machine *machinev1beta1.Machine, made *simulated) {
+func (v *vcenter) keepsItsAddresses(machine *machinev1beta1.Machine, made *simulation.VM) {
 	v.t.Helper()
 	lost := v.claim(machine, "-claim-0-0")
 	lost.SetFinalizers(nil)

@@ -15,16 +15,18 @@ import (
 // volume; controller is "own" for one that nothing else is on.
 func (v *vcenter) attach(machine *machinev1beta1.Machine, file, controller string) {
 	v.t.Helper()
-	var nothing any
-	if !v.ask(http.MethodPost, pathOf(machine)+"&do=attach&controller="+controller+"&file="+url.QueryEscape(file), &nothing) {
+	if !v.ask(http.MethodPost, pathOf(machine)+"&do=attach&controller="+controller+"&file="+url.QueryEscape(file), nil) {
 		v.t.Fatalf("there is no virtual machine of %s to attach %s to", machine.Name, file)
 	}
 }
 
 func (v *vcenter) hasFile(file string) bool {
 	v.t.Helper()
-	var there bool
-	return v.ask(http.MethodGet, "/test/file?path="+url.QueryEscape(file), &there) && there
+	there, err := v.server.HasFile(v.t.Context(), file)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return there
 }
 
 // A volume of a Pod is a disk of the virtual machine while it is attached. On a controller that the

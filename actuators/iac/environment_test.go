@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -188,16 +188,20 @@ func TestAnInstanceIsReachedAsTheClusterSays(t *testing.T) {
 	cluster := metav1.ObjectMeta{Name: "cluster"}
 	managed := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openshift-config-managed"}}
 	through := &configv1.Proxy{ObjectMeta: cluster}
-	v := newVCenterReached(t, func(b *bench, certificate string, proxy *url.URL) {
-		through.Status.HTTPSProxy = proxy.String()
-		err := plane.Create(t.Context(), managed, through,
+	v := newVCenterReached(t, func(b *bench, environment map[string]string) {
+		through.Status.HTTPSProxy = environment["HTTPS_PROXY"]
+		authority, err := os.ReadFile(environment["SSL_CERT_FILE"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = plane.Create(t.Context(), managed, through,
 			&configv1.Infrastructure{ObjectMeta: cluster, Status: configv1.InfrastructureStatus{
 				InfrastructureName: "demo", PlatformStatus: &configv1.PlatformStatus{Type: configv1.VSpherePlatformType},
 				ControlPlaneTopology: configv1.HighlyAvailableTopologyMode, InfrastructureTopology: configv1.HighlyAvailableTopologyMode,
 			}},
 			&corev1.ConfigMap{
 				ObjectMeta: metav1.ObjectMeta{Namespace: managed.Name, Name: "kube-cloud-config"},
-				Data:       map[string]string{"ca-bundle.pem": readAll(t, certificate)},
+				Data:       map[string]string{"ca-bundle.pem": string(authority)},
 			})
 		if err != nil {
 			t.Fatal(err)

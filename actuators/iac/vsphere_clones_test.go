@@ -13,14 +13,13 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
+	simulation "github.com/machine-iac/machine-iac-operator/test/vcenter"
 )
-
-const computeCluster = "/DC0/host/DC0_C0"
 
 // group asks about a group of virtual machines, or does something to it.
 func (v *vcenter) group(method, name string, into any) bool {
 	v.t.Helper()
-	return v.ask(method, "/test/group?"+url.Values{"cluster": {computeCluster}, "name": {name}}.Encode(), into)
+	return v.ask(method, "/test/group?"+url.Values{"cluster": {simulation.Cluster}, "name": {name}}.Encode(), into)
 }
 
 // members returns the names of the virtual machines in a group.
@@ -34,8 +33,9 @@ func (v *vcenter) members(name string) (members []string) {
 
 func (v *vcenter) snapshot(name string) {
 	v.t.Helper()
-	var nothing any
-	v.ask(http.MethodPost, "/test/vm?"+url.Values{"path": {"/DC0/vm/DC0_C0_RP0_VM0"}, "do": {"snapshot"}, "name": {name}}.Encode(), &nothing)
+	if err := v.server.MakeSnapshot(v.t.Context(), "/DC0/vm/"+simulation.Template, name); err != nil {
+		v.t.Fatal(err)
+	}
 }
 
 func (v *vcenter) machineWith(mods ...func(map[string]any)) *machinev1beta1.Machine {
@@ -53,8 +53,7 @@ func inGroup(name string) func(map[string]any) {
 // boots, and takes none of the others out.
 func TestVirtualMachinesShareAGroup(t *testing.T) {
 	v := newVCenter(t)
-	var nothing any
-	v.group(http.MethodPost, "zone-a", &nothing)
+	v.group(http.MethodPost, "zone-a", nil)
 	machines := []*machinev1beta1.Machine{v.machineWith(inGroup("zone-a")), v.machineWith(inGroup("zone-a"))}
 	names := []string{machines[0].Name, machines[1].Name}
 	slices.Sort(names)
@@ -73,7 +72,7 @@ func TestVirtualMachinesShareAGroup(t *testing.T) {
 	if found := v.check(machines[0]); found.Result != record.DriftNone {
 		t.Errorf("right after the create a check finds %s: %s", found.Result, found.Summary)
 	}
-	v.group(http.MethodDelete, "zone-a", &nothing)
+	v.group(http.MethodDelete, "zone-a", nil)
 	if found := v.check(machines[0]); found.Result != record.DriftChanged || !strings.Contains(found.Summary, "vm_group") {
 		t.Errorf("of one that was taken out of its group a check finds %s: %s", found.Result, found.Summary)
 	}
@@ -103,7 +102,7 @@ func TestAVirtualMachineIsNotMadeWhereItsGroupIsMissing(t *testing.T) {
 // a full clone where the named one is not there.
 func TestALinkedCloneIsOfTheSnapshotThatIsNamed(t *testing.T) {
 	v := newVCenter(t)
-	linked := func(snapshot string) *simulated {
+	linked := func(snapshot string) *simulation.VM {
 		machine := v.machineWith(func(spec map[string]any) { spec["cloneMode"], spec["snapshot"] = "linkedClone", snapshot })
 		v.bring(machine)
 		made := v.vm(machine)
@@ -118,7 +117,7 @@ func TestALinkedCloneIsOfTheSnapshotThatIsNamed(t *testing.T) {
 	}
 	v.snapshot("first")
 	v.snapshot("second")
-	for name, want := range map[string]simulated{
+	for name, want := range map[string]simulation.VM{
 		"first": {Snapshot: "first", DiskMoveType: child},
 		"":      {Snapshot: "second", DiskMoveType: child},
 		"third": {DiskMoveType: full},
@@ -137,11 +136,10 @@ func TestACloneKeepsTheSettingsOfItsTemplate(t *testing.T) {
 	const template = "/test/vm?path=%2FDC0%2Fvm%2FDC0_C0_RP0_VM0"
 	plain := v.machine()
 	v.bring(plain)
-	var nothing any
-	v.ask(http.MethodPost, template+"&do=configure", &nothing)
+	v.ask(http.MethodPost, template+"&do=configure", nil)
 	machine := v.machine()
 	v.bring(machine)
-	want, made := &simulated{}, v.vm(machine)
+	want, made := &simulation.VM{}, v.vm(machine)
 	v.ask(http.MethodGet, template, want)
 	if want.Settings["nestedVirtualization"] != true {
 		t.Fatalf("the template has the settings %v", want.Settings)
@@ -155,7 +153,7 @@ func TestACloneKeepsTheSettingsOfItsTemplate(t *testing.T) {
 		}
 	}
 	before := v.vm(plain)
-	v.ask(http.MethodPost, pathOf(plain)+"&do=configure", &nothing)
+	v.ask(http.MethodPost, pathOf(plain)+"&do=configure", nil)
 	if found := v.check(plain); found.Result != record.DriftNone {
 		t.Errorf("a check of a clone that an administrator has configured finds %s: %s", found.Result, found.Summary)
 	}
@@ -172,17 +170,17 @@ func TestACloneKeepsTheSettingsOfItsTemplate(t *testing.T) {
 // deny has the vCenter refuse these methods, and no others.
 func (v *vcenter) deny(methods ...string) {
 	v.t.Helper()
-	var nothing any
-	v.ask(http.MethodPost, "/test/deny?"+url.Values{"method": methods}.Encode(), &nothing)
+	if err := v.server.Deny(v.t.Context(), methods...); err != nil {
+		v.t.Fatal(err)
+	}
 }
 
 // ofATemplate makes a template as a vCenter takes it, for Machines to be cloned of.
 func (v *vcenter) ofATemplate() func(map[string]any) {
 	v.t.Helper()
-	var nothing any
 	v.ask(http.MethodPost, "/test/vm?"+url.Values{
 		"path": {"/DC0/vm/workers/template"}, "do": {"clone"}, "from": {"DC0_C0_RP0_VM0"}, "cpus": {"2"}, "memoryMiB": {"1024"},
-	}.Encode(), &nothing)
+	}.Encode(), nil)
 	return func(spec map[string]any) { spec["template"] = "/DC0/vm/workers/template" }
 }
 

@@ -1,20 +1,9 @@
 package iac
 
 import (
-	"bufio"
-	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
-	"encoding/json"
-	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -31,168 +20,67 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/long"
 	"github.com/machine-iac/machine-iac-operator/test/shortdir"
+	simulation "github.com/machine-iac/machine-iac-operator/test/vcenter"
 )
-
-// vcenterName is the name in the certificate of the simulated vCenter.
-const vcenterName = "example.com"
 
 // vcenter is a simulated one, and a bench whose engines reach it by its name.
 type vcenter struct {
 	*bench
-	http *http.Client
-	tag  string
-}
-
-// simulated is what the simulator reports of a virtual machine.
-type simulated struct {
-	UUID, Annotation, PowerState string
-	CPUs                         int
-	ExtraConfig                  map[string]string
-	// Settings are those that no providerSpec has.
-	Settings map[string]any
-	DisksGiB []int
-	Tags     []string
-	// What it was cloned of, and the groups that it was in when it was powered on last.
-	Snapshot, DiskMoveType string
-	GroupsAtPowerOn        []string
+	server *simulation.VCenter
+	tag    string
 }
 
 func newVCenter(t *testing.T) *vcenter {
 	t.Helper()
-	return newVCenterReached(t, func(b *bench, certificate string, proxy *url.URL) {
-		b.environment = map[string]string{"SSL_CERT_FILE": certificate, "HTTPS_PROXY": proxy.String()}
-	})
+	return newVCenterReached(t, func(b *bench, environment map[string]string) { b.environment = environment })
 }
 
-// newVCenterReached has reach say to the bench which authority has signed the simulated vCenter's
-// certificate, and which proxy leads to it.
-func newVCenterReached(t *testing.T, reach func(b *bench, certificate string, proxy *url.URL)) *vcenter {
+// newVCenterReached has reach give the bench the environment that leads to the simulated vCenter:
+// the file of its certificate's authority, and a proxy.
+func newVCenterReached(t *testing.T, reach func(b *bench, environment map[string]string)) *vcenter {
 	t.Helper()
 	long.Test(t)
 	parallel(t)
-	certificate := filepath.Join(t.TempDir(), "vcenter.pem")
-	proxy := forwardTo(t, simulator(t, certificate))
+	server, err := simulation.Start(t.Context(), repository(t, "bin", "vcsim"), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
 	namespace, err := plane.Namespace(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &vcenter{bench: &bench{
+	v := &vcenter{server: server, tag: server.Tag, bench: &bench{
 		t: t, client: plane.Client, namespace: namespace, clock: clocktesting.NewFakePassiveClock(time.Now()),
 	}}
-	reach(v.bench, certificate, proxy)
-	trusted := x509.NewCertPool()
-	trusted.AppendCertsFromPEM([]byte(readAll(t, certificate)))
-	transport := &http.Transport{Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{RootCAs: trusted}}
-	t.Cleanup(transport.CloseIdleConnections)
-	v.http = &http.Client{Transport: transport, Timeout: time.Minute}
-	v.ask(http.MethodGet, "/test/tag", &v.tag)
-	v.secret("vsphere", map[string]string{vcenterName + ".username": "administrator@vsphere.local", vcenterName + ".password": "simulated"})
+	reach(v.bench, server.Environment())
+	v.secret("vsphere", map[string]string{
+		simulation.Name + ".username": simulation.Username, simulation.Name + ".password": simulation.Password,
+	})
 	v.secret("user-data", map[string]string{"userData": `{"ignition":{"version":"3.2.0"}}`})
 	v.start(shortdir.New(t), "owner-1")
 	return v
 }
 
-// simulator starts a simulated vCenter and returns its address.
-func simulator(t *testing.T, certificate string) string {
-	t.Helper()
-	command := exec.CommandContext(context.WithoutCancel(t.Context()), repository(t, "bin", "vcsim"), "--certificate-file", certificate)
-	command.Stderr = os.Stderr
-	output, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatalf("%v; run 'make tools'", err)
-	}
-	t.Cleanup(func() {
-		_ = command.Process.Signal(os.Interrupt)
-		hung := time.AfterFunc(10*time.Second, func() { _ = command.Process.Kill() })
-		defer hung.Stop()
-		_ = command.Wait()
-	})
-	address, err := bufio.NewReader(output).ReadString('\n')
-	if err != nil {
-		t.Fatalf("waiting for the simulated vCenter: %v", err)
-	}
-	return strings.TrimSpace(address)
-}
-
-// forwardTo starts a proxy that leads every connection to one address. So the vCenter has a name
-// and no port, as keys of Secrets need.
-func forwardTo(t *testing.T, address string) *url.URL {
-	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodConnect || r.Host != vcenterName+":443" {
-			http.Error(w, "only the vCenter is here", http.StatusForbidden)
-			return
-		}
-		target, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadGateway)
-			return
-		}
-		client, _, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			_ = target.Close()
-			return
-		}
-		// Written once the connection is ours: whoever asked sends nothing before.
-		_, _ = io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n")
-		go relay(client, target)
-		go relay(target, client)
-	}))
-	t.Cleanup(server.Close)
-	proxy, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return proxy
-}
-
-func relay(to, from net.Conn) {
-	_, _ = io.Copy(to, from)
-	_ = to.Close()
-}
-
-func readAll(t *testing.T, name string) string {
-	t.Helper()
-	content, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
-}
-
 // ask calls the simulator, and returns false for what is not there.
-func (v *vcenter) ask(method, path string, into any) bool {
+func (v *vcenter) ask(method, address string, into any) bool {
 	v.t.Helper()
-	request, err := http.NewRequestWithContext(v.t.Context(), method, "https://"+vcenterName+path, nil)
+	path, query, _ := strings.Cut(address, "?")
+	values, err := url.ParseQuery(query)
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	response, err := v.http.Do(request)
+	there, err := v.server.Ask(v.t.Context(), method, path, values, into)
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	defer response.Body.Close()
-	switch response.StatusCode {
-	case http.StatusNotFound:
-		return false
-	case http.StatusOK:
-	default:
-		content, _ := io.ReadAll(response.Body)
-		v.t.Fatalf("%s %s: %s: %s", method, path, response.Status, content)
-	}
-	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
-		v.t.Fatal(err)
-	}
-	return true
+	return there
 }
 
 // vm returns the instance of a Machine, nil when there is none.
-func (v *vcenter) vm(machine *machinev1beta1.Machine) *simulated {
+func (v *vcenter) vm(machine *machinev1beta1.Machine) *simulation.VM {
 	v.t.Helper()
-	found := &simulated{}
+	found := &simulation.VM{}
 	if !v.ask(http.MethodGet, pathOf(machine), found) {
 		return nil
 	}
@@ -220,7 +108,7 @@ func (v *vcenter) spec(mods ...func(map[string]any)) map[string]any {
 		"network":   map[string]any{"devices": []any{map[string]any{"networkName": "VM Network"}}},
 		"tagIDs":    []any{v.tag},
 		"workspace": map[string]any{
-			"server": vcenterName, "datacenter": "DC0", "folder": "/DC0/vm/workers", "datastore": "/DC0/datastore/LocalDS_0",
+			"server": simulation.Name, "datacenter": "DC0", "folder": "/DC0/vm/workers", "datastore": "/DC0/datastore/LocalDS_0",
 			"resourcePool": "/DC0/host/DC0_C0/Resources",
 		},
 	}
@@ -323,7 +211,7 @@ func TestAVirtualMachineFromCreateToDelete(t *testing.T) {
 }
 
 // looksAsAskedFor compares a virtual machine, and what is published of it, with the Machine.
-func (v *vcenter) looksAsAskedFor(machine *machinev1beta1.Machine, made *simulated) {
+func (v *vcenter) looksAsAskedFor(machine *machinev1beta1.Machine, made *simulation.VM) {
 	v.t.Helper()
 	if id := machine.Spec.ProviderID; id == nil || *id != "vsphere://"+made.UUID {
 		v.t.Errorf("providerID %v, want that of %s", id, made.UUID)
@@ -352,8 +240,7 @@ func TestAVirtualMachineThatWasDeletedIsMissed(t *testing.T) {
 	v := newVCenter(t)
 	machine := v.machine()
 	v.bring(machine)
-	var nothing any
-	if !v.ask(http.MethodDelete, pathOf(machine), &nothing) {
+	if !v.ask(http.MethodDelete, pathOf(machine), nil) {
 		t.Fatal("there is no virtual machine to delete")
 	}
 	if found := v.check(machine); found.Result != record.DriftMissing {
@@ -372,8 +259,7 @@ func TestAVirtualMachineOutlivesItsTemplateAndIsDeleted(t *testing.T) {
 	v := newVCenter(t)
 	machine := v.machine()
 	v.bring(machine)
-	var nothing any
-	if !v.ask(http.MethodDelete, "/test/vm?path="+url.QueryEscape("/DC0/vm/DC0_C0_RP0_VM0"), &nothing) {
+	if !v.ask(http.MethodDelete, "/test/vm?path="+url.QueryEscape("/DC0/vm/DC0_C0_RP0_VM0"), nil) {
 		t.Fatal("there is no template to remove")
 	}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: v.namespace, Name: "user-data"}}
@@ -396,8 +282,7 @@ func TestAVirtualMachineOutlivesWhatItWasMadeOf(t *testing.T) {
 	machine := v.machine()
 	v.bring(machine)
 	made := v.vm(machine)
-	var nothing any
-	if !v.ask(http.MethodDelete, "/test/vm?path="+url.QueryEscape("/DC0/vm/DC0_C0_RP0_VM0"), &nothing) {
+	if !v.ask(http.MethodDelete, "/test/vm?path="+url.QueryEscape("/DC0/vm/DC0_C0_RP0_VM0"), nil) {
 		t.Fatal("there is no template to delete")
 	}
 	if found := v.check(machine); found.Result != record.DriftNone {
@@ -417,7 +302,7 @@ func TestAVirtualMachineOutlivesWhatItWasMadeOf(t *testing.T) {
 		t.Errorf("Update with another device: %v, want UnsupportedChange", err)
 	}
 	machine.Spec.ProviderSpec.Value = builder.ProviderSpec(v.spec(func(spec map[string]any) { spec["tagIDs"] = []any{} }))
-	if !v.ask(http.MethodDelete, pathOf(machine), &nothing) {
+	if !v.ask(http.MethodDelete, pathOf(machine), nil) {
 		t.Fatal("there is no virtual machine to delete")
 	}
 	if found := v.check(machine); found.Result != record.DriftMissing {
@@ -431,8 +316,7 @@ func TestAVirtualMachineThatALookupDoesNotFindIsMadeOrNotMissed(t *testing.T) {
 	machine := v.machine()
 	v.lose(machine, v.owner)
 	v.bring(machine)
-	var nothing any
-	if !v.ask(http.MethodDelete, pathOf(machine), &nothing) {
+	if !v.ask(http.MethodDelete, pathOf(machine), nil) {
 		t.Fatal("there is no virtual machine after a create that had got lost before it made one")
 	}
 	v.lose(machine, v.owner)
@@ -444,11 +328,11 @@ func TestAVirtualMachineThatALookupDoesNotFindIsMadeOrNotMissed(t *testing.T) {
 // TestAVirtualMachineOfAnOpenShiftCluster has the tag that the installer made, its networks from
 // its own compute cluster, and the zone of that.
 func TestAVirtualMachineOfAnOpenShiftCluster(t *testing.T) {
-	v := newVCenterReached(t, func(b *bench, certificate string, proxy *url.URL) {
-		b.environment = map[string]string{"SSL_CERT_FILE": certificate, "HTTPS_PROXY": proxy.String()}
+	v := newVCenterReached(t, func(b *bench, environment map[string]string) {
+		b.environment = environment
 		b.cluster = &module.Cluster{Platform: "VSphere", FailureDomains: []module.FailureDomain{
-			{Name: "a", Region: "east", Zone: "east-1", Server: vcenterName, Datacenter: "DC0", ComputeCluster: "/DC0/host/DC0_C0", Datastore: "/DC0/datastore/LocalDS_0"},
-			{Name: "b", Region: "east", Zone: "east-2", Server: vcenterName, Datacenter: "DC0", ComputeCluster: "/DC0/host/DC0_C1", Datastore: "/DC0/datastore/LocalDS_0"},
+			{Name: "a", Region: "east", Zone: "east-1", Server: simulation.Name, Datacenter: "DC0", ComputeCluster: "/DC0/host/DC0_C0", Datastore: "/DC0/datastore/LocalDS_0"},
+			{Name: "b", Region: "east", Zone: "east-2", Server: simulation.Name, Datacenter: "DC0", ComputeCluster: "/DC0/host/DC0_C1", Datastore: "/DC0/datastore/LocalDS_0"},
 		}}
 	})
 	machine := v.machine()
@@ -459,8 +343,9 @@ func TestAVirtualMachineOfAnOpenShiftCluster(t *testing.T) {
 	if machine.Labels[labelRegion] != "east" || machine.Labels[labelZone] != "east-1" {
 		t.Errorf("labels %v, want those of the failure domain", machine.Labels)
 	}
-	var nothing any
-	v.ask(http.MethodPost, "/test/vm?path="+url.QueryEscape("/DC0/vm/DC0_C0_RP0_VM0")+"&do=tag&cluster="+builder.ClusterID, &nothing)
+	if err := v.server.TagCluster(t.Context(), "/DC0/vm/"+simulation.Template, builder.ClusterID); err != nil {
+		t.Fatal(err)
+	}
 	second := v.machine()
 	v.bring(second)
 	if made := v.vm(second); made == nil || len(made.Tags) != 2 {

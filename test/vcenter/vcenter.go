@@ -49,8 +49,11 @@ type VM struct {
 	Networks     []string
 	ResourcePool string
 	ExtraConfig  map[string]string
-	Disks        []Disk
-	Tags         []string
+	// Settings are those that no providerSpec has.
+	Settings map[string]any
+	Disks    []Disk
+	DisksGiB []int
+	Tags     []string
 	// Snapshot names the snapshot of which it is a linked clone; DiskMoveType is the clone request's.
 	Snapshot, DiskMoveType string
 	// GroupsAtPowerOn are its groups when it was last powered on.
@@ -86,7 +89,7 @@ func Start(ctx context.Context, program, dir string) (*VCenter, error) {
 	if err := v.connect(address); err != nil {
 		return nil, fmt.Errorf("connecting to the simulated vCenter: %w", errors.Join(err, v.Close()))
 	}
-	if _, err := v.ask(ctx, http.MethodGet, "/test/tag", nil, &v.Tag); err != nil {
+	if _, err := v.Ask(ctx, http.MethodGet, "/test/tag", nil, &v.Tag); err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
 	return v, nil
@@ -165,7 +168,7 @@ func (v *VCenter) Close() error {
 // VM returns a virtual machine by its inventory path, or nil.
 func (v *VCenter) VM(ctx context.Context, path string) (*VM, error) {
 	found := &VM{}
-	there, err := v.ask(ctx, http.MethodGet, "/test/vm", url.Values{"path": {path}}, found)
+	there, err := v.Ask(ctx, http.MethodGet, "/test/vm", url.Values{"path": {path}}, found)
 	if err != nil || !there {
 		return nil, err
 	}
@@ -207,19 +210,19 @@ func (v *VCenter) MakeSnapshot(ctx context.Context, path, name string) error {
 
 // MakeGroup creates a VM group in the cluster.
 func (v *VCenter) MakeGroup(ctx context.Context, name string) error {
-	_, err := v.ask(ctx, http.MethodPost, "/test/group", groupQuery(name), nil)
+	_, err := v.Ask(ctx, http.MethodPost, "/test/group", groupQuery(name), nil)
 	return err
 }
 
 // EmptyGroup removes all virtual machines from a group outside of the operator.
 func (v *VCenter) EmptyGroup(ctx context.Context, name string) error {
-	_, err := v.ask(ctx, http.MethodDelete, "/test/group", groupQuery(name), nil)
+	_, err := v.Ask(ctx, http.MethodDelete, "/test/group", groupQuery(name), nil)
 	return err
 }
 
 // Group returns the sorted names of the virtual machines in a group, or nil if it does not exist.
 func (v *VCenter) Group(ctx context.Context, name string) (members []string, err error) {
-	_, err = v.ask(ctx, http.MethodGet, "/test/group", groupQuery(name), &members)
+	_, err = v.Ask(ctx, http.MethodGet, "/test/group", groupQuery(name), &members)
 	return members, err
 }
 
@@ -227,26 +230,26 @@ func groupQuery(name string) url.Values { return url.Values{"cluster": {Cluster}
 
 // HasFile reports whether a file, given as [datastore] path, exists.
 func (v *VCenter) HasFile(ctx context.Context, file string) (there bool, err error) {
-	_, err = v.ask(ctx, http.MethodGet, "/test/file", url.Values{"path": {file}}, &there)
+	_, err = v.Ask(ctx, http.MethodGet, "/test/file", url.Values{"path": {file}}, &there)
 	return there, err
 }
 
 // Deny has the vCenter refuse methods of its API, such as CloneVM_Task, and no others, until it is called again.
 func (v *VCenter) Deny(ctx context.Context, methods ...string) error {
-	_, err := v.ask(ctx, http.MethodPost, "/test/deny", url.Values{"method": methods}, nil)
+	_, err := v.Ask(ctx, http.MethodPost, "/test/deny", url.Values{"method": methods}, nil)
 	return err
 }
 
 func (v *VCenter) do(ctx context.Context, method string, query url.Values) error {
-	there, err := v.ask(ctx, method, "/test/vm", query, nil)
+	there, err := v.Ask(ctx, method, "/test/vm", query, nil)
 	if err == nil && !there {
 		err = fmt.Errorf("there is no virtual machine %s", query.Get("path"))
 	}
 	return err
 }
 
-// ask returns false if the object does not exist.
-func (v *VCenter) ask(ctx context.Context, method, path string, query url.Values, into any) (bool, error) {
+// Ask calls the simulator, and returns false if the object does not exist.
+func (v *VCenter) Ask(ctx context.Context, method, path string, query url.Values, into any) (bool, error) {
 	address := url.URL{Scheme: "https", Host: Name, Path: path, RawQuery: query.Encode()}
 	request, err := http.NewRequestWithContext(ctx, method, address.String(), nil)
 	if err != nil {
