@@ -72,7 +72,7 @@ resource "nutanix_virtual_machine" "this" {
 
     content {
       disk_size_mib         = local.sizes[disk_list.key + 2]
-      data_source_reference = disk_list.value.dataSource == null ? null : { kind = "image", uuid = local.source_uuids[disk_list.key] }
+      data_source_reference = disk_list.value.dataSource == null ? null : { kind = "image", uuid = try(local.source_uuids[disk_list.key], "added") } # no disk is added to one that exists
 
       dynamic "device_properties" {
         for_each = disk_list.value.deviceProperties[*]

@@ -37,7 +37,7 @@ output "instance_type" {
 
 output "region" {
   description = "The name of the Prism Central, as OpenShift's provider has it; empty where there is not just one."
-  value       = length(local.centrals) == 1 ? local.centrals[0] : ""
+  value       = local.region
 
   depends_on = [nutanix_virtual_machine.this]
 }
@@ -45,4 +45,17 @@ output "region" {
 output "zone" {
   description = "The name of the cluster, a Prism Element."
   value       = nutanix_virtual_machine.this.cluster_name == null ? "" : nutanix_virtual_machine.this.cluster_name
+}
+
+output "recorded" {
+  description = "What was found by name when the virtual machine was made."
+  value = {
+    cluster_uuid = local.cluster_uuid
+    subnet_uuids = local.subnet_uuids
+    image_uuids  = local.image_uuids
+    project_uuid = local.project_uuid
+    region       = local.region
+  }
+
+  depends_on = [nutanix_virtual_machine.this]
 }

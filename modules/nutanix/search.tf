@@ -1,33 +1,34 @@
-# What providerSpecs name is looked for with every plan; what they refer to by a UUID is not. What is found counts when the virtual machine is made;
-# later there may be none of the name, or two, which changes nothing. In place of a UUID that is missing stands why, which the error of the create
-# then repeats.
+# What providerSpecs name is looked for until the virtual machine is there, and recorded with it; what they refer to by a UUID is not. In place of a
+# UUID that is missing stands why, which the error of the create then repeats.
 data "nutanix_search" "clusters" {
+  count = var.recorded == null ? 1 : 0
+
   kind = "cluster"
 }
 
 data "nutanix_search" "image" {
-  for_each = toset([for image in local.images : image.name if image.uuid == null])
+  for_each = toset([for image in local.images : image.name if var.recorded == null && image.uuid == null])
 
   kind = "image"
   name = each.value
 }
 
 data "nutanix_search" "subnet" {
-  for_each = toset([for subnet in local.subnets : subnet.name if subnet.uuid == null])
+  for_each = toset([for subnet in local.subnets : subnet.name if var.recorded == null && subnet.uuid == null])
 
   kind = "subnet"
   name = each.value
 }
 
 data "nutanix_search" "project" {
-  count = var.provider_spec.project.type == "name" ? 1 : 0
+  count = var.recorded == null && var.provider_spec.project.type == "name" ? 1 : 0
 
   kind = "project"
   name = var.provider_spec.project.name
 }
 
 data "nutanix_search" "gpus" {
-  count = length(var.provider_spec.gpus) > 0 ? 1 : 0
+  count = var.recorded == null && length(var.provider_spec.gpus) > 0 ? 1 : 0
 
   kind         = "gpu"
   cluster_uuid = local.cluster_uuid
@@ -35,6 +36,8 @@ data "nutanix_search" "gpus" {
 
 # OpenShift's installer makes a category for a cluster, and removes what is in it when it destroys the cluster.
 data "nutanix_search" "cluster_category" {
+  count = var.recorded == null ? 1 : 0
+
   kind  = "category"
   name  = local.cluster_key
   value = "owned"
@@ -51,10 +54,12 @@ locals {
     } : {
     uuid = can(regex(local.uuid, local.failure_domain.compute_cluster)) ? local.failure_domain.compute_cluster : null, name = local.failure_domain.compute_cluster
   }
-  clusters      = [for one in data.nutanix_search.clusters.entities : jsondecode(one)]
+  clusters      = [for one in flatten(data.nutanix_search.clusters[*].entities) : jsondecode(one)]
   centrals      = [for one in local.clusters : one.name if one.prism_central]
+  region        = var.recorded != null ? var.recorded.region : length(local.centrals) == 1 ? local.centrals[0] : ""
   element_uuids = [for one in local.clusters : one.uuid if one.name == local.element.name]
   cluster_uuid = (
+    var.recorded != null ? var.recorded.cluster_uuid :
     local.failure_domain_name != "" && local.failure_domain == null ? "the Infrastructure has no failure domain ${local.failure_domain_name}" :
     local.element.uuid != null ? local.element.uuid :
     length(local.element_uuids) == 1 ? local.element_uuids[0] :
@@ -71,7 +76,7 @@ locals {
   own_subnets = { for name, found in local.found_subnets : name => [
     for one in found : one.uuid if length(found) == 1 || lower(lookup(one, "cluster_uuid", "")) == lower(local.cluster_uuid)
   ] }
-  subnet_uuids = [for subnet in local.subnets : (
+  subnet_uuids = var.recorded != null ? var.recorded.subnet_uuids : [for subnet in local.subnets : (
     subnet.uuid != null ? subnet.uuid :
     length(local.own_subnets[subnet.name]) == 1 ? local.own_subnets[subnet.name][0] :
     length(local.found_subnets[subnet.name]) == 0 ? "no subnet is called ${subnet.name}" :
@@ -83,7 +88,7 @@ locals {
     uuid = image == null ? "" : image.type == "uuid" ? image.uuid : null, name = try(image.name, null)
   }]
   found_images = { for name, search in data.nutanix_search.image : name => search.entities }
-  image_uuids = [for image in local.images : (
+  image_uuids = var.recorded != null ? var.recorded.image_uuids : [for image in local.images : (
     image.uuid != null ? image.uuid :
     length(local.found_images[image.name]) == 1 ? jsondecode(local.found_images[image.name][0]).uuid :
     length(local.found_images[image.name]) == 0 ? "no image is called ${image.name}" : "several images are called ${image.name}"
@@ -93,6 +98,7 @@ locals {
 
   found_projects = flatten(data.nutanix_search.project[*].entities)
   project_uuid = (
+    var.recorded != null ? var.recorded.project_uuid :
     var.provider_spec.project.type == "uuid" ? var.provider_spec.project.uuid :
     var.provider_spec.project.type == "" ? null :
     length(local.found_projects) == 1 ? jsondecode(local.found_projects[0]).uuid :
@@ -107,7 +113,7 @@ locals {
   )]
 
   cluster_key      = "kubernetes-io-cluster-${var.machine.cluster_id}"
-  cluster_category = [for one in data.nutanix_search.cluster_category.entities : jsondecode(one)]
+  cluster_category = [for one in flatten(data.nutanix_search.cluster_category[*].entities) : jsondecode(one)]
   # A virtual machine has one value of a key, the last one's.
   categories = { for key, values in { for category in var.provider_spec.categories : category.key => category.value... } : key => values[length(values) - 1] if key != local.cluster_key }
 }

@@ -239,3 +239,15 @@ variable "user_data" {
   description = "The Ignition configuration that the virtual machine reads at its first boot, or other user data."
   sensitive   = true
 }
+
+variable "recorded" {
+  type = object({
+    cluster_uuid = string
+    subnet_uuids = list(string)
+    image_uuids  = list(string)
+    project_uuid = string
+    region       = string
+  })
+  description = "What was found by name when the virtual machine was made; null until it is there."
+  default     = null
+}

@@ -75,7 +75,7 @@ resource "openstack_compute_servergroup_shared_v2" "shared" {
 
 # Where both are given, the group of the id must have the name.
 data "openstack_compute_servergroups_v2" "named" {
-  count = var.provider_spec.serverGroupName != "" && var.provider_spec.serverGroupID != "" ? 1 : 0
+  count = var.recorded == null && var.provider_spec.serverGroupName != "" && var.provider_spec.serverGroupID != "" ? 1 : 0
 
   servergroup_id = var.provider_spec.serverGroupID
 }

@@ -41,3 +41,16 @@ output "zone" {
   description = "The server's availability zone."
   value       = openstack_compute_instance_v2.this.availability_zone
 }
+
+output "recorded" {
+  description = "What was found by name when the server was made."
+  value = {
+    network_ids        = local.network_ids
+    subnet_ids         = local.subnet_ids
+    security_group_ids = local.security_group_ids
+    shared_addresses   = local.shared_addresses
+    image_id           = local.boots_image ? null : local.image_id
+  }
+
+  depends_on = [openstack_compute_instance_v2.this]
+}

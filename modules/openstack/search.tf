@@ -1,6 +1,5 @@
-# What providerSpecs name is looked for with every plan; what they name by an id is not. What is found counts when the server is made; later
-# there may be no network of that name, or two, which changes nothing. In place of an id that is missing stands what to fix, which the
-# refusal then repeats.
+# What providerSpecs name is looked for until the server is there, and recorded with it; what they name by an id is not. In place of an id that is
+# missing stands what to fix, which the refusal then repeats.
 locals {
   # An entry without a network is one of its subnets only.
   networks = { for position, network in var.provider_spec.networks : position => merge(network.filter, {
@@ -9,6 +8,7 @@ locals {
   }) if "${network.uuid}${join("", values(network.filter))}" != "" }
   network_ids = { for position, network in local.networks : position => (
     network.id != "" ? network.id :
+    var.recorded != null ? lookup(var.recorded.network_ids, position, network.missing) :
     length(data.openstack_networking_networks_v2.named[position].ids) == 1 ? data.openstack_networking_networks_v2.named[position].ids[0] : network.missing
   ) }
 
@@ -34,6 +34,7 @@ locals {
   searched_subnets = { for key, subnet in local.subnets : key => subnet if subnet.id == "" || !subnet.within }
   subnet_ids = { for key, subnet in local.subnets : key => (
     !contains(keys(local.searched_subnets), key) ? { id = subnet.id, network = subnet.network } :
+    var.recorded != null ? lookup(var.recorded.subnet_ids, key, { id = subnet.missing, network = subnet.missing }) :
     length(data.openstack_networking_subnets_v2.named[key].ids) == 1 ?
     { id = data.openstack_networking_subnets_v2.named[key].ids[0], network = data.openstack_networking_subnets_v2.named[key].network_ids[0] } :
     { id = subnet.missing, network = subnet.within ? subnet.network : subnet.missing }
@@ -43,7 +44,7 @@ locals {
     id   = group.uuid == "" ? group.filter.id : group.uuid
     name = group.name == "" ? group.filter.name : group.name
   })]
-  security_group_ids = distinct(flatten([for position, group in local.security_groups : (
+  security_group_ids = var.recorded != null ? var.recorded.security_group_ids : distinct(flatten([for position, group in local.security_groups : (
     group.id != "" ? [group.id] :
     length(data.openstack_networking_secgroups_v2.named[position].ids) > 0 ? data.openstack_networking_secgroups_v2.named[position].ids :
     ["no security group is what securityGroups[${position}] names"]
@@ -54,16 +55,16 @@ locals {
   of_openstack     = var.cluster.platform == "OpenStack"
   shares_addresses = anytrue([for network in var.provider_spec.networks : !network.noAllowedAddressPairs])
   reserved_ports = { for purpose in ["api", "ingress"] : purpose => "${var.machine.cluster_id}-${purpose}-port"
-    if local.shares_addresses && !local.of_openstack
+    if var.recorded == null && local.shares_addresses && !local.of_openstack
   }
-  shared_addresses = sort(distinct(concat(
+  shared_addresses = var.recorded != null ? var.recorded.shared_addresses : sort(distinct(concat(
     local.of_openstack ? concat(var.cluster.api_vips, var.cluster.ingress_vips) : [],
     flatten([for search in data.openstack_networking_ports_v2.shared : search.addresses]),
   )))
 }
 
 data "openstack_networking_networks_v2" "named" {
-  for_each = { for position, network in local.networks : position => network if network.id == "" }
+  for_each = { for position, network in local.networks : position => network if var.recorded == null && network.id == "" }
 
   name         = each.value.name
   description  = each.value.description
@@ -76,7 +77,7 @@ data "openstack_networking_networks_v2" "named" {
 
 # By its id alone, or else by everything that is given.
 data "openstack_networking_subnets_v2" "named" {
-  for_each = local.searched_subnets
+  for_each = { for key, subnet in local.searched_subnets : key => subnet if var.recorded == null }
 
   network_id        = each.value.network
   subnet_id         = each.value.id
@@ -96,7 +97,7 @@ data "openstack_networking_subnets_v2" "named" {
 
 # The provider looks in the project of the credentials, unless another is named.
 data "openstack_networking_secgroups_v2" "named" {
-  for_each = { for position, group in local.security_groups : position => group if group.id == "" }
+  for_each = { for position, group in local.security_groups : position => group if var.recorded == null && group.id == "" }
 
   name         = each.value.name
   description  = each.value.description

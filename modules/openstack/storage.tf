@@ -12,8 +12,11 @@ locals {
   # Without block devices the server makes its disk from the image. With some, each disk is one of them, and needs the image's id.
   boots_image = local.root_volume == null && length(var.provider_spec.additionalBlockDevices) == 0
   searched    = data.openstack_images_image_ids_v2.boot[*].ids
-  # What is found is wanted while the server is made; later there may be none of the name, or two.
-  image_id = local.image.id != null ? local.image.id : try(one(local.searched[0]), null) == null ? "no single image is called ${local.image.name}" : one(local.searched[0])
+  image_id = (
+    local.image.id != null ? local.image.id :
+    var.recorded != null ? var.recorded.image_id :
+    try(one(local.searched[0]), null) == null ? "no single image is called ${local.image.name}" : one(local.searched[0])
+  )
 
   root = local.root_volume == null ? {} : {
     root = { size = local.root_volume.diskSize, type = local.root_volume.volumeType, zone = local.root_volume.availabilityZone, image = local.image_id }
@@ -36,7 +39,7 @@ locals {
 }
 
 data "openstack_images_image_ids_v2" "boot" {
-  count = local.boots_image || local.image.id != null ? 0 : 1
+  count = var.recorded != null || local.boots_image || local.image.id != null ? 0 : 1
 
   name = local.image.name
 }

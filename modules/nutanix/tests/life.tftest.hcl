@@ -85,6 +85,13 @@ run "makes_a_machine" {
     condition     = nutanix_virtual_machine.this.name == "demo-x7k2p-worker-abcde"
     error_message = "It is there."
   }
+  assert {
+    condition = jsonencode(output.recorded) == jsonencode({
+      cluster_uuid = "0005b6f1-8f43-a0f2-02b7-3cecef193712", image_uuids = ["ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c"], project_uuid = null, region = "pc-1"
+      subnet_uuids = ["c7938dc6-7659-453e-a688-e26020c68e43"]
+    })
+    error_message = "What was found by name is recorded with the virtual machine."
+  }
 }
 
 run "answers_the_outputs_of_the_contract" {
@@ -176,6 +183,51 @@ run "is_the_same_without_its_image" {
     condition     = nutanix_virtual_machine.this.disk_list[0].data_source_reference.uuid == "ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c"
     error_message = "What it was made of may be gone."
   }
+}
+
+run "reads_nothing_by_name_once_it_is_there" {
+  command = plan
+
+  variables {
+    recorded = {
+      cluster_uuid = "0005b6f1-8f43-a0f2-02b7-3cecef193712", image_uuids = ["ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c"], project_uuid = null, region = "pc-1"
+      subnet_uuids = ["c7938dc6-7659-453e-a688-e26020c68e43"]
+    }
+  }
+
+  assert {
+    condition     = 0 == length(data.nutanix_search.clusters) + length(data.nutanix_search.image) + length(data.nutanix_search.cluster_category)
+    error_message = "The image and the rest may be gone."
+  }
+  assert {
+    condition     = output.region == "pc-1"
+    error_message = "The region is what was recorded."
+  }
+}
+
+run "refuses_a_disk_that_was_not_recorded" {
+  command = plan
+
+  variables {
+    recorded = {
+      cluster_uuid = "0005b6f1-8f43-a0f2-02b7-3cecef193712", image_uuids = ["ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c"], project_uuid = null, region = "pc-1"
+      subnet_uuids = ["c7938dc6-7659-453e-a688-e26020c68e43"]
+    }
+    provider_spec = {
+      cluster           = { type = "uuid", uuid = "0005b6f1-8f43-a0f2-02b7-3cecef193712" }
+      credentialsSecret = { name = "nutanix-credentials" }
+      dataDisks         = [{ diskSize = "10Gi", dataSource = { type = "name", name = "data" } }]
+      image             = { type = "name", name = "demo-x7k2p-rhcos" }
+      memorySize        = "16Gi"
+      subnets           = [{ type = "uuid", uuid = "c7938dc6-7659-453e-a688-e26020c68e43" }]
+      systemDiskSize    = "120Gi"
+      userDataSecret    = { name = "worker-user-data" }
+      vcpuSockets       = 4
+      vcpusPerSocket    = 1
+    }
+  }
+
+  expect_failures = [terraform_data.made_with]
 }
 
 run "refuses_another_size" {

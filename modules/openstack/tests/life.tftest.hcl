@@ -68,6 +68,67 @@ run "answers_the_outputs_of_the_contract" {
   }
 }
 
+run "records_what_it_was_made_of" {
+  assert {
+    condition = jsonencode(output.recorded) == jsonencode({
+      image_id = "no single image is called demo-x7k2p-rhcos", network_ids = {}, security_group_ids = ["group-1"], shared_addresses = [], subnet_ids = { "0.0" = { id = "subnet-1", network = "network-1" } }
+    })
+    error_message = "What was found by name is recorded with the server."
+  }
+}
+
+run "reads_nothing_by_name_once_it_is_there" {
+  command = plan
+
+  variables {
+    recorded = {
+      image_id = "image-1", network_ids = {}, security_group_ids = ["group-1"], shared_addresses = ["10.0.0.5"], subnet_ids = { "0.0" = { id = "subnet-1", network = "network-1" } }
+    }
+  }
+
+  assert {
+    condition = 0 == length(data.openstack_networking_subnets_v2.named) + length(data.openstack_networking_secgroups_v2.named) + (
+      length(data.openstack_networking_ports_v2.shared) + length(data.openstack_images_image_ids_v2.boot)
+    )
+    error_message = "What it was made of may be gone."
+  }
+  assert {
+    condition     = openstack_networking_port_v2.interface["0"].network_id == "network-1"
+    error_message = "The port stays where it is."
+  }
+}
+
+run "refuses_a_network_that_was_not_recorded" {
+  command = plan
+
+  variables {
+    recorded = {
+      image_id = "image-1", network_ids = {}, security_group_ids = ["group-1"], shared_addresses = ["10.0.0.5"], subnet_ids = { "0.0" = { id = "subnet-1", network = "network-1" } }
+    }
+    provider_spec = {
+      availabilityZone = "nova"
+      rootVolume       = { diskSize = 100 }
+      cloudName        = "openstack"
+      cloudsSecret     = { name = "openstack-cloud-credentials", namespace = "openshift-machine-api" }
+      flavor           = "m1.xlarge"
+      image            = "demo-x7k2p-rhcos"
+      networks = [
+        { filter = {}, subnets = [{ filter = { name = "demo-x7k2p-nodes", tags = "openshiftClusterID=demo-x7k2p" } }] },
+        { filter = { name = "other" } },
+      ]
+      securityGroups  = [{ filter = {}, name = "demo-x7k2p-worker" }]
+      serverGroupName = "demo-x7k2p-worker"
+      serverMetadata  = { Name = "demo-x7k2p-worker", openshiftClusterID = "demo-x7k2p" }
+      tags            = ["openshiftClusterID=demo-x7k2p"]
+      trunk           = true
+      floatingIP      = "203.0.113.7"
+      userDataSecret  = { name = "worker-user-data" }
+    }
+  }
+
+  expect_failures = [terraform_data.made_with]
+}
+
 run "has_what_belongs_to_the_server_hang_together" {
   command = plan
 
