@@ -34,14 +34,16 @@ func provider() *schema.Provider {
 	p.Schema["port"].DefaultFunc = schema.EnvDefaultFunc("NUTANIX_PORT", "9440")
 	machine := p.ResourcesMap["nutanix_virtual_machine"]
 	machine.Schema["cluster_uuid"].ValidateFunc = nil // a module writes in its place why there is none
+	machine.Exists = nil                              // a read finds that out too, with one request less
 	machine.ReadContext = withHypervisor(machine.ReadContext)
 	machine.CreateContext = onceAllIsThere(withHypervisor(schema.ReadContextFunc(machine.CreateContext)))
 	return p
 }
 
-// throughProxies has the provider's clients, which share one transport, use the proxies of the environment.
+// throughProxies has the clients of a provider that is configured anew, which share one transport, use the proxies of the environment.
 func throughProxies(configure schema.ConfigureContextFunc) schema.ConfigureContextFunc {
 	return func(ctx context.Context, d *schema.ResourceData) (any, diag.Diagnostics) {
+		asked.Clear()
 		client, found := configure(ctx, d)
 		if !d.Get("insecure").(bool) && d.Get("proxy_url").(string) == "" {
 			http.DefaultClient.Transport = http.DefaultTransport

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-sdk/v2/diag"
@@ -23,6 +25,20 @@ var finders = map[string]func(client v3.Service, d *schema.ResourceData) ([]enti
 	"gpu": findGPUs, "category": findCategory, "virtual_machine": findMachines,
 }
 
+// asked has what the searches since the provider was configured have found, by their arguments: those of several Machines
+// are the same.
+var asked sync.Map
+
+type answer func() ([]entity, error)
+
+// find returns what there is of a kind, and asks for it once.
+func find(kind string, client v3.Service, d *schema.ResourceData) ([]entity, error) {
+	key := fmt.Sprintf("%s %q %q", kind, d.Get("name"), d.Get("value"))
+	search := func() ([]entity, error) { return finders[kind](client, d) }
+	once, _ := asked.LoadOrStore(key, answer(sync.OnceValues(search)))
+	return once.(answer)()
+}
+
 // search is a data source that finds all of one kind, as JSON each. What is left out of its arguments, or empty, matches anything.
 func search() *schema.Resource {
 	var kinds []string
@@ -33,7 +49,7 @@ func search() *schema.Resource {
 	return &schema.Resource{
 		ReadContext: func(_ context.Context, d *schema.ResourceData, meta any) diag.Diagnostics {
 			kind := d.Get("kind").(string)
-			all, err := finders[kind](meta.(*nutanix.Client).API.V3, d)
+			all, err := find(kind, meta.(*nutanix.Client).API.V3, d)
 			if err != nil {
 				return diag.Errorf("looking for a %s: %s", kind, err)
 			}
