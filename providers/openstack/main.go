@@ -6,6 +6,7 @@
 //   - a server group is made where there is none of its name, and stays when its Machine goes: others are in it;
 //   - a port, a trunk, a volume and the association of a floating address may be nothing at all, as programs without conditions need it;
 //   - a trunk can be imported;
+//   - what is read again within a second, with nothing written since, is asked for once, and flavors and images are for all Machines of a run;
 //   - a port is of any type of interface that Neutron knows;
 //   - other user data is no change of a server that exists: it is read at the first boot. Nova does not return it, so an
 //     import does not know it. Pulumi would take what is ignored from the state, which has a sum in place of the text.
@@ -26,6 +27,7 @@ func main() {
 
 func provider() *schema.Provider {
 	p := openstack.Provider()
+	p.ConfigureContextFunc = once(p.ConfigureContextFunc)
 	p.Schema["use_octavia"].Deprecated = "" // the warning would come with every run, whether load balancers are used or not
 	p.DataSourcesMap["openstack_networking_networks_v2"] = search(findNetworks, networkFilter, "ids")
 	p.DataSourcesMap["openstack_networking_subnets_v2"] = search(findSubnets, subnetFilter, "ids", "network_ids")
