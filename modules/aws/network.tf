@@ -4,8 +4,8 @@ locals {
   dual_stack   = local.ipv6_primary || var.cluster.ip_family == "DualStackIPv4Primary"
 }
 
-# The subnet and the security groups, as ids, and the names that the instance has in its network. What filters have found is recorded: the subnet for good,
-# the groups until the providerSpec names others.
+# The subnet and the security groups, as ids, and the names that the instance has in its network. What filters have found is recorded: the subnet and its
+# domains for good, the groups until the providerSpec names others.
 locals {
   named_subnet_id = var.provider_spec.subnet.id != "" ? var.provider_spec.subnet.id : try(sort(data.aws_subnets.found[0].ids)[0], null)
   subnet_id       = var.recorded != null ? var.recorded.subnet_id : local.named_subnet_id
@@ -21,8 +21,11 @@ locals {
     flatten([for found in data.aws_security_groups.found : sort(found.ids)]),
   ))
 
-  private_dns  = aws_instance.this.private_dns
-  domain_names = compact(flatten([for options in values(data.aws_vpc_dhcp_options.instance) : split(" ", options.domain_name)]))
+  private_dns      = aws_instance.this.private_dns
+  domains_recorded = try(var.recorded.domain_names, null)
+  domain_names = local.domains_recorded != null ? local.domains_recorded : compact(flatten([
+    for options in values(data.aws_vpc_dhcp_options.instance) : split(" ", options.domain_name)
+  ]))
   internal_dns = distinct(compact(concat(
     [local.private_dns],
     [for domain in local.domain_names : local.private_dns == "" ? "" : "${split(".", local.private_dns)[0]}.${domain}"],
@@ -61,15 +64,19 @@ data "aws_security_groups" "found" {
 # A guest takes its domain from the network's DHCP options, and asks for a certificate by that name. A network need not have
 # any. The subnet is known before the instance is made, so that what cannot be read is found before there is an instance.
 data "aws_subnet" "instance" {
+  count = local.domains_recorded == null ? 1 : 0
+
   id = local.instance_subnet_id
 }
 
 data "aws_vpc" "instance" {
-  id = data.aws_subnet.instance.vpc_id
+  count = length(data.aws_subnet.instance)
+
+  id = data.aws_subnet.instance[0].vpc_id
 }
 
 data "aws_vpc_dhcp_options" "instance" {
-  for_each = toset([for id in [data.aws_vpc.instance.dhcp_options_id] : id if startswith(id, "dopt-")])
+  for_each = toset([for id in data.aws_vpc.instance[*].dhcp_options_id : id if startswith(id, "dopt-")])
 
   dhcp_options_id = each.value
 }

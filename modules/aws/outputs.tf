@@ -55,6 +55,7 @@ output "recorded" {
     security_groups    = local.asked_groups
     security_group_ids = local.security_group_ids
     load_balancers     = sort(local.network_load_balancers)
+    domain_names       = local.domain_names
   }
 
   depends_on = [aws_instance.this]

@@ -76,6 +76,7 @@ run "needs_nothing_of_it_once_it_is_there" {
   variables {
     recorded = {
       subnet_id       = "subnet-0a", host_zone = null, security_group_ids = ["sg-0b"], load_balancers = ["demo-x7k2p-int"]
+      domain_names    = ["example.com"]
       security_groups = jsonencode([{ arn = "", filters = [{ name = "tag:Name", values = ["demo-worker"] }], id = "" }])
     }
   }
@@ -91,6 +92,12 @@ run "needs_nothing_of_it_once_it_is_there" {
   assert {
     condition     = length(data.aws_subnets.found) == 0 && length(data.aws_security_groups.found) == 0 && aws_instance.this.vpc_security_group_ids == toset(["sg-0b"])
     error_message = "The filters may match nothing any more, and the load balancer may be gone."
+  }
+  assert {
+    condition = 0 == length(data.aws_subnet.instance) + length(data.aws_vpc.instance) + length(data.aws_vpc_dhcp_options.instance) && (
+      contains(output.addresses, { type = "InternalDNS", address = "ip-10-0-1-20.example.com" })
+    )
+    error_message = "The domains of its network are not asked for again."
   }
 }
 
