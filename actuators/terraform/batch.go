@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
@@ -23,6 +24,11 @@ import (
 // maxUnclear is how many consecutive inconclusive batch plans of a module are tolerated. After that
 // each Machine is planned alone: the module always warns, so batches would plan twice.
 const maxUnclear = 3
+
+// endsWithin is how long a process may go on that has done its work.
+const endsWithin = time.Minute
+
+var errAllSettled = errors.New("all Machines of the batch have settled")
 
 // calledModule is a module that supports batches.
 type calledModule struct {
@@ -82,7 +88,7 @@ func (r *Runner) Batch(runs int) []runner.Share {
 	j := &joint{runner: r, missing: runs, all: make(chan struct{})}
 	shares := make([]runner.Share, runs)
 	for i := range shares {
-		shares[i] = &share{joint: j, done: make(chan struct{})}
+		shares[i] = &share{joint: j, index: i, done: make(chan struct{})}
 	}
 	return shares
 }
@@ -107,6 +113,7 @@ type joint struct {
 // share implements runner.Share, and the runner.Workspace that it opens.
 type share struct {
 	joint *joint
+	index int
 	run   runner.RunSpec
 	// counted reports that the others no longer wait for it.
 	counted bool
@@ -196,9 +203,11 @@ func (s *share) join(ctx context.Context, op failure.Op, carryOut func(context.C
 	return s.report, s.err
 }
 
-// process executes the batch, and then settles what has not settled meanwhile.
+// process executes the batch, and then settles what has not settled meanwhile. The first run names
+// the folder, as the pool accounts for the batch by it.
 func (j *joint) process(ctx context.Context, carryOut func(context.Context)) {
 	defer j.cancel(nil)
+	slices.SortFunc(j.come, func(a, b *share) int { return a.index - b.index })
 	defer func() {
 		cause := recover()
 		j.each(func(_ int, one *share) {
@@ -217,6 +226,9 @@ func (j *joint) settle(n int, providers string) {
 	if !one.settled {
 		one.settled, one.report, one.err = true, &engine.Report{Applied: one.applied, Providers: providers}, nil
 		close(one.done)
+	}
+	if !slices.ContainsFunc(j.come, func(one *share) bool { return !one.settled }) {
+		time.AfterFunc(endsWithin, func() { j.cancel(errAllSettled) })
 	}
 }
 
@@ -409,6 +421,7 @@ func (j *joint) operate(ctx context.Context, op failure.Op) (*engine.Report, err
 			j.settle(n, workspace.Used())
 		}
 	}
+	states.ctx = ctx
 	defer states.end()
 	defer context.AfterFunc(ctx, states.interrupt)()
 	var report *engine.Report
@@ -420,6 +433,7 @@ func (j *joint) operate(ctx context.Context, op failure.Op) (*engine.Report, err
 	default:
 		report, err = workspace.Destroy(ctx)
 	}
+	states.end()
 	return report, errors.Join(err, j.keep(workspace, states))
 }
 
@@ -484,10 +498,10 @@ func (j *joint) spec(op failure.Op, states *states) runner.RunSpec {
 	}
 	all.Progress = func(event engine.Event) {
 		inside, n, ok := j.layout.EventOf(event)
-		states.note(inside, n, ok)
 		if ok {
 			j.progress(n, inside)
 		}
+		states.note(inside, n, ok)
 	}
 	all.Output = func(text string) { j.pass(text, func(one *share) func(string) { return one.run.Output }) }
 	all.Withheld = func(text string) { j.pass(text, func(one *share) func(string) { return one.run.Withheld }) }
@@ -529,6 +543,9 @@ func (s *share) say(text string) {
 // pass forwards the engine's output to the Machine that it mentions, or to all.
 func (j *joint) pass(text string, to func(*share) func(string)) {
 	text, about, ok := j.layout.TextOf(text)
+	if !ok && batch.IsOwn(text) {
+		return
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.each(func(n int, one *share) {

@@ -20,8 +20,9 @@ type states struct {
 	variables []byte
 
 	// settle is called once for each Machine that is complete while the engine still works for
-	// others.
+	// others. ctx is the engine's.
 	settle func(n int)
+	ctx    context.Context
 
 	mu sync.Mutex
 	// whole is the state that the engine reads. saved holds each Machine's part; nil for one
@@ -30,6 +31,8 @@ type states struct {
 	saved [][]byte
 	// settled are the Machines that settle was called for: their states are no longer written.
 	settled []bool
+	// unable means that the state of a destroyed Machine could not be stored.
+	unable bool
 
 	progress progress
 }
@@ -57,6 +60,8 @@ const (
 	writesEvery = 21 * time.Second
 	// quietFor is how long an engine is quiet at most between two objects of a Machine.
 	quietFor = 2 * time.Second
+	// quietAtFirst is how much longer it may be before the first.
+	quietAtFirst = 10 * time.Second
 	// pausePoll is how often a pause looks whether it is over.
 	pausePoll = 200 * time.Millisecond
 	// emptyTimeout bounds the write of a destroyed Machine's state.
@@ -161,15 +166,18 @@ func (s *states) settleOne(n int) {
 	}
 }
 
-// empty stores that everything of a Machine is destroyed. If that fails, the engine's own write
-// follows.
+// empty stores that everything of a Machine is destroyed. If that fails once, the engine's own write
+// at its end serves all.
 func (s *states) empty(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), emptyTimeout)
+	if s.unable {
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, emptyTimeout)
 	defer cancel()
 	empty, _, err := batch.Emptied(s.saved[n])
-	if err != nil || s.sessions[n].Put(ctx, empty) != nil {
+	if s.unable = err != nil || s.sessions[n].Put(ctx, empty) != nil; s.unable {
 		return
 	}
 	s.saved[n] = empty
@@ -197,7 +205,7 @@ func (s *states) note(event engine.Event, about int, inside bool) {
 	switch ended := event.Kind == engine.EventCompleted || event.Kind == engine.EventFailed; {
 	case !inside && batch.IsMarker(event):
 		p.complete++
-	case !inside:
+	case !inside || event.Data: // engines report no end of a read that fails
 	case event.Kind == engine.EventStarted:
 		p.busy++
 	case ended:
@@ -227,6 +235,7 @@ func (p *progress) stored(complete int) {
 func (s *states) Pause(ctx context.Context) {
 	poll := time.NewTicker(pausePoll)
 	defer poll.Stop()
+	s.progress.pauses(time.Now())
 	for !s.progress.goesOn(time.Now(), len(s.sessions)) {
 		select {
 		case <-ctx.Done():
@@ -238,6 +247,16 @@ func (s *states) Pause(ctx context.Context) {
 	}
 }
 
+// pauses notes that the engine waits. If it has begun nothing yet, it has some time for that: it may
+// never, as when its provider cannot be configured.
+func (p *progress) pauses(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.quiet.IsZero() {
+		p.quiet = now.Add(quietAtFirst)
+	}
+}
+
 func (p *progress) goesOn(now time.Time, machines int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -245,7 +264,7 @@ func (p *progress) goesOn(now time.Time, machines int) bool {
 	case p.complete == machines:
 		return true
 	case p.busy == 0:
-		return !p.quiet.IsZero() && now.Sub(p.quiet) > quietFor
+		return now.Sub(p.quiet) > quietFor
 	default:
 		return p.complete > p.written && now.Sub(p.at) > writesEvery
 	}

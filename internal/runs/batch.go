@@ -70,9 +70,7 @@ func (p *Pool) workTogether(life, base context.Context, first *run) {
 			p.wake(base, r.Machine)
 		}
 	})
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.release(first)
+	p.finishBatch(first, batch, errs)
 }
 
 // each calls do for all runs concurrently, and returns when all calls have.

@@ -357,7 +357,7 @@ func TestABatchWaitsForMoreRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(midnight)
 			pool := New(Options{MaxConcurrent: 8, MaxBatch: 6, Gather: gather, Clock: clock})
-			pool.batches["x"] = tc.executing
+			pool.batches[batchKey{"g", "x", Create}] = tc.executing
 			advance := func(to time.Duration) {
 				t.Helper()
 				clock.SetTime(midnight.Add(to - time.Millisecond))
@@ -414,13 +414,14 @@ func TestABatchTakesOneWorkerAndMemoryOfItsOwn(t *testing.T) {
 	if _, taken := pool.Cancel(types.UID("1")); taken {
 		t.Error("a run of a batch was taken back")
 	}
-	for i, r := range first.batch() {
-		pool.leave(r, []error{nil, ErrAlone, nil, nil}[i], false)
+	batch, errs := first.batch(), []error{nil, ErrAlone, nil, nil}
+	for i, r := range batch {
+		pool.leave(r, errs[i], false)
 		if len(memory.running) != 2 || pool.queue.running != 2 {
 			t.Errorf("%v, %d workers while a batch waits for its last run", memory.running, pool.queue.running)
 		}
 	}
-	pool.release(first)
+	pool.finishBatch(first, batch, errs)
 	if len(memory.running) != 1 || pool.queue.running != 1 || pool.queue.waiting != 5 {
 		t.Errorf("%v, %d workers, %d wait after one of them has ended", memory.running, pool.queue.running, pool.queue.waiting)
 	}

@@ -31,8 +31,8 @@ type Pool struct {
 	aborted chan struct{}
 	pruned  time.Time
 	workers sync.WaitGroup
-	// batches counts the executing batches by Request.Batch.
-	batches map[string]int
+	// batches counts the executing batches.
+	batches map[batchKey]int
 	// gathered dispatches once the batch whose turn it is has waited for its members; nil before the first.
 	gathered *time.Timer
 }
@@ -57,15 +57,23 @@ type run struct {
 	failed *run
 	// limit bounds its Execute; nil before and after.
 	limit *limit
-	// with are the other runs of its batch, and of is the Request.Batch that it was started with.
+	// with are the other runs of its batch, and of is what they have in common.
 	with []*run
-	of   string
+	of   batchKey
 
 	// Its place in the queues.
 	sequence       uint64
 	queue          *groupQueue
 	previous, next *run
 }
+
+// batchKey is what the runs of a batch have in common.
+type batchKey struct {
+	group, batch string
+	operation    Operation
+}
+
+func (r *run) batchKey() batchKey { return batchKey{r.Group, r.Batch, r.Operation} }
 
 // batch returns the run and the other runs of its batch.
 func (r *run) batch() []*run { return append([]*run{r}, r.with...) }
@@ -79,7 +87,7 @@ func New(options Options) *Pool {
 		queue:   newScheduler(options.limits()),
 		runs:    map[types.UID]*run{},
 		aborted: make(chan struct{}),
-		batches: map[string]int{},
+		batches: map[batchKey]int{},
 	}
 	options.Metrics.longestWaits, options.Metrics.throttled = pool.longestWaits, pool.throttledFor
 	return pool
@@ -363,7 +371,7 @@ func (p *Pool) admit() *run {
 		p.queue.take(r)
 	}
 	next.with = with
-	next.of = next.Batch
+	next.of = next.batchKey()
 	p.batches[next.of]++
 	if p.options.Memory != nil {
 		p.options.Memory.Started(next.Run, footprint)
@@ -385,7 +393,7 @@ func (p *Pool) gathers(first *run, with []*run, now time.Time) bool {
 	if len(with) > 0 {
 		last = with[len(with)-1]
 	}
-	wait := p.options.Gather << min(p.batches[first.Batch], gatherDoubled)
+	wait := p.options.Gather << min(p.batches[first.batchKey()], gatherDoubled)
 	left := min(last.status.QueuedAt.Sub(now)+wait, first.status.QueuedAt.Sub(now)+gatherAtMost*wait)
 	if left <= 0 {
 		return false
@@ -406,11 +414,27 @@ func (p *Pool) finish(r *run, err error, timedOut bool) {
 	p.release(r)
 }
 
-// leave records the outcome of a run of a batch. The others keep the worker.
+// leave records the outcome of a run of a batch, unless it has to wait again. The others keep the
+// worker.
 func (p *Pool) leave(r *run, err error, timedOut bool) {
+	if errors.Is(err, ErrAlone) {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.end(r, p.options.Clock.Now(), err, timedOut)
+}
+
+// finishBatch lets the runs wait again that have to be executed alone, and passes the worker on.
+func (p *Pool) finishBatch(first *run, batch []*run, errs []error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, r := range batch {
+		if errors.Is(errs[i], ErrAlone) {
+			p.again(r, p.options.Clock.Now())
+		}
+	}
+	p.release(first)
 }
 
 // release passes on the worker of a run, or of the batch that started with it. The caller holds the

@@ -211,6 +211,11 @@ func IsMarker(event engine.Event) bool {
 	return event.Kind == engine.EventCompleted && strings.HasPrefix(event.Address, markerType+".m")
 }
 
+// IsOwn reports whether a text that mentions no Machine is about the markers and pauses.
+func IsOwn(text string) bool {
+	return strings.Contains(text, markerType+".") || strings.Contains(text, dataType+".")
+}
+
 // Emptied returns the state after everything in it was destroyed, and how many objects that were.
 func Emptied(raw []byte) (empty []byte, objects int, err error) {
 	var one stateFile

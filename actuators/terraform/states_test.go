@@ -1,0 +1,57 @@
+package terraform
+
+import (
+	"testing"
+	"time"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+)
+
+// TestAPausedEngineGoesOn has two Machines in a batch.
+func TestAPausedEngineGoesOn(t *testing.T) {
+	event := func(kind engine.EventKind, address string) engine.Event {
+		return engine.Event{Kind: kind, Address: address, Action: engine.ActionCreate}
+	}
+	started, completed := event(engine.EventStarted, "vm.this"), event(engine.EventCompleted, "vm.this")
+	marker := event(engine.EventCompleted, "terraform_data.m0")
+	reads := event(engine.EventStarted, "data.vm.this")
+	reads.Data = true
+	inside := func(event engine.Event) func(*states) { return func(s *states) { s.note(event, 0, true) } }
+	root := func(event engine.Event) func(*states) { return func(s *states) { s.note(event, 0, false) } }
+	stored := func(s *states) { s.progress.stored(1) }
+	const never = 0
+	for name, tc := range map[string]struct {
+		events []func(*states)
+		after  time.Duration
+	}{
+		"nothing begins":                         {nil, quietAtFirst + quietFor},
+		"an object is in the making":             {[]func(*states){inside(started)}, never},
+		"one is made, another is not":            {[]func(*states){inside(started), inside(started), inside(completed)}, never},
+		"a complete Machine is not in the state": {[]func(*states){inside(started), inside(started), inside(completed), root(marker)}, writesEvery},
+		"it is":                                  {[]func(*states){inside(started), inside(started), inside(completed), root(marker), stored}, never},
+		"all are complete":                       {[]func(*states){root(marker), root(marker)}, -time.Second},
+		"a marker of a module is none":           {[]func(*states){inside(started), inside(marker), inside(started)}, never},
+		"an object fails, and nothing follows":   {[]func(*states){inside(started), inside(event(engine.EventFailed, "vm.this"))}, quietFor},
+		"a read that fails is not reported":      {[]func(*states){inside(started), inside(completed), inside(reads)}, quietFor},
+		"a read ends while an object is made":    {[]func(*states){inside(started), inside(reads)}, never},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &states{}
+			s.progress.left = make([]int, 2)
+			s.progress.pauses(time.Now())
+			for _, happens := range tc.events {
+				happens(s)
+			}
+			now := time.Now()
+			if tc.after == never {
+				if s.progress.goesOn(now.Add(time.Hour), 2) {
+					t.Error("the engine goes on")
+				}
+				return
+			}
+			if s.progress.goesOn(now.Add(tc.after-time.Second), 2) && tc.after > 0 || !s.progress.goesOn(now.Add(tc.after+time.Second), 2) {
+				t.Errorf("the engine does not go on after %s", tc.after)
+			}
+		})
+	}
+}
