@@ -19,7 +19,8 @@ var azure = platform{
 	lacks: map[string]string{
 		stepImage: "the module names an image by its ID and reads it nowhere: only a create needs it",
 	},
-	open: openAzure,
+	open:  openAzure,
+	above: &exception{limits{13, 7, 9}, "azurerm reads an interface with each thing on it, around each write"},
 }
 
 func openAzure(w *world) *site {
@@ -62,7 +63,7 @@ func openResourceManager(w *world, options arm.Options) *site {
 	}
 	return &site{
 		status: &configv1.InfrastructureStatus{PlatformStatus: &configv1.PlatformStatus{Type: configv1.AzurePlatformType, Azure: &configv1.AzurePlatformStatus{
-			ResourceGroupName: clusterID + "-rg", CloudName: configv1.AzureStackCloud, ARMEndpoint: "https://" + server.Environment()["ARM_METADATA_HOSTNAME"],
+			ResourceGroupName: clusterID + "-rg", CloudName: configv1.AzurePublicCloud, ARMEndpoint: "https://" + server.Environment()["ARM_METADATA_HOSTNAME"],
 		}}},
 		authorities: w.read(server.Environment()["SSL_CERT_FILE"]),
 		credentials: secret("azure-cloud-credentials", login(arm.Secret)),
@@ -93,6 +94,7 @@ func openResourceManager(w *world, options arm.Options) *site {
 			err := server.Copy(from, name, map[string]any{"kubernetes.io_cluster." + clusterID: "owned"})
 			return "azure://" + arm.Group + "/providers/" + machines + name, err
 		},
-		left: func(_ context.Context, names []string) ([]string, error) { return mine(names), nil },
+		left:  func(_ context.Context, names []string) ([]string, error) { return mine(names), nil },
+		calls: made(&server.Calls),
 	}
 }

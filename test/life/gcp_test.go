@@ -75,6 +75,7 @@ func openGCP(w *world) *site {
 		},
 		left: func(_ context.Context, names []string) ([]string, error) { return ofGCP(server, names), nil },
 		deny: denying(guard, "compute.instances.create", "compute.instances.delete"), refusal: "Error 403",
+		calls: made(&server.Calls),
 	}
 }
 

@@ -18,17 +18,18 @@ import (
 const (
 	noImage        = "a Node has no image"
 	noUserDataHere = "a Node boots nothing"
+	noCloud        = "the API server is no cloud"
 	apiServer      = "[development cluster](development-cluster.md)"
 )
 
 var (
 	kubemark = platform{
 		name: "kubemark", module: "modules/kubemark", provider: "kubectl", infrastructure: apiServer, open: openKubemark,
-		lacks: map[string]string{stepImage: noImage, stepUserData: noUserDataHere},
+		lacks: map[string]string{stepImage: noImage, stepUserData: noUserDataHere, stepCalls: noCloud},
 	}
 	kubemarkOnPulumi = platform{
 		name: "kubemark on Pulumi", module: "stacks/kubemark", provider: "kubectl", infrastructure: apiServer, open: openKubemark,
-		lacks: map[string]string{stepImage: noImage, stepUserData: noUserDataHere, stepAdoption: noAdoption, stepInventory: noAdoption},
+		lacks: map[string]string{stepImage: noImage, stepUserData: noUserDataHere, stepCalls: noCloud, stepAdoption: noAdoption, stepInventory: noAdoption},
 	}
 )
 

@@ -16,7 +16,7 @@ import (
 var qemu = platform{
 	name: "libvirt", module: "modules/libvirt", provider: "libvirt", infrastructure: "[QEMU](../hack/libvirt.sh)",
 	open:   openLibvirt,
-	lacks:  map[string]string{stepRotation: "the kind names no credentials: the uri says how the manager signs in"},
+	lacks:  map[string]string{stepRotation: "the kind names no credentials: the uri says how the manager signs in", stepCalls: "libvirt limits no calls"},
 	absent: withoutLibvirt(),
 }
 

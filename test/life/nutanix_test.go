@@ -86,7 +86,7 @@ func openNutanix(w *world) *site {
 			central.Deny(map[denial]string{denyCreates: http.MethodPost, denyDeletions: http.MethodDelete}[what])
 			return nil
 		},
-		refusal: "ACCESS_DENIED",
-		slow:    func(on bool) { central.Slow(map[bool]time.Duration{true: 5 * time.Second, false: time.Second}[on]) },
+		refusal: "ACCESS_DENIED", calls: made(&central.Calls),
+		slow: func(on bool) { central.Slow(map[bool]time.Duration{true: 5 * time.Second, false: time.Second}[on]) },
 	}
 }

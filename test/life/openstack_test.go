@@ -14,10 +14,11 @@ import (
 var (
 	openstackOnTofu = platform{
 		name: "openstack", module: "modules/openstack", provider: "openstack", infrastructure: localAPIs, open: openOpenStack,
+		above: &exception{limits{22, goal.check, 9}, "the provider makes, tags and reads ports and trunks one by one"},
 	}
 	openstackOnPulumi = platform{
 		name: "openstack on Pulumi", module: "stacks/openstack", provider: "openstack", infrastructure: localAPIs, open: openOpenStack,
-		lacks: map[string]string{stepAdoption: noAdoption, stepInventory: noAdoption},
+		lacks: map[string]string{stepAdoption: noAdoption, stepInventory: noAdoption, stepCalls: "stacks record nothing, and have no goal"},
 	}
 )
 
@@ -99,6 +100,7 @@ func openOpenStack(w *world) *site {
 		return found, nil
 	}
 	if !w.stack() {
+		s.calls = made(&cloud.Calls)
 		s.copy = func(ctx context.Context, _, name string) (string, error) {
 			client, err := cloud.Login(ctx) // a rotation has ended the session
 			if err != nil {

@@ -15,6 +15,8 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-iac/machine-iac-operator/test/calls"
 )
 
 // platform is a module or a stack, and what its Machines are made in.
@@ -33,6 +35,8 @@ type platform struct {
 	open func(w *world) *site
 	// absent says why the platform cannot run here, if it cannot.
 	absent string
+	// above is what its Machines take in place of the goal for calls; nil keeps the goal.
+	above *exception
 }
 
 // site is a platform's infrastructure as it runs, and what Machines on it need.
@@ -76,6 +80,13 @@ type site struct {
 	replaces bool
 	// slow has creates take long enough for a kill; nil where they do anyway.
 	slow func(on bool)
+	// calls returns how often what was requested of the infrastructure, named as test/calls does, without what this suite asks.
+	calls func(ctx context.Context) (map[string]int, error)
+}
+
+// made returns a site's calls by the log of a simulation.
+func made(log *calls.Log) func(context.Context) (map[string]int, error) {
+	return func(context.Context) (map[string]int, error) { return log.Made(), nil }
 }
 
 // denial is what an infrastructure refuses.

@@ -34,6 +34,7 @@ const (
 	stepImage     = "The image is removed, and what was made from it is checked and deleted"
 	stepAdoption  = "Adoption of an instance that something else has made"
 	stepDenied    = "A create or deletion that the infrastructure refuses"
+	stepCalls     = "Calls of the infrastructure"
 	stepInventory = "Inventory of the cluster's instances"
 )
 
@@ -64,6 +65,7 @@ var steps = []step{
 	{stepDenied, denied, func(s *site) bool { return s.deny != nil }},
 	{stepAdoption, adopted, func(s *site) bool { return s.copy != nil }},
 	{stepInventory, listed, func(s *site) bool { return s.copy != nil }},
+	{stepCalls, counted, func(s *site) bool { return s.calls != nil }},
 	{"Scaling to zero leaves nothing", nothingLeft, nil},
 }
 

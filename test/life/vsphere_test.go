@@ -16,6 +16,7 @@ var vsphere = platform{
 	name: "vsphere", module: "modules/vsphere", provider: "vsphere", infrastructure: "[vcsim](../test/vcenter/vcsim/main.go)",
 	lacks: map[string]string{stepRotation: "vcsim knows one login, which is given to it at start"},
 	open:  openVSphere,
+	above: &exception{limits{90, 16, 24}, "the provider walks paths, and reads policies, tags and power apart"},
 }
 
 func openVSphere(w *world) *site {
@@ -106,6 +107,6 @@ func openVSphere(w *world) *site {
 		deny: func(ctx context.Context, what denial) error {
 			return v.Deny(ctx, map[denial][]string{denyCreates: {"CloneVM_Task"}, denyDeletions: {"Destroy_Task"}}[what]...)
 		},
-		refusal: "NoPermission", replaces: true,
+		refusal: "NoPermission", replaces: true, calls: v.Calls,
 	}
 }

@@ -12,7 +12,12 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
+	"strings"
+	"sync"
+
+	"github.com/machine-iac/machine-iac-operator/test/calls"
 )
 
 const (
@@ -34,18 +39,48 @@ const (
 )
 
 type Cloud struct {
+	// Calls counts the requests.
+	Calls calls.Log
+	// read has the paths that were read since they were created or deleted.
+	read sync.Map
+
 	services *services
 	server   *httptest.Server
 }
 
 func Start() *Cloud {
 	s := newServices()
-	c := &Cloud{services: s, server: httptest.NewUnstartedServer(http.HandlerFunc(s.receive))}
+	c := &Cloud{services: s}
+	c.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.Calls.Note(c.callOf(r))
+		s.receive(w, r)
+	}))
 	c.server.Config.ErrorLog = log.New(io.Discard, "", 0) // killed clients
 	c.server.StartTLS()
 	s.address = c.server.URL
 	s.seed()
 	return c
+}
+
+var anyID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}`)
+
+// made are paths of what clients create, and wait for.
+var made = regexp.MustCompile(`/(servers|ports|trunks|volumes)/[^/]+$`)
+
+// callOf names a request for the log. The first read of something that was created or deleted waits for that.
+func (c *Cloud) callOf(r *http.Request) string {
+	name := r.Method + " " + anyID.ReplaceAllString(r.URL.Path, "ID")
+	switch {
+	case strings.HasPrefix(r.URL.Path, "/identity/"):
+		return calls.Login + name
+	case r.Method == http.MethodDelete:
+		c.read.Delete(r.URL.Path)
+	case r.Method == http.MethodGet && made.MatchString(r.URL.Path):
+		if _, again := c.read.LoadOrStore(r.URL.Path, true); !again {
+			return calls.Poll + name
+		}
+	}
+	return name
 }
 
 func (c *Cloud) Close() {

@@ -240,6 +240,12 @@ func (v *VCenter) Deny(ctx context.Context, methods ...string) error {
 	return err
 }
 
+// Calls returns how often what was requested, without tests. Names begin as those of test/calls.
+func (v *VCenter) Calls(ctx context.Context) (made map[string]int, err error) {
+	_, err = v.ask(ctx, http.MethodGet, "/test/calls", nil, &made)
+	return made, err
+}
+
 func (v *VCenter) do(ctx context.Context, method string, query url.Values) error {
 	there, err := v.Ask(ctx, method, "/test/vm", query, nil)
 	if err == nil && !there {

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/machine-iac/machine-iac-operator/test/calls"
 )
 
 // Subscription, Tenant, Client and Secret are what signs in. Cluster is the cluster whose resource group there is, and Group that resource group.
@@ -37,6 +39,9 @@ type object = map[string]any
 
 // Server is a Resource Manager that runs. It knows no rule of Azure's, so that it refuses nothing but what is not there.
 type Server struct {
+	// Calls counts the requests.
+	Calls calls.Log
+
 	server      *httptest.Server
 	certificate string
 	latency     time.Duration
@@ -107,8 +112,23 @@ func Start(o Options) (*Server, error) {
 // Close ends it.
 func (a *Server) Close() { a.server.Close() }
 
+// callOf names a request for the log. Who reads what was deleted waits for that.
+func (a *Server) callOf(r *http.Request) string {
+	deletes := func(one *operation) bool { return one.removes && strings.EqualFold(one.id, r.URL.Path) }
+	switch {
+	case r.Method == http.MethodGet && slices.ContainsFunc(a.operations, deletes):
+		return calls.Poll + kindOf(r.URL.Path)
+	case !strings.HasPrefix(r.URL.Path, "/subscriptions/"):
+		return calls.Login + r.URL.Path
+	case strings.HasPrefix(r.URL.Path, operationsPath):
+		return calls.Poll + "operations"
+	}
+	return r.Method + " " + kindOf(r.URL.Path)
+}
+
 func (a *Server) serve(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 	defer a.lock()()
+	a.Calls.Note(a.callOf(r))
 	if strings.HasPrefix(r.URL.Path, "/subscriptions/") && !strings.HasSuffix(r.Header.Get("Authorization"), "."+a.secret) {
 		refuse(w, http.StatusUnauthorized, "AuthenticationFailed", "no token, or one of a secret that was replaced")
 		return

@@ -32,12 +32,26 @@ type Section struct {
 // order is how sections follow one another; those that are not in it come last.
 var order = []string{
 	"What a Machine costs", "Where the time goes", "What an engine costs", "What idling costs", "What a MachineSet costs", "What the controllers write", "How soon a Machine is reconciled",
-	"What a look costs", "What little memory does", "What a Machine of Gardener costs", "What admission costs", "What a preview costs",
+	"What a look costs", "Calls of the infrastructure", "What little memory does", "What a Machine of Gardener costs", "What admission costs", "What a preview costs",
 }
 
 // Machine reports in a few words what was measured on.
 func Machine() string {
 	return fmt.Sprintf("%d cores, %s/%s, %s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+}
+
+// Read returns the text of a section of a page file, "" where there is none.
+func Read(file, title string) (string, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("reading the page of benchmarks: %w", err)
+	}
+	for _, section := range split(string(content)) {
+		if section.Title == title {
+			return section.Text, nil
+		}
+	}
+	return "", nil
 }
 
 // Write puts sections into a page file, in place of those with their titles. The file is made when it is missing.

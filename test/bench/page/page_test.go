@@ -59,6 +59,11 @@ func TestWrite(t *testing.T) {
 	if diff := cmp.Diff(head+"\n## "+order[0]+"\n\nSecond.\n", string(got)); diff != "" {
 		t.Error(diff)
 	}
+	for title, want := range map[string]string{order[0]: "Second.", order[1]: ""} {
+		if text, err := Read(file, title); err != nil || text != want {
+			t.Errorf("got %q, %v for %s, want %q", text, err, title, want)
+		}
+	}
 	if err := Write(t.TempDir(), Section{}); err == nil {
 		t.Error("a folder is no page")
 	}

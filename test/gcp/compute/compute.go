@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/machine-iac/machine-iac-operator/test/calls"
 )
 
 const (
@@ -34,6 +36,9 @@ type object = map[string]any
 
 // Server is a Compute Engine that runs. It refuses nothing but what is not there.
 type Server struct {
+	// Calls counts the requests.
+	Calls calls.Log
+
 	latency time.Duration
 	allowed func(permission string) bool
 	reach   *reach
@@ -106,7 +111,19 @@ func (s *Server) Environment() map[string]string {
 	return map[string]string{"HTTPS_PROXY": s.reach.proxy.URL, "SSL_CERT_FILE": s.reach.certificate}
 }
 
+// callOf names a request for the log.
+func callOf(r *http.Request) string {
+	switch {
+	case !strings.Contains(r.URL.Path, "/projects/"):
+		return calls.Login + r.Host
+	case strings.Contains(r.URL.Path, "/operations/"):
+		return calls.Poll + "operations"
+	}
+	return permissionOf(r)
+}
+
 func (s *Server) serve(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
+	s.Calls.Note(callOf(r))
 	defer s.lock()()
 	if r.Host != "oauth2.googleapis.com" && r.Header.Get("Authorization") != "Bearer "+s.token {
 		refuse(w, Refusal{

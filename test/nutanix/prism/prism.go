@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/machine-iac/machine-iac-operator/test/calls"
 )
 
 // Element is the UUID of the cluster pe-1. Username and Password are the valid login. Cluster is the cluster's
@@ -36,6 +38,9 @@ type Object = map[string]any
 type object = Object
 
 type Central struct {
+	// Calls counts the requests.
+	Calls calls.Log
+
 	server      *httptest.Server
 	certificate string
 
@@ -71,6 +76,7 @@ func Start(dir string) (*Central, error) {
 	mux.HandleFunc("GET "+prefix+"/vms/{uuid}", p.get)
 	mux.HandleFunc("DELETE "+prefix+"/vms/{uuid}", p.delete)
 	p.server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.Calls.Note(callOf(r))
 		p.mutex.Lock()
 		defer p.mutex.Unlock()
 		if user, password, _ := r.BasicAuth(); user != Username || password != p.password {
@@ -89,6 +95,18 @@ func Start(dir string) (*Central, error) {
 		return nil, fmt.Errorf("writing the certificate of the simulated Prism Central: %w", err)
 	}
 	return p, nil
+}
+
+// callOf names a request for the log. Every request signs in by itself.
+func callOf(r *http.Request) string {
+	kind, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, prefix+"/"), "/")
+	switch {
+	case kind == "tasks":
+		return calls.Poll + kind
+	case rest == "list":
+		return "list " + kind
+	}
+	return r.Method + " " + kind
 }
 
 func (p *Central) Close() { p.server.Close() }

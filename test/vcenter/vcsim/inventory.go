@@ -85,6 +85,7 @@ func (i *inventory) open(ctx context.Context, server *url.URL) error {
 	if i.client, err = govmomi.NewClient(ctx, server, true); err != nil {
 		return err
 	}
+	i.client.UserAgent = ownAgent
 	i.finder = find.NewFinder(i.client.Client)
 	if i.datacenter, err = i.finder.DefaultDatacenter(ctx); err != nil {
 		return err

@@ -18,6 +18,7 @@
 //	GET    /test/file?path=FILE                     whether a datastore has the file
 //	GET    /test/sessions                           how many sessions of both APIs are open, without the two of this program
 //	POST   /test/deny?method=NAME&method=NAME       refuse these methods of the API, and no others
+//	GET    /test/calls                              how often what was requested
 package main
 
 import (
@@ -74,7 +75,10 @@ func run(listen string, login *url.Userinfo, certificate string) error {
 		soap, err := look.sessions(r.Context())
 		answer(w, soap+restSessions(model.Service.ServeMux)-2, err)
 	})
+	counted := &calls{made: map[string]int{}}
+	model.Service.HandleFunc("/test/calls", counted.serve)
 	server := model.Service.NewServer()
+	server.Config.Handler = counted.around(server.Config.Handler)
 	defer server.Close()
 	defer server.CloseClientConnections()
 	if err := look.open(context.Background(), server.URL); err != nil {
