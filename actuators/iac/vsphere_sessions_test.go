@@ -2,7 +2,6 @@ package iac
 
 import (
 	"net/http"
-	"net/url"
 	"testing"
 	"time"
 
@@ -24,9 +23,8 @@ func TestAProviderHasOneSessionOfEachAPI(t *testing.T) {
 	const workers, apis = 4, 2 // workers of the bench
 	for name, warm := range map[string]int{"warm providers": workers, "providers of the engine's own": 0} {
 		t.Run(name, func(t *testing.T) {
-			v := newVCenterReached(t, func(b *bench, certificate string, proxy *url.URL) {
-				b.environment = map[string]string{"SSL_CERT_FILE": certificate, "HTTPS_PROXY": proxy.String()}
-				b.warm = warm
+			v := newVCenterReached(t, func(b *bench, environment map[string]string) {
+				b.environment, b.warm = environment, warm
 			})
 			machines := make([]*machinev1beta1.Machine, workers)
 			for i := range machines {

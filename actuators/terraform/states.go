@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/batch"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
@@ -23,6 +25,7 @@ type states struct {
 	// others. ctx is the engine's.
 	settle func(n int)
 	ctx    context.Context
+	clock  clock.PassiveClock
 
 	mu sync.Mutex
 	// whole is the state that the engine reads. saved holds each Machine's part; nil for one
@@ -70,7 +73,7 @@ const (
 
 // newStates loads the stored states of runs. Only those of a layout apart can be written.
 func newStates(ctx context.Context, called *calledModule, runs []*share, layout batch.Layout) (*states, error) {
-	s := &states{}
+	s := &states{clock: clock.RealClock{}}
 	var variables, stored [][]byte
 	var machines []batch.Part
 	for _, one := range runs {
@@ -154,7 +157,7 @@ func (s *states) Write(ctx context.Context, raw []byte) error {
 			s.settleOne(n)
 		}
 	}
-	s.progress.stored(done)
+	s.progress.stored(done, s.clock.Now())
 	return nil
 }
 
@@ -201,7 +204,7 @@ func (s *states) note(event engine.Event, about int, inside bool) {
 	p := &s.progress
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
+	now := s.clock.Now()
 	switch ended := event.Kind == engine.EventCompleted || event.Kind == engine.EventFailed; {
 	case !inside && batch.IsMarker(event):
 		p.complete++
@@ -224,10 +227,10 @@ func (s *states) note(event engine.Event, about int, inside bool) {
 }
 
 // stored records that a state with so many complete Machines is stored.
-func (p *progress) stored(complete int) {
+func (p *progress) stored(complete int, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.written, p.at = complete, time.Now()
+	p.written, p.at = complete, now
 }
 
 // Pause implements backend.Pauser: the engine goes on, and writes its state, when a Machine is
@@ -235,8 +238,8 @@ func (p *progress) stored(complete int) {
 func (s *states) Pause(ctx context.Context) {
 	poll := time.NewTicker(pausePoll)
 	defer poll.Stop()
-	s.progress.pauses(time.Now())
-	for !s.progress.goesOn(time.Now(), len(s.sessions)) {
+	s.progress.pauses(s.clock.Now())
+	for !s.progress.goesOn(s.clock.Now(), len(s.sessions)) {
 		select {
 		case <-ctx.Done():
 			return

@@ -4,11 +4,14 @@ import (
 	"testing"
 	"time"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 )
 
 // TestAPausedEngineGoesOn has two Machines in a batch.
 func TestAPausedEngineGoesOn(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	event := func(kind engine.EventKind, address string) engine.Event {
 		return engine.Event{Kind: kind, Address: address, Action: engine.ActionCreate}
 	}
@@ -18,7 +21,7 @@ func TestAPausedEngineGoesOn(t *testing.T) {
 	reads.Data = true
 	inside := func(event engine.Event) func(*states) { return func(s *states) { s.note(event, 0, true) } }
 	root := func(event engine.Event) func(*states) { return func(s *states) { s.note(event, 0, false) } }
-	stored := func(s *states) { s.progress.stored(1) }
+	stored := func(s *states) { s.progress.stored(1, now) }
 	const never = 0
 	for name, tc := range map[string]struct {
 		events []func(*states)
@@ -36,13 +39,12 @@ func TestAPausedEngineGoesOn(t *testing.T) {
 		"a read ends while an object is made":    {[]func(*states){inside(started), inside(reads)}, never},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &states{}
+			s := &states{clock: clocktesting.NewFakePassiveClock(now)}
 			s.progress.left = make([]int, 2)
-			s.progress.pauses(time.Now())
+			s.progress.pauses(now)
 			for _, happens := range tc.events {
 				happens(s)
 			}
-			now := time.Now()
 			if tc.after == never {
 				if s.progress.goesOn(now.Add(time.Hour), 2) {
 					t.Error("the engine goes on")
