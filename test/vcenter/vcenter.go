@@ -242,7 +242,7 @@ func (v *VCenter) Deny(ctx context.Context, methods ...string) error {
 
 // Calls returns how often what was requested, without tests. Names begin as those of test/calls.
 func (v *VCenter) Calls(ctx context.Context) (made map[string]int, err error) {
-	_, err = v.ask(ctx, http.MethodGet, "/test/calls", nil, &made)
+	_, err = v.Ask(ctx, http.MethodGet, "/test/calls", nil, &made)
 	return made, err
 }
 

@@ -306,6 +306,7 @@ func TestOnlyMachinesOfWhichNothingIsSaidAreClean(t *testing.T) {
 		"a resource that stays":        {func(r *engine.Report) { r.Changes = []engine.Change{in(1, engine.ActionNoOp)} }, []int{}},
 		"a resource that would change": {func(r *engine.Report) { r.Changes, r.Planned.Change = []engine.Change{in(1, engine.ActionUpdate)}, 1 }, []int{1}},
 		"one of another of like name":  {func(r *engine.Report) { r.Changes, r.Planned.Change = []engine.Change{in(11, engine.ActionUpdate)}, 1 }, []int{11}},
+		"what the module ignores":      {func(r *engine.Report) { r.Drift = []engine.Change{in(0, engine.ActionUpdate)} }, []int{}},
 		"a resource that is gone":      {func(r *engine.Report) { r.Drift = []engine.Change{in(0, engine.ActionDelete)} }, []int{0}},
 		"an output that would change":  {func(r *engine.Report) { r.Outputs["m2"] = engine.Output{Action: engine.ActionUpdate} }, []int{2}},
 		"a warning": {func(r *engine.Report) {

@@ -146,7 +146,7 @@ func (m *Module) Variables(machines [][]byte) ([]byte, error) {
 }
 
 // Clean reports for each Machine whether a plan of the root module found it unchanged: no
-// planned change or drift of a resource or output, and no diagnostics. It returns nil if anything
+// planned change of a resource or output, none that is gone, and no diagnostics. It returns nil if anything
 // reported belongs to no Machine, since nothing is certain then.
 func (l Layout) Clean(report *engine.Report) []bool {
 	clean := make([]bool, l.Machines)
@@ -160,7 +160,7 @@ func (l Layout) Clean(report *engine.Report) []bool {
 			return nil
 		}
 		changes, drift, diagnostics = changes-len(part.Changes), drift-len(part.Drift), diagnostics-len(part.Diagnostics)
-		clean[n] = part.NoChange() && len(part.Drift)+len(part.Diagnostics) == 0 &&
+		clean[n] = part.NoChange() && len(part.Missing())+len(part.Diagnostics) == 0 &&
 			report.Outputs[nameOf(n)].Action == engine.ActionNoOp
 	}
 	if changes+drift+diagnostics > 0 {
