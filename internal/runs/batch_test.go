@@ -126,22 +126,32 @@ func TestWhatIsToBeExecutedAloneWaitsAgain(t *testing.T) {
 }
 
 func TestARunThatHasFailedIsExecutedAlone(t *testing.T) {
-	log := &journal{}
-	pool := New(Options{MaxConcurrent: 1, MaxBatchDrift: 9, RetryBase: time.Nanosecond, RetryMax: time.Nanosecond})
-	failing := joined{script: &script{name: "a", log: log, intendErr: errors.New("locked")}}
-	submit(t, pool, check("a", "g", "x", failing))
-	start(t, pool)
-	expectWakes(t, pool, 1)
-	blocker := &script{name: "blocker", log: log, block: make(chan struct{}), started: make(chan struct{})}
-	submit(t, pool, request("blocker", "g", Destroy, blocker))
-	<-blocker.started
-	for _, name := range []string{"a", "b", "c"} {
-		submit(t, pool, check(name, "g", "x", joined{script: &script{name: name, log: log}}))
-	}
-	close(blocker.block)
-	expectWakes(t, pool, 4)
-	if lines := log.all(); !slices.Contains(lines, "a execute") || !slices.Contains(lines, "together b c") {
-		t.Errorf("%q, want the one that failed alone", lines)
+	for name, tc := range map[string]struct {
+		first script
+		want  string
+	}{
+		"in the engine":       {script{outcome: errors.New("refused")}, "together b c"},
+		"before it was begun": {script{intendErr: errors.New("locked")}, "together a b c"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := &journal{}
+			pool := New(Options{MaxConcurrent: 1, MaxBatchDrift: 9, RetryBase: time.Nanosecond, RetryMax: time.Nanosecond})
+			tc.first.name, tc.first.log = "a", log
+			submit(t, pool, check("a", "g", "x", joined{script: &tc.first}))
+			start(t, pool)
+			expectWakes(t, pool, 1)
+			blocker := &script{name: "blocker", log: log, block: make(chan struct{}), started: make(chan struct{})}
+			submit(t, pool, request("blocker", "g", Destroy, blocker))
+			<-blocker.started
+			for _, name := range []string{"a", "b", "c"} {
+				submit(t, pool, check(name, "g", "x", joined{script: &script{name: name, log: log}}))
+			}
+			close(blocker.block)
+			expectWakes(t, pool, 4)
+			if lines := log.all(); !slices.Contains(lines, "a execute") || !slices.Contains(lines, tc.want) {
+				t.Errorf("%q, want %s", lines, tc.want)
+			}
+		})
 	}
 }
 

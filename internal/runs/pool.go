@@ -55,6 +55,8 @@ type run struct {
 	// failed is the Machine's previous failed run, if either run is Request.Between the attempts of
 	// the other; nil for none. Its backoff still applies.
 	failed *run
+	// begun means that its intent was recorded.
+	begun bool
 	// limit bounds its Execute; nil before and after.
 	limit *limit
 	// with are the other runs of its batch, and of is what they have in common.
@@ -145,7 +147,9 @@ func (r *run) follow(previous *run) {
 		case repeats(earlier, r.Request):
 			r.status.Failures, r.status.Err = earlier.status.Failures, earlier.status.Err
 			r.timeouts = earlier.timeouts
-			r.Batch = "" // it would fail the whole batch
+			if earlier.begun {
+				r.Batch = "" // it would fail the whole batch
+			}
 		case earlier.status.Phase == Failed && (r.Between || earlier.Between):
 			r.failed = earlier
 		}

@@ -76,6 +76,9 @@ func (p *Pool) intend(base context.Context, r *run) error {
 		r.status.Reason = reason
 		p.mu.Unlock()
 	}
+	p.mu.Lock()
+	r.begun = err == nil
+	p.mu.Unlock()
 	return err
 }
 

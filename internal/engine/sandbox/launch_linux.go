@@ -13,6 +13,9 @@ import (
 // available means that there is a launcher for this system.
 const available = true
 
+// niceness is that of engines and their providers. They wait most of their time.
+const niceness = 10
+
 // ownProgram is this program, even if its file has been replaced.
 const ownProgram = "/proc/self/exe"
 
@@ -39,6 +42,11 @@ func launch(text string) error {
 	}
 	// The following applies to this thread only, and exec replaces all others.
 	runtime.LockOSThread()
+	// Many engines that start at once would keep the manager from its lease, and the API server from
+	// its answers where it is on the same machine.
+	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, niceness); err != nil {
+		return fmt.Errorf("lowering the priority: %w", err)
+	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("setting no_new_privs: %w", err)
 	}

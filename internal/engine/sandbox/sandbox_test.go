@@ -94,6 +94,12 @@ func TestNoPrivilegeIsLeft(t *testing.T) {
 	}
 }
 
+func TestEnginesGiveWayToTheManager(t *testing.T) {
+	if got := try(t, confined(t, Options{}), Policy{}, "niceness"); got != "10" {
+		t.Errorf("the niceness of an engine is %s, want 10", got)
+	}
+}
+
 func TestEnginesAskOnlyThemselvesWhetherProvidersLive(t *testing.T) {
 	s := confined(t, Options{})
 	for value, want := range map[string]string{
