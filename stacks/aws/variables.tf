@@ -373,6 +373,7 @@ variable "recorded" {
     security_groups    = string
     security_group_ids = list(string)
     load_balancers     = list(string)
+    domain_names       = optional(list(string))
   })
   description = "What was found for the instance when it was made or changed; null until it is there."
   default     = null

@@ -260,3 +260,15 @@ variable "cluster" {
   description = "What the cluster's Infrastructure says. The ports of networks may use the addresses of the API and of ingress."
   default     = {}
 }
+
+variable "recorded" {
+  type = object({
+    network_ids        = map(string)
+    subnet_ids         = map(object({ id = string, network = string }))
+    security_group_ids = list(string)
+    shared_addresses   = list(string)
+    image_id           = string
+  })
+  description = "What was found by name when the server was made; null until it is there."
+  default     = null
+}
