@@ -37,7 +37,7 @@ func TestARunInProgressReportsSinceWhen(t *testing.T) {
 		},
 		"one of throttled credentials says since when": {
 			runs.Status{Operation: runs.Destroy, Phase: runs.Queued, QueuedAt: queued, ThrottledSince: queued},
-			v1alpha1.RunStatus{Operation: v1alpha1.RunDestroy, QueuedAt: stored(queued), WaitsFor: "the infrastructure throttles the credentials Secret since 2026-01-02T03:04:05Z"},
+			v1alpha1.RunStatus{Operation: v1alpha1.RunDestroy, QueuedAt: stored(queued), WaitsFor: "the infrastructure has throttled the credentials Secret since 2026-01-02T03:04:05Z"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

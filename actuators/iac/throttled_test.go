@@ -41,7 +41,7 @@ func TestThrottledCredentialsWaitAndOthersGoOn(t *testing.T) {
 		throttled[i] = b.machine(func(spec map[string]any) { spec["credentialsSecret"] = map[string]any{"name": "watched"} })
 	}
 	waits := b.throttled(throttled)
-	if said := readProviderStatus(waits).Run.WaitsFor; !strings.Contains(said, "throttles the credentials Secret since ") {
+	if said := readProviderStatus(waits).Run.WaitsFor; !strings.Contains(said, "has throttled the credentials Secret since ") {
 		t.Errorf("the run waits for %q", said)
 	}
 	other := b.machine()

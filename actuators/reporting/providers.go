@@ -65,15 +65,15 @@ const Throttled = "Throttled"
 func SetThrottled(conditions *[]metav1.Condition, since, now time.Time) {
 	message := ""
 	if !since.IsZero() {
-		message = ThrottledSince(since) + "; its runs start one by one, after growing pauses, until requests succeed again; " +
-			"if this lasts, raise the limits of the API, or find who else uses them up"
+		message = ThrottledSince(since) + "; its runs start one by one, after growing pauses, until requests succeed; if this " +
+			"persists, raise the API's limits or find the other clients that use them"
 	}
 	setOrRemove(conditions, Throttled, "TooManyRequests", message, now)
 }
 
 // ThrottledSince says since when a Machine's credentials are throttled.
 func ThrottledSince(since time.Time) string {
-	return "the infrastructure throttles the credentials Secret since " + since.UTC().Format(time.RFC3339)
+	return "the infrastructure has throttled the credentials Secret since " + since.UTC().Format(time.RFC3339)
 }
 
 // setOrRemove sets a condition to True, or removes it if the message is empty.

@@ -47,8 +47,7 @@ type progress struct {
 	// none.
 	busy  int
 	quiet time.Time
-	// complete counts the Machines that are created, and written those of them in the last state,
-	// which was stored at that time.
+	// complete counts created Machines; written counts those in the last stored state, stored at at.
 	complete, written int
 	at                time.Time
 	// left counts the objects of each Machine that are still to be destroyed.
