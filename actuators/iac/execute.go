@@ -268,7 +268,7 @@ func (t *task) runSpec(around desired.Environment, search engine.Search) (runner
 		Lineage:         string(t.identityUID()),
 		Variables:       variables,
 		Environment:     environment,
-		Credentials:     t.wanted.CredentialsSecret,
+		Credentials:     credentialOf(t.key.Namespace, t.wanted),
 		InitEnvironment: around.Variables,
 		Files:           t.wanted.Inputs.Files,
 		Sensitive:       sensitive,

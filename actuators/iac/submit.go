@@ -47,10 +47,16 @@ func (t *task) request(wanted *desired.State) runs.Request {
 		return request
 	}
 	request.Fingerprint, request.Footprint = wanted.Attempt(t.asked), wanted.Module.Digest()
-	if wanted.CredentialsSecret != "" {
-		request.Credential = t.key.Namespace + "/" + wanted.CredentialsSecret
-	}
+	request.Credential = credentialOf(t.key.Namespace, wanted)
 	return request
+}
+
+// credentialOf names the credentials Secret of a Machine in a namespace, or returns "".
+func credentialOf(namespace string, wanted *desired.State) string {
+	if wanted.CredentialsSecret == "" {
+		return ""
+	}
+	return namespace + "/" + wanted.CredentialsSecret
 }
 
 // warn sends events when a run begins, about a missing pinned module or a doubtful providerSpec.

@@ -24,6 +24,7 @@ const (
 	description     = "description"      // replaces the module's
 	omitValidations = "omit_validations" // lists the error_message of each module validation that the stack omits
 	validation      = "validation"       // is added after the module's
+	omitted         = "omit"             // true leaves the variable out
 )
 
 // checksArgument is the top-level argument of an overlay that gives the stack the module's checks.
@@ -52,6 +53,10 @@ func generate(module, overlay source) (content []byte, checks bool, err error) {
 		variable := file.Body().FirstMatchingBlock(change.Type(), change.Labels())
 		if variable == nil {
 			return nil, false, fmt.Errorf("%s: %s has no %s", overlay.path, module.path, title)
+		}
+		if left := change.Body().GetAttribute(omitted); left != nil && string(expression(left)) == "true" {
+			file.Body().RemoveBlock(variable)
+			continue
 		}
 		if err := apply(variable.Body(), change.Body()); err != nil {
 			return nil, false, fmt.Errorf("%s: %s: %w", overlay.path, title, err)

@@ -10,3 +10,8 @@ variable "provider_spec" {
     error_message = "This stack reports at most 32 addresses, two of each port at least: leave entries of networks, their subnets and ports out, or use the provider module openstack."
   }
 }
+
+# A stack for OpenStack looks up by name in every run.
+variable "recorded" {
+  omit = true
+}

@@ -90,6 +90,7 @@ func TestRunsThatMayBeExecutedTogetherAre(t *testing.T) {
 			t.Errorf("%s has no intent or settlement of its own: %q", name, lines)
 		}
 	}
+	pool.workers.Wait()
 	if left := pool.queue.waiting + pool.queue.running + len(pool.runs); left != 0 {
 		t.Errorf("%d runs are left", left)
 	}
@@ -199,6 +200,7 @@ func TestNothingInABatchIsInTheWayOfTheOthers(t *testing.T) {
 			if status, _ := pool.Status("a"); tc.hangs && (status.Phase != Failed || !errors.Is(status.Err, ErrDeadline) || pool.runs["a"].timeouts != 1) {
 				t.Errorf("the one that hangs is %+v, want it to have used up its deadline", status)
 			}
+			pool.workers.Wait()
 			if pool.queue.running != 0 || pool.queue.waiting != 0 {
 				t.Errorf("%d run and %d wait in the end", pool.queue.running, pool.queue.waiting)
 			}

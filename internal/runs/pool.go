@@ -55,7 +55,7 @@ type run struct {
 	// failed is the Machine's previous failed run, if either run is Request.Between the attempts of
 	// the other; nil for none. Its backoff still applies.
 	failed *run
-	// begun means that its intent was recorded.
+	// begun means that an intent was recorded, by it or by one that it repeats.
 	begun bool
 	// limit bounds its Execute; nil before and after.
 	limit *limit
@@ -147,7 +147,7 @@ func (r *run) follow(previous *run) {
 		case repeats(earlier, r.Request):
 			r.status.Failures, r.status.Err = earlier.status.Failures, earlier.status.Err
 			r.timeouts = earlier.timeouts
-			if earlier.begun {
+			if r.begun = r.begun || earlier.begun; r.begun {
 				r.Batch = "" // it would fail the whole batch
 			}
 		case earlier.status.Phase == Failed && (r.Between || earlier.Between):

@@ -41,8 +41,10 @@ func (p *Pool) heed(r *run, outcome error) {
 		wait := pause(t.strikes, p.options.RetryBase, p.options.RetryMax)
 		t.most, t.last, t.until = 1, now, now.Add(wait)
 		time.AfterFunc(wait, p.redispatch)
-	case outcome == nil && t != nil:
-		t.strikes = max(0, t.strikes-1)
+	case t != nil: // a request was answered, if only by a refusal
+		if outcome == nil {
+			t.strikes = max(0, t.strikes-1)
+		}
 		if t.most++; t.most >= p.options.MaxConcurrent {
 			delete(p.queue.throttles, r.Credential)
 		}

@@ -77,7 +77,7 @@ func (p *Pool) intend(base context.Context, r *run) error {
 		p.mu.Unlock()
 	}
 	p.mu.Lock()
-	r.begun = err == nil
+	r.begun = r.begun || err == nil
 	p.mu.Unlock()
 	return err
 }

@@ -25,18 +25,21 @@ var finders = map[string]func(client v3.Service, d *schema.ResourceData) ([]enti
 	"gpu": findGPUs, "category": findCategory, "virtual_machine": findMachines,
 }
 
-// asked has what the searches since the provider was configured have found, by their arguments: those of several Machines
-// are the same.
+// asked caches search results by their arguments until the provider is configured again.
 var asked sync.Map
 
 type answer func() ([]entity, error)
 
-// find returns what there is of a kind, and asks for it once.
+// find returns the entities of a kind. Equal searches share one request, unless it fails.
 func find(kind string, client v3.Service, d *schema.ResourceData) ([]entity, error) {
 	key := fmt.Sprintf("%s %q %q", kind, d.Get("name"), d.Get("value"))
 	search := func() ([]entity, error) { return finders[kind](client, d) }
 	once, _ := asked.LoadOrStore(key, answer(sync.OnceValues(search)))
-	return once.(answer)()
+	found, err := once.(answer)()
+	if err != nil {
+		asked.Delete(key)
+	}
+	return found, err
 }
 
 // search is a data source that finds all of one kind, as JSON each. What is left out of its arguments, or empty, matches anything.

@@ -261,14 +261,3 @@ variable "cluster" {
   default     = {}
 }
 
-variable "recorded" {
-  type = object({
-    network_ids        = map(string)
-    subnet_ids         = map(object({ id = string, network = string }))
-    security_group_ids = list(string)
-    shared_addresses   = list(string)
-    image_id           = string
-  })
-  description = "What was found by name when the server was made; null until it is there."
-  default     = null
-}

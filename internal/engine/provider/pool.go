@@ -110,11 +110,15 @@ type Use struct {
 
 // Start starts a plugin with its environment and files. If that fails, its folder is removed.
 func (u Use) Start(start Starter, dir, file string) (Running, error) {
-	environment, err := workdir.WriteFiles(dir, u.Secrets)
+	files, err := workdir.WriteFiles(dir, u.Secrets)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	maps.Copy(environment, u.Environment)
+	environment := maps.Clone(u.Environment)
+	if environment == nil {
+		environment = map[string]string{}
+	}
+	maps.Copy(environment, files) // a run's own files come before what all runs have
 	started, err := start(dir, file, environment)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))

@@ -364,6 +364,22 @@ func TestPoolGoesOnWithoutWhatDoesNotStart(t *testing.T) {
 	}
 }
 
+func TestTheFilesOfARunComeBeforeTheEnvironment(t *testing.T) {
+	var got map[string]string
+	enough := func(_, _ string, environment map[string]string) (Running, error) {
+		got = environment
+		return nil, errors.New("enough")
+	}
+	dir := t.TempDir()
+	own := Use{Environment: map[string]string{"FILE": "/of/the/manager", "A": "b"}, Secrets: map[string]string{"FILE": "own"}}
+	if _, err := own.Start(enough, dir, "provider"); err == nil {
+		t.Fatal("it started")
+	}
+	if !strings.HasPrefix(got["FILE"], dir) || got["A"] != "b" || own.Environment["FILE"] != "/of/the/manager" {
+		t.Errorf("the provider's environment is %v, want the run's own file", got)
+	}
+}
+
 func TestPoolCloses(t *testing.T) {
 	w := fakePool(t, Options{Max: 2})
 	l, _ := w.lend(Use{}, "a")

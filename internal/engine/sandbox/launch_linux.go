@@ -44,9 +44,7 @@ func launch(text string) error {
 	runtime.LockOSThread()
 	// Many engines that start at once would keep the manager from its lease, and the API server from
 	// its answers where it is on the same machine.
-	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, niceness); err != nil {
-		return fmt.Errorf("lowering the priority: %w", err)
-	}
+	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, niceness) // it fails where the priority is lower already
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("setting no_new_privs: %w", err)
 	}

@@ -72,14 +72,14 @@ func (e *Engine) describeProviders(module string) (string, error) {
 
 // makePool returns the engine's pool, or nil if providers are not kept running.
 func (e *Engine) makePool() (*provider.Pool, error) {
-	if e.options.Warm.Max <= 0 {
-		return nil, nil
-	}
 	if _, err := workdir.KillProcesses(e.dir.providers()); err != nil {
 		return nil, fmt.Errorf("killing the providers of a predecessor: %w", err)
 	}
 	if err := os.RemoveAll(e.dir.providers()); err != nil {
 		return nil, fmt.Errorf("cleaning the work folder: %w", err)
+	}
+	if e.options.Warm.Max <= 0 {
+		return nil, nil
 	}
 	options := e.options.Warm
 	options.Logger, options.Sandbox = e.options.Logger, e.options.Sandbox
