@@ -43,7 +43,10 @@ func (c *connection) schemas(ctx context.Context) ([]byte, error) {
 		method = "GetProviderSchema"
 	}
 	response, err := c.call(ctx, c.service+method, nil)
-	if err == nil && len(response) == 0 {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		err = ctx.Err() // gRPC has an error of its own for it
+	case err == nil && len(response) == 0:
 		err = errors.New("its response is empty")
 	}
 	if err != nil {
