@@ -15,10 +15,11 @@ import (
 // head is what the page begins with.
 const head = `# Benchmarks
 
-Run ` + "`make bench`" + ` to measure and rewrite this page, or
-` + "`make bench TESTFLAGS='-run NAME'`" + ` for one section. Compare the ratios; the seconds depend
-on the machine. CPU seconds include all child processes of the measured programs and exclude the API
-server.
+` + "`make bench`" + ` measures and rewrites most sections, ` + "`make bench TESTFLAGS='-run NAME'`" + ` one of them;
+` + "`make profile`" + `, ` + "`make life`" + ` and ` + "`make bench-field`" + ` write the others. Compare the ratios; the seconds
+depend on the machine. CPU seconds include all child processes of the measured programs and exclude
+the API server. Sections without ` + "`--apply-batch=1`" + ` were measured with ` + "`--apply-batch=10`" + `, except "In
+the field", which has the default of 50.
 `
 
 // Section is a part of the page.
