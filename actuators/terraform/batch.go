@@ -517,7 +517,8 @@ func (j *joint) progress(n int, event engine.Event) {
 		return
 	}
 	if event.Kind == engine.EventCompleted {
-		one.applied = append(one.applied, engine.Applied{Ref: event.Ref, Address: event.Address, Action: event.Action, ID: event.ID})
+		one.applied = append(one.applied,
+			engine.Applied{Ref: event.Ref, Address: event.Address, Action: event.Action, ID: event.ID})
 	}
 	if one.run.Progress != nil {
 		one.run.Progress(event)

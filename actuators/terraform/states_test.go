@@ -16,11 +16,13 @@ func TestAPausedEngineGoesOn(t *testing.T) {
 		return engine.Event{Kind: kind, Address: address, Action: engine.ActionCreate}
 	}
 	started, completed := event(engine.EventStarted, "vm.this"), event(engine.EventCompleted, "vm.this")
+	failed := event(engine.EventFailed, "vm.this")
 	marker := event(engine.EventCompleted, "terraform_data.m0")
 	reads := event(engine.EventStarted, "data.vm.this")
 	reads.Data = true
 	inside := func(event engine.Event) func(*states) { return func(s *states) { s.note(event, 0, true) } }
 	root := func(event engine.Event) func(*states) { return func(s *states) { s.note(event, 0, false) } }
+	begun, made := inside(started), inside(completed)
 	stored := func(s *states) { s.progress.stored(1, now) }
 	const never = 0
 	for name, tc := range map[string]struct {
@@ -28,15 +30,15 @@ func TestAPausedEngineGoesOn(t *testing.T) {
 		after  time.Duration
 	}{
 		"nothing begins":                         {nil, quietAtFirst + quietFor},
-		"an object is in the making":             {[]func(*states){inside(started)}, never},
-		"one is made, another is not":            {[]func(*states){inside(started), inside(started), inside(completed)}, never},
-		"a complete Machine is not in the state": {[]func(*states){inside(started), inside(started), inside(completed), root(marker)}, writesEvery},
-		"it is":                                  {[]func(*states){inside(started), inside(started), inside(completed), root(marker), stored}, never},
+		"an object is in the making":             {[]func(*states){begun}, never},
+		"one is made, another is not":            {[]func(*states){begun, begun, made}, never},
+		"a complete Machine is not in the state": {[]func(*states){begun, begun, made, root(marker)}, writesEvery},
+		"it is":                                  {[]func(*states){begun, begun, made, root(marker), stored}, never},
 		"all are complete":                       {[]func(*states){root(marker), root(marker)}, -time.Second},
-		"a marker of a module is none":           {[]func(*states){inside(started), inside(marker), inside(started)}, never},
-		"an object fails, and nothing follows":   {[]func(*states){inside(started), inside(event(engine.EventFailed, "vm.this"))}, quietFor},
-		"a read that fails is not reported":      {[]func(*states){inside(started), inside(completed), inside(reads)}, quietFor},
-		"a read ends while an object is made":    {[]func(*states){inside(started), inside(reads)}, never},
+		"a marker of a module is none":           {[]func(*states){begun, inside(marker), begun}, never},
+		"an object fails, and nothing follows":   {[]func(*states){begun, inside(failed)}, quietFor},
+		"a read that fails is not reported":      {[]func(*states){begun, made, inside(reads)}, quietFor},
+		"a read ends while an object is made":    {[]func(*states){begun, inside(reads)}, never},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &states{clock: clocktesting.NewFakePassiveClock(now)}
@@ -51,7 +53,10 @@ func TestAPausedEngineGoesOn(t *testing.T) {
 				}
 				return
 			}
-			if s.progress.goesOn(now.Add(tc.after-time.Second), 2) && tc.after > 0 || !s.progress.goesOn(now.Add(tc.after+time.Second), 2) {
+			if tc.after > 0 && s.progress.goesOn(now.Add(tc.after-time.Second), 2) {
+				t.Errorf("the engine goes on before %s", tc.after)
+			}
+			if !s.progress.goesOn(now.Add(tc.after+time.Second), 2) {
 				t.Errorf("the engine does not go on after %s", tc.after)
 			}
 		})

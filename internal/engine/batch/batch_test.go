@@ -3,6 +3,7 @@ package batch
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -249,6 +250,28 @@ func TestAStateIsSplitIntoThoseOfItsMachines(t *testing.T) {
 	} {
 		if _, err := parts.Split([]byte(bad)); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want an error without what the state has", name, err)
+		}
+	}
+}
+
+func TestAMachineIsCompleteWithItsMarker(t *testing.T) {
+	const marker = `{"mode":"managed","type":"terraform_data","name":%q,"instances":[{%s"attributes":{"input":` +
+		`{"value":{"id":"a","key":"s"},"type":["object",{"id":"string","key":"string"}]}}}]}`
+	parts := &Parts{Sensitive: []string{"key"}, Machines: []Part{{Run: "a"}, {Run: "b"}, {Run: "c"}}}
+	raw := fmt.Sprintf(`{"version":4,"resources":[`+marker+`,`+marker+`,`+marker+
+		`,{"mode":"data","type":"terraform_remote_state","name":"pause0","instances":[]}]}`,
+		"m0", "", "m1", `"status":"tainted",`, "begun", "")
+	split, complete, err := parts.SplitComplete([]byte(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]bool{true, false, false}, complete); diff != "" {
+		t.Errorf("complete (-want +got):\n%s", diff)
+	}
+	outputs := `"outputs":{"id":{"value":"a","type":"string"},"key":{"value":"s","type":"string","sensitive":true}}`
+	for n, want := range []string{outputs, `"outputs":{}`, `"outputs":{}`} {
+		if got := string(split[n]); !strings.Contains(got, want) || !strings.Contains(got, `"resources":[]`) {
+			t.Errorf("Machine %d has %s, want %s and no resource", n, got, want)
 		}
 	}
 }

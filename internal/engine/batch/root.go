@@ -77,13 +77,14 @@ func (m *Module) RootToApply(l Layout, pause string) []byte {
 	var out bytes.Buffer
 	m.calls(&out, l)
 	for n := range l.Machines {
-		fmt.Fprintf(&out, "resource %q %q {\n  input      = %s\n  depends_on = [%s]\n}\n", markerType, nameOf(n), l.outputs(n), "module."+l.call(n))
+		fmt.Fprintf(&out, "resource %q %q {\n  input      = %s\n  depends_on = [module.%s]\n}\n",
+			markerType, nameOf(n), l.outputs(n), l.call(n))
 	}
 	after := markerType + ".begun"
 	fmt.Fprintf(&out, "resource %q \"begun\" {}\n", markerType)
 	for n := range pauses {
-		fmt.Fprintf(&out, "data %q \"pause%d\" {\n  backend    = \"http\"\n  config     = { address = %q }\n  depends_on = [%s]\n}\n",
-			dataType, n, pause, after)
+		fmt.Fprintf(&out, "data %q \"pause%d\" {\n  backend    = \"http\"\n", dataType, n)
+		fmt.Fprintf(&out, "  config     = { address = %q }\n  depends_on = [%s]\n}\n", pause, after)
 		after = fmt.Sprintf("%s.begun, data.%s.pause%d", markerType, dataType, n)
 	}
 	return out.Bytes()
@@ -145,9 +146,9 @@ func (m *Module) Variables(machines [][]byte) ([]byte, error) {
 	return json.Marshal(root)
 }
 
-// Clean reports for each Machine whether a plan of the root module found it unchanged: no
-// planned change of a resource or output, none that is gone, and no diagnostics. It returns nil if anything
-// reported belongs to no Machine, since nothing is certain then.
+// Clean reports for each Machine whether a plan of the root module found it unchanged: no planned
+// change of a resource or output, no missing resource, and no diagnostics. It returns nil if
+// anything reported belongs to no Machine, since nothing is certain then.
 func (l Layout) Clean(report *engine.Report) []bool {
 	clean := make([]bool, l.Machines)
 	changes, drift, diagnostics := len(report.Changes), len(report.Drift), len(report.Diagnostics)
@@ -251,7 +252,8 @@ func (l Layout) move(resource map[string]json.RawMessage, n int) error {
 	if _, ok := resource["module"]; ok {
 		return errors.New("reading a state: it contains a resource of a child module")
 	}
-	if err := eachDependency(resource, func(address string) string { return "module." + l.call(n) + "." + address }); err != nil {
+	inside := func(address string) string { return "module." + l.call(n) + "." + address }
+	if err := eachDependency(resource, inside); err != nil {
 		return err
 	}
 	var err error

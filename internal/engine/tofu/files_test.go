@@ -13,6 +13,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
+	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
 // reading copies what a provider would read, so that tests see it.
@@ -186,5 +187,24 @@ func TestCredentialFilesOfAKilledManagersProvidersAreRemoved(t *testing.T) {
 	newEngine(t, warm, func(o *Options) { o.WorkDir = e.options.WorkDir })
 	if exists(path) {
 		t.Errorf("%s is left", path)
+	}
+}
+
+func TestWhatAPredecessorsProvidersHadIsRemoved(t *testing.T) {
+	for name, warm := range map[string]int{"with warm providers": 1, "without": 0} {
+		t.Run(name, func(t *testing.T) {
+			dir := shortdir.New(t)
+			secret := filepath.Join(dir, "providers", "1", workdir.FilesDir, "CLOUDS")
+			if err := os.MkdirAll(filepath.Dir(secret), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(secret, []byte("password"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			newEngine(t, func(o *Options) { o.WorkDir, o.Warm.Max = dir, warm })
+			if exists(secret) {
+				t.Errorf("%s is left of a manager that was killed", secret)
+			}
+		})
 	}
 }
