@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"io"
@@ -13,10 +14,13 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 type Proxy struct {
@@ -181,4 +185,18 @@ func (p *Proxy) Close() {
 func NodesMade(request *http.Request) bool {
 	return strings.HasPrefix(request.URL.Path, "/api/v1/nodes") &&
 		(request.Method == http.MethodPost || request.Method == http.MethodPatch)
+}
+
+// NodeMade returns the name of the Node that a request creates, or "".
+func NodeMade(request *http.Request) string {
+	if !NodesMade(request) {
+		return ""
+	}
+	if request.Method == http.MethodPatch {
+		return path.Base(request.URL.Path)
+	}
+	var node metav1.PartialObjectMetadata
+	body, _ := request.Context().Value(bodyKey{}).([]byte)
+	_ = json.Unmarshal(body, &node) // the API server refuses what is no Node
+	return node.Name
 }

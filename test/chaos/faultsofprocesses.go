@@ -52,6 +52,9 @@ func init() {
 		finalizerRemoved:   removeFinalizer,
 		stateDeleted:       deleteState,
 		stateRestored:      restoreState,
+		providerDies:       dieInBatch,
+		memberRefused:      refuseOne,
+		memberHangs:        hangOne,
 	}
 }
 

@@ -51,15 +51,19 @@ const (
 	finalizerRemoved   Kind = "finalizer removed by force"
 	stateDeleted       Kind = "state Secrets deleted"
 	stateRestored      Kind = "state Secrets deleted and put back"
+	providerDies       Kind = "provider killed in the middle of a batch"
+	memberRefused      Kind = "one of a batch refused"
+	memberHangs        Kind = "one of a batch hangs to its deadline"
 )
 
-// kinds are all faults, in the order in which seeds select them.
+// kinds are all faults, in the order in which seeds select them. Those of batches have rounds of their own.
 var kinds = []Kind{
 	killEngine, pauseManager, stateSilence, credentialsDeleted, killManager, providerFails, stateDeleted, apiServerAway,
 	killProvider, instanceRemoved,
 	deleteLease, stateConflict, placeEdited, finalizerRemoved, killSupervisor, providerHangs, stopManager,
 	credentialsRotated, fullDisk, stateRestored,
 	stateError, killHost, credentialsOthers, etcdAway, providerSlow, stateThrottled, instanceEdited, stateTooLarge,
+	providerDies, memberRefused, memberHangs,
 }
 
 // Not injected: clock changes. Time namespaces shift only monotonic clocks, and a test must not change the machine's
@@ -138,6 +142,9 @@ func NewPlan(seed uint64, limits Limits) Plan {
 	for _, kind := range faults {
 		p.Steps = append(p.Steps, p.drawFault(draw, kind, limits))
 	}
+	if p.Sets[0].Replicas == crowd { // users leave it alone: each other change has a process of its own
+		return p
+	}
 	for range 1 + draw.IntN(3) {
 		p.Steps = append(p.Steps, p.drawAction(draw))
 	}
@@ -150,10 +157,13 @@ func drawFaults(draw *rand.Rand, seed uint64, limits Limits) []Kind {
 	if len(limits.Only) > 0 {
 		return slices.DeleteFunc(slices.Clone(limits.Only), func(k Kind) bool { return k == "none" })
 	}
-	count := uint64(len(kinds))
+	if n := seed%20 - 10; n < uint64(len(ofBatches)) { // others have what these three rounds would
+		return ofBatches[n : n+1]
+	}
+	count := uint64(len(kinds) - len(ofBatches))
 	faults := []Kind{kinds[seed%count], kinds[(seed+20+seed/count)%count]}
 	if draw.IntN(3) == 0 {
-		faults = append(faults, kinds[draw.IntN(len(kinds))])
+		faults = append(faults, kinds[draw.Uint64N(count)])
 	}
 	var chosen []Kind
 	for _, kind := range faults {
@@ -188,6 +198,10 @@ func clash(a, b Kind) bool {
 }
 
 func (p *Plan) drawSets(draw *rand.Rand, faults []Kind, limits Limits) {
+	if slices.ContainsFunc(faults, func(k Kind) bool { return slices.Contains(ofBatches, k) }) {
+		p.Sets = []Set{{Name: fmt.Sprintf("c%d-a", p.Seed), On: Kubemark, Replicas: crowd}}
+		return
+	}
 	var on []Workload
 	for _, kind := range faults {
 		if needed, bound := needs[kind]; bound && !slices.Contains(on, needed) {
@@ -210,6 +224,9 @@ func (p *Plan) drawSets(draw *rand.Rand, faults []Kind, limits Limits) {
 func (p *Plan) drawFault(draw *rand.Rand, kind Kind, limits Limits) Step {
 	step := Step{Fault: kind, At: between(draw, 200*time.Millisecond, 5*time.Second),
 		For: between(draw, time.Second, limits.Away), Draw: draw.IntN(1 << 16)}
+	if slices.Contains(ofBatches, kind) {
+		step.At = 0
+	}
 	if slices.Contains(whileMaking, kind) {
 		step.At, step.For = between(draw, 0, 1500*time.Millisecond), between(draw, limits.Away/2, limits.Away)
 	}

@@ -31,6 +31,8 @@ const (
 	userDataSecret       = "chaos-user-data"
 	// otherCloud is another project of the simulated cloud, by its name in the clouds.yaml.
 	otherCloud = "elsewhere"
+	// runTimeout is the deadline of the managers' runs.
+	runTimeout = 90 * time.Second
 )
 
 // world is a development cluster with two managers, a cloud, and the proxies between them.
@@ -187,7 +189,7 @@ func (w *world) startManagers(ctx context.Context) error {
 		"--leader-elect-lease-duration=" + lease.String(), "--leader-elect-renew-deadline=" + (lease / 2).String(),
 		"--leader-elect-retry-period=" + (lease / 8).String(),
 		"--webhook-enabled=false", "--cluster-id=demo", "--max-concurrent-runs=4",
-		"--drift-interval=40s", "--run-timeout=90s", "--shutdown-grace=4s",
+		"--drift-interval=40s", "--run-timeout=" + runTimeout.String(), "--shutdown-grace=4s",
 		"--interrupt-grace=8s", "--zap-log-level=debug",
 	}
 	// its exit status is not zero
