@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -70,13 +71,16 @@ func scrape(ctx context.Context, address, token string) (int, string, error) {
 	return response.StatusCode, string(text), nil
 }
 
-// Sum adds up the samples of a series over all labels.
-func Sum(metrics, series string) float64 {
+// Sum adds up the samples of a series that have the given labels, each written as name="value".
+func Sum(metrics, series string, labels ...string) float64 {
+	lacks := func(line string) func(string) bool {
+		return func(label string) bool { return !strings.Contains(line, label) }
+	}
 	var sum float64
 	lines := bufio.NewScanner(strings.NewReader(metrics))
 	for lines.Scan() {
 		name, value, ok := strings.Cut(lines.Text(), " ")
-		if base, _, _ := strings.Cut(name, "{"); !ok || base != series {
+		if base, _, _ := strings.Cut(name, "{"); !ok || base != series || slices.ContainsFunc(labels, lacks(name)) {
 			continue
 		}
 		if sample, err := strconv.ParseFloat(value, 64); err == nil {

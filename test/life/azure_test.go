@@ -25,13 +25,13 @@ var azure = platform{
 
 func openAzure(w *world) *site {
 	guard := w.guard()
-	s := openResourceManager(w, arm.Options{Latency: 2 * time.Second, Allowed: guard.Allows})
+	s, _ := openResourceManager(w, arm.Options{Latency: 2 * time.Second, Allowed: guard.Allows})
 	s.deny = denying(guard, "Microsoft.Compute/virtualMachines/write", "Microsoft.Compute/virtualMachines/delete")
 	s.refusal = "AuthorizationFailed"
 	return s
 }
 
-func openResourceManager(w *world, options arm.Options) *site {
+func openResourceManager(w *world, options arm.Options) (*site, *arm.Server) {
 	options.Dir = w.dir
 	server, err := arm.Start(options)
 	if err != nil {
@@ -96,5 +96,5 @@ func openResourceManager(w *world, options arm.Options) *site {
 		},
 		left:  func(_ context.Context, names []string) ([]string, error) { return mine(names), nil },
 		calls: made(&server.Calls),
-	}
+	}, server
 }

@@ -60,6 +60,8 @@ type world struct {
 	lab     *lab.Lab
 	client  client.Client
 	manager *lab.Manager
+	// arguments are those that the manager was started with first.
+	arguments []string
 
 	platform *platform
 	*site
@@ -142,6 +144,7 @@ func (w *world) on(t *testing.T, p *platform, program string) *world {
 		}
 		arguments = append(arguments, "--module-dir="+copies)
 	}
+	here.arguments = arguments
 	here.start(arguments...)
 	t.Cleanup(func() {
 		if err := here.manager.Stop(stopTimeout); err != nil {

@@ -109,6 +109,12 @@ func Start(o Options) (*Server, error) {
 	return a, nil
 }
 
+// TakeFor sets how long a write of a virtual machine takes from now on, if that is longer than the others.
+func (a *Server) TakeFor(latency time.Duration) {
+	defer a.lock()()
+	a.machineLatency = max(a.latency, latency)
+}
+
 // Close ends it.
 func (a *Server) Close() { a.server.Close() }
 
