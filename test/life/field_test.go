@@ -104,7 +104,7 @@ func TestField(t *testing.T) {
 	}
 	var cloud *arm.Server
 	field := azure
-	managerFlags = append(managerFlags, strings.Fields(*fieldFlags)...)
+	managerFlags = append([]string{"--cluster-id=" + clusterID}, strings.Fields(*fieldFlags)...) // else the defaults
 	field.open = func(w *world) *site {
 		var here *site
 		here, cloud = openResourceManager(w, arm.Options{})
