@@ -198,8 +198,12 @@ func (t *task) noteApplied(report *engine.Report) {
 	}
 }
 
-// trackProgress tracks the resources that the engine is creating.
+// trackProgress tracks the resources that the engine is creating. One that takes longer than
+// others leaves the engine waiting.
 func (t *task) trackProgress(event engine.Event) {
+	if event.Kind == engine.EventProgress {
+		t.actuator.pool.Idles(t.poolUID)
+	}
 	if event.Action != engine.ActionCreate {
 		return
 	}

@@ -126,7 +126,7 @@ func newTofu(ctx context.Context, o options, confined *sandbox.Sandbox) (*tofu.E
 		AllowDirect:    o.allowDownloads,
 		Environment:    o.engineEnvironment,
 		Sandbox:        confined,
-		Slots:          o.maxRuns,
+		Slots:          o.maxRuns + o.idleRuns(),
 		WaitDelay:      o.interruptGrace,
 		Warm:           provider.Options{Max: o.warmProviders, Memory: o.warmShare()},
 		Logger:         ctrl.Log.WithName("engine"),

@@ -222,7 +222,8 @@ func (o *options) bindEngines(flags *flag.FlagSet) {
 
 // bindRuns adds the flags for concurrency and intervals.
 func (o *options) bindRuns(flags *flag.FlagSet) {
-	flags.IntVar(&o.maxRuns, "max-concurrent-runs", 8, "Maximum number of concurrent engine runs.")
+	flags.IntVar(&o.maxRuns, "max-concurrent-runs", 8, "Maximum number of concurrent engine runs. With --runs-in=process, "+
+		"as many more execute while they only wait for the infrastructure.")
 	flags.IntVar(&o.warmProviders, "warm-providers", 8,
 		"Number of provider plugins per engine to keep running between runs. Each serves one run at a time with one set "+
 			"of credentials. This saves most of a run's CPU time. 0 starts a plugin for each run.")
@@ -443,6 +444,15 @@ func (o *options) checkTimes() (err error) {
 	}
 	o.timing, err = leadership.NewTiming(o.leaseDuration, o.renewDeadline, o.retryPeriod)
 	return err
+}
+
+// idleRuns is how many further runs may wait for the infrastructure. Jobs would use the cluster's
+// resources meanwhile.
+func (o *options) idleRuns() int {
+	if o.jobs.place == inJobs {
+		return 0
+	}
+	return o.maxRuns
 }
 
 // stopTimeout bounds how long the manager may take to stop. The Pod's grace period must be longer.

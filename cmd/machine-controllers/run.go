@@ -254,6 +254,7 @@ func newPool(o options, runners map[v1alpha1.Engine]runner.Runner, budget *memor
 	return runs.New(runs.Options{
 		Memory:             budget,
 		MaxConcurrent:      o.maxRuns,
+		MaxIdle:            o.idleRuns(),
 		MaxConcurrentDrift: o.maxDriftRuns,
 		MaxBatch:           o.applyBatch,
 		MaxBatchDrift:      o.driftBatch,

@@ -11,6 +11,9 @@ import (
 type Options struct {
 	// MaxConcurrent bounds the runs that execute at once; default 4.
 	MaxConcurrent int
+	// MaxIdle bounds the further runs, or batches, that only wait for the infrastructure, see
+	// Pool.Idles; default none.
+	MaxIdle int
 	// MaxConcurrentDrift bounds the drift checks among them; default a quarter, at least one.
 	MaxConcurrentDrift int
 	// MaxBatch bounds the runs with the same Request.Batch that share an execution, MaxBatchDrift

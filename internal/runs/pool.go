@@ -33,6 +33,8 @@ type Pool struct {
 	workers sync.WaitGroup
 	// batches counts the executing batches.
 	batches map[batchKey]int
+	// idle counts the executing runs, or batches, without a worker.
+	idle int
 	// gathered dispatches once the batch whose turn it is has waited for its members; nil before the first.
 	gathered *time.Timer
 }
@@ -59,9 +61,13 @@ type run struct {
 	begun bool
 	// limit bounds its Execute; nil before and after.
 	limit *limit
-	// with are the other runs of its batch, and of is what they have in common.
-	with []*run
-	of   batchKey
+	// with are the other runs of its batch, and of is what they have in common. first is the run
+	// that started with them, or itself.
+	with  []*run
+	of    batchKey
+	first *run
+	// idle means that its worker was released before its end.
+	idle bool
 
 	// Its place in the queues.
 	sequence       uint64
@@ -381,6 +387,7 @@ func (p *Pool) admit() *run {
 		p.options.Memory.Started(next.Run, footprint)
 	}
 	for _, r := range next.batch() {
+		r.first, r.idle = next, false
 		r.status.Phase = Running
 		r.status.StartedAt = now
 		p.options.Metrics.started(r, pick)
@@ -445,7 +452,11 @@ func (p *Pool) finishBatch(first *run, batch []*run, errs []error) {
 // lock.
 func (p *Pool) release(first *run) {
 	now := p.options.Clock.Now()
-	p.queue.release(first, now)
+	if first.idle {
+		p.idle--
+	} else {
+		p.queue.release(first, now)
+	}
 	if p.batches[first.of]--; p.batches[first.of] == 0 {
 		delete(p.batches, first.of)
 	}

@@ -51,6 +51,12 @@
 // worker is free once the last has. A run that ends with ErrAlone waits again behind its group, so
 // that a batch holds its worker no longer than a single run does.
 //
+// # Waiting for the infrastructure
+//
+// A run whose engine only waits, for a virtual machine to start for example, needs no worker. Its
+// task says so by Pool.Idles, and up to Options.MaxIdle such runs, or batches, execute beside those
+// that hold workers. They count towards Options.Memory until they end.
+//
 // # The guarantee
 //
 // A run releases its worker after a time T at most: its deadline, the engine's shutdown time, twice

@@ -77,6 +77,22 @@ func (p *Pool) Waits(uid types.UID, what string) {
 	}
 }
 
+// Idles records that the engine of a Machine's executing run, or of its batch, now waits for the
+// infrastructure. Its worker is free for other runs from then on, unless Options.MaxIdle others are
+// idle already, or its credential is throttled. Call it again while the engine waits.
+func (p *Pool) Idles(uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r, ok := p.runs[uid]
+	if !ok || r.limit == nil || r.first.idle || p.idle >= p.options.MaxIdle || p.queue.throttles[r.Credential] != nil {
+		return
+	}
+	r.first.idle = true
+	p.idle++
+	p.queue.release(r.first, p.options.Clock.Now())
+	p.dispatch()
+}
+
 // Interrupt cancels a Machine's run that waits outside this process and is no longer wanted. It
 // returns false if there is none.
 func (p *Pool) Interrupt(uid types.UID) bool {

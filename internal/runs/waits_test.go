@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // waitsFor starts a run that has begun, and waits for the queue of a cluster.
@@ -90,4 +91,94 @@ func TestARunThatWaitsAndIsNotWantedEnds(t *testing.T) {
 	}
 	close(works.block)
 	expectWakes(t, pool, 1)
+}
+
+func TestARunThatOnlyWaitsForTheInfrastructureNeedsNoWorker(t *testing.T) {
+	pool := New(Options{MaxConcurrent: 1, MaxIdle: 1})
+	start(t, pool)
+	tasks := map[types.UID]*script{}
+	for _, name := range []string{"a", "b", "c"} {
+		tasks[types.UID(name)] = &script{name: name, log: &journal{}, block: make(chan struct{}), started: make(chan struct{})}
+		submit(t, pool, request(name, "", Create, tasks[types.UID(name)]))
+	}
+	phases := func(when, want string) {
+		t.Helper()
+		got := ""
+		for _, name := range []types.UID{"a", "b", "c"} {
+			status, there := pool.Status(name)
+			if there {
+				got += string(name) + " " + string(status.Phase) + "; "
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", when, got, want)
+		}
+	}
+	<-tasks["a"].started
+	phases("one works", "a Running; b Queued; c Queued; ")
+	pool.Idles("nobody")
+	pool.Idles("b") // it does not execute
+	pool.Idles("a")
+	<-tasks["b"].started
+	pool.Idles("a") // which is known
+	phases("one waits for the infrastructure", "a Running; b Running; c Queued; ")
+	pool.Idles("b") // too many would
+	phases("two wait for it", "a Running; b Running; c Queued; ")
+	close(tasks["a"].block)
+	expectWakes(t, pool, 1)
+	phases("the first has ended", "b Running; c Queued; ")
+	pool.Idles("b")
+	<-tasks["c"].started
+	close(tasks["b"].block)
+	close(tasks["c"].block)
+	expectWakes(t, pool, 2)
+	pool.workers.Wait()
+	if pool.idle != 0 || pool.queue.running != 0 {
+		t.Errorf("%d runs are idle and %d hold workers in the end", pool.idle, pool.queue.running)
+	}
+}
+
+func TestThrottledRunsKeepTheirWorkers(t *testing.T) {
+	pool := New(Options{MaxConcurrent: 1, MaxIdle: 1})
+	start(t, pool)
+	task := &script{name: "a", log: &journal{}, block: make(chan struct{}), started: make(chan struct{})}
+	r := request("a", "", Create, task)
+	r.Credential = "slow"
+	submit(t, pool, r)
+	<-task.started
+	pool.mu.Lock()
+	pool.queue.throttles["slow"] = &throttle{most: 1}
+	pool.mu.Unlock()
+	pool.Idles("a")
+	if pool.idle != 0 {
+		t.Error("its worker is free, so that the next run asks the infrastructure, too")
+	}
+	close(task.block)
+	expectWakes(t, pool, 1)
+}
+
+func TestABatchThatWaitsReleasesItsWorkerOnce(t *testing.T) {
+	pool := New(Options{MaxConcurrent: 1, MaxIdle: 2, MaxBatch: 2})
+	log := &journal{}
+	task := map[string]*script{}
+	for _, name := range []string{"a", "b"} {
+		task[name] = &script{name: name, log: log, block: make(chan struct{}), started: make(chan struct{})}
+		r := request(name, "g", Create, joined{script: task[name]})
+		r.Batch = "x"
+		submit(t, pool, r)
+	}
+	start(t, pool)
+	<-task["a"].started
+	pool.Idles("b")
+	pool.Idles("a")
+	if pool.idle != 1 || pool.queue.running != 0 {
+		t.Errorf("%d are idle and %d hold workers, want the batch to count once", pool.idle, pool.queue.running)
+	}
+	close(task["a"].block)
+	close(task["b"].block)
+	expectWakes(t, pool, 2)
+	pool.workers.Wait()
+	if pool.idle != 0 || pool.queue.running != 0 {
+		t.Errorf("%d are idle and %d hold workers in the end", pool.idle, pool.queue.running)
+	}
 }
