@@ -71,8 +71,9 @@ const description = `Show what MachineSets and Machines would create, from their
 Manifests are checked and rendered as the operator does it, and one Machine of each MachineSet is planned by its engine: tofu or
 terraform for provider modules, pulumi for stacks. What only the infrastructure or the cluster knows is shown as (known after apply). Nothing is sent anywhere, and nothing is created.
 
-The engines and the folder with the providers (mirror) are looked for beside kubectl-machine first. Where there is no such folder, tofu
-gets providers as its own configuration says, once for each module. Stacks need one, and plugins of Pulumi's (pulumi-plugins).
+The engines and the folder with the providers (mirror) are looked for beside kubectl-machine first. Where there is no such folder, recorded
+schemas beside kubectl-machine stand for the providers of built-in modules; with other modules, tofu gets providers as its own configuration
+says, once for each module. Stacks need one, and plugins of Pulumi's (pulumi-plugins).
 
 With --live, or with names instead of files, the cluster is read as well: for each Machine that exists, what the edit would do to it, from
 its state in the cluster. It would stay as it is, change in place, or need a new Machine, and why. Names stand for what is in the cluster
@@ -325,12 +326,21 @@ func (o planOptions) plan(ctx context.Context, requests []*preview.Request, plan
 	for _, one := range requests {
 		needed = append(needed, one.Engine())
 	}
+	cache, release, err := o.engines.cache()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	o.engines.cacheDir = cache
+	if o.engines.providerMirror, err = o.engines.mirror(ctx, requests); err != nil {
+		return nil, err
+	}
 	engines, err := o.engines.open(ctx, needed)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, engines.close()) }()
-	if err := checkProviders(o.engines.mirror(), requests); err != nil {
+	if err := checkProviders(o.engines.providerMirror, requests); err != nil {
 		return nil, err
 	}
 	result, err = plan(ctx, requests, engines, engines.title())

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
@@ -94,8 +95,35 @@ func (p *planners) close() error {
 // title names the engines.
 func (p *planners) title() string { return strings.Join(p.names, ", ") }
 
-// mirror returns the folder with the providers; empty where there is none.
-func (o engineOptions) mirror() string { return orBeside(o.providerMirror, "schemas", "mirror") }
+// recordedSchemas is the program, beside kubectl-machine, that stands for the providers of built-in modules.
+const recordedSchemas = "kubectl-machine-schemas"
+
+// mirror returns the folder with the providers; empty where there is none. Of recorded schemas it makes one, if they have
+// every provider that is needed.
+func (o engineOptions) mirror(ctx context.Context, requests []*preview.Request) (string, error) {
+	if dir := orBeside(o.providerMirror, "schemas", "mirror"); dir != "" {
+		return dir, nil
+	}
+	recorded := orBeside("", recordedSchemas)
+	if recorded == "" {
+		return "", nil
+	}
+	info, err := os.Stat(recorded)
+	if err != nil {
+		return "", fmt.Errorf("finding the recorded schemas: %w", err)
+	}
+	// Another release has another size or time.
+	dir := filepath.Join(o.cacheDir, fmt.Sprintf("schemas-%x-%x", info.Size(), info.ModTime().UnixNano()))
+	if out, err := exec.CommandContext(ctx, recorded, "mirror", dir).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("unpacking the recorded schemas: %w: %s", err, out)
+	}
+	for _, one := range requests {
+		if len(provider.Lacking(dir, one.Module.Files())) > 0 {
+			return "", nil
+		}
+	}
+	return dir, nil
+}
 
 func (o engineOptions) openTofu(ctx context.Context, into *planners) (preview.Planner, error) {
 	path := orBeside(o.enginePath, tofu.OpenTofu)
@@ -110,12 +138,7 @@ func (o engineOptions) openTofu(ctx context.Context, into *planners) (preview.Pl
 	if err != nil {
 		return nil, err
 	}
-	cache, release, err := o.cache()
-	if err != nil {
-		return nil, err
-	}
-	into.closes = append(into.closes, release)
-	options := offline.Options{Binary: binary, CacheDir: cache, ProviderMirror: o.mirror(), Parallel: o.parallel,
+	options := offline.Options{Binary: binary, CacheDir: o.cacheDir, ProviderMirror: o.providerMirror, Parallel: o.parallel,
 		Sandbox: confined}
 	if options.ProviderMirror == "" {
 		options.InitEnvironment = ownEnvironment()
@@ -153,7 +176,7 @@ func (o engineOptions) openPulumi(ctx context.Context, into *planners) (preview.
 	if err != nil {
 		return nil, err
 	}
-	planner, err := offline.NewStackPlanner(ctx, offline.StackOptions{Binary: binary, Plugins: plugins, ProviderMirror: o.mirror(),
+	planner, err := offline.NewStackPlanner(ctx, offline.StackOptions{Binary: binary, Plugins: plugins, ProviderMirror: o.providerMirror,
 		Parallel: o.parallel, Sandbox: confined})
 	if err != nil {
 		return nil, err

@@ -4,7 +4,8 @@
 // It exists because these providers cannot be built from Go modules, or only in minutes. The ordinary way is to download the real provider from
 // its registry.
 //
-// The name of the binary selects the record that it serves: terraform-provider-aws_v6.25.0 serves schemas/aws-6.25.0.json.
+// The name of the binary selects the record that it serves: terraform-provider-aws_v6.25.0 serves schemas/aws-6.25.0.json. "mirror DIR"
+// makes a filesystem mirror of all records.
 package main
 
 import (
@@ -26,6 +27,9 @@ func main() {
 func run(args []string) error {
 	if len(args) > 1 && args[1] == "record" {
 		return record(args[2:], os.Stdin, os.Stdout)
+	}
+	if len(args) == 3 && args[1] == "mirror" {
+		return mirror(args[2])
 	}
 	name, version, err := recordOf(filepath.Base(args[0]))
 	if err != nil {
