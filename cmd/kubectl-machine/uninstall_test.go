@@ -1,16 +1,22 @@
 package main
 
 import (
+	"errors"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -53,7 +59,7 @@ func newInstallation(t *testing.T) *installation {
 	report.SetAPIVersion("machine-iac.io/v1alpha1")
 	report.SetKind("MachineAPIOperator")
 	report.SetName("machine-api")
-	for _, one := range append(i.applied, report) {
+	for _, one := range slices.Concat(i.applied, i.leftovers(), []*unstructured.Unstructured{report}) {
 		if err := i.Client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(one.DeepCopy()), client.FieldOwner("machine-api-operator")); err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +147,79 @@ func TestUninstall(t *testing.T) {
 	if states, err := state.New(i.Client, state.Options{}).List(t.Context(), i.namespace); err != nil || len(states) != 1 {
 		t.Errorf("%d states (%v)", len(states), err)
 	}
+	if left := i.there(i.leftovers()); len(left) > 0 {
+		t.Errorf("these are left: %v", left)
+	}
 	i.expect("uninstall --even-with-machines"+here, 1, "nothing that it has installed in the namespace "+i.namespace)
+}
+
+// leftovers are what the operator's and the manager's Pods make for themselves.
+func (i *installation) leftovers() (all []*unstructured.Unstructured) {
+	for name, kind := range map[string]schema.GroupVersionKind{
+		"machine-api-operator": coordinationv1.SchemeGroupVersion.WithKind("Lease"), "machine-iac-controllers-leader": coordinationv1.SchemeGroupVersion.WithKind("Lease"),
+		"machine-iac-webhook-cert": corev1.SchemeGroupVersion.WithKind("Secret"),
+	} {
+		one := &unstructured.Unstructured{}
+		one.SetGroupVersionKind(kind)
+		one.SetNamespace(i.namespace)
+		one.SetName(name)
+		all = append(all, one)
+	}
+	return all
+}
+
+func TestUninstallPurges(t *testing.T) {
+	long.Test(t)
+	i := newInstallation(t)
+	const here = " -n " + operands.Namespace
+	elsewhere := builder.In("default", builder.Machine())
+	elsewhere.Name = "elsewhere"
+	if err := i.Client.Create(t.Context(), elsewhere); err != nil {
+		t.Fatal(err)
+	}
+	keys := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: "machine-iac-installation"}}
+	if err := i.Client.Create(t.Context(), keys); err != nil {
+		t.Fatal(err)
+	}
+	i.expect("uninstall --purge --even-with-machines"+here, 1, "choose one")
+	i.expect("uninstall --purge"+here, 1, "Machines (1) and states (1)")
+	i.isComplete("refusals")
+	states := &corev1.SecretList{}
+	if err := i.Client.List(t.Context(), states, client.InNamespace(i.namespace), client.HasLabels{state.LabelMachineUID}); err != nil || len(states.Items) == 0 {
+		t.Fatalf("%d Secrets of states (%v)", len(states.Items), err)
+	}
+	for n := range states.Items {
+		one := &states.Items[n]
+		one.Finalizers = nil
+		if err := errors.Join(i.Client.Update(t.Context(), one), i.Client.Delete(t.Context(), one)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := i.Client.DeleteAllOf(t.Context(), builder.Machine(), client.InNamespace(i.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	i.expect("uninstall --purge"+here, 1, "--purge removes the CRDs, and with them Machine ")
+	i.isComplete("a Machine in another namespace")
+	for _, list := range []client.ObjectList{&machinev1beta1.MachineList{}, &machinev1beta1.MachineSetList{}} {
+		if err := i.Client.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+		if err := meta.EachListItem(list, func(o runtime.Object) error {
+			one := o.(client.Object)
+			one.SetFinalizers(nil)
+			return errors.Join(i.Client.Update(t.Context(), one), i.Client.Delete(t.Context(), one))
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	i.expect("uninstall --purge"+here, 0, "secret/machine-iac-installation deleted", "customresourcedefinition.apiextensions.k8s.io/machines.machine.openshift.io deleted")
+	left := &corev1.SecretList{}
+	if err := i.Client.List(t.Context(), left, client.InNamespace(i.namespace)); err != nil || len(left.Items) > 0 {
+		t.Errorf("%d Secrets are left (%v)", len(left.Items), err)
+	}
+	if there := slices.Concat(i.there(i.applied), i.there(i.leftovers())); len(there) > 0 {
+		t.Errorf("these are left: %v", there)
+	}
 }
 
 // ownersAreRespected expects that what another operator would restore is not removed.

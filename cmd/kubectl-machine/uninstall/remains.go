@@ -4,11 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,9 +42,9 @@ var kept = []struct{ kind, name string }{
 type remains struct {
 	facts   *inspect.Facts
 	unsaved []state.Orphan
-	modules int
-	// objects are further ones, as kubectl names them.
-	objects []string
+	modules []*unstructured.Unstructured
+	// objects are further ones, CRDs last.
+	objects []*unstructured.Unstructured
 }
 
 // readRemains reads them.
@@ -58,37 +62,75 @@ func readRemains(ctx context.Context, cluster *inspect.Cluster, live client.Clie
 		client.HasLabels{"machine-iac.io/module-content"}); err != nil {
 		return nil, fmt.Errorf("listing the contents of modules: %w", err)
 	}
-	s.modules = len(modules.Items)
+	for i := range modules.Items {
+		s.modules = append(s.modules, bare(corev1.SchemeGroupVersion.WithKind("Secret"), &modules.Items[i]))
+	}
 	for _, one := range kept {
-		found := &metav1.PartialObjectMetadata{}
-		found.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(one.kind))
-		if err := s.keep(ctx, live, found, client.ObjectKey{Namespace: cluster.Namespace(), Name: one.name}); err != nil {
+		kind := corev1.SchemeGroupVersion.WithKind(one.kind)
+		if err := s.keep(ctx, live, kind, client.ObjectKey{Namespace: cluster.Namespace(), Name: one.name}); err != nil {
 			return nil, err
 		}
 	}
 	for _, name := range crds {
-		found := &metav1.PartialObjectMetadata{}
-		found.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1",
-			Kind: "CustomResourceDefinition"})
-		if err := s.keep(ctx, live, found, client.ObjectKey{Name: name}); err != nil {
+		if err := s.keep(ctx, live, crdKind, client.ObjectKey{Name: name}); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
 }
 
-func (s *remains) keep(ctx context.Context, live client.Client, object *metav1.PartialObjectMetadata,
-	key client.ObjectKey) error {
-	kind := object.GroupVersionKind()
-	err := live.Get(ctx, key, object)
+var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
+
+func (s *remains) keep(
+	ctx context.Context, live client.Client, kind schema.GroupVersionKind, key client.ObjectKey,
+) error {
+	found := &metav1.PartialObjectMetadata{}
+	found.SetGroupVersionKind(kind)
+	err := live.Get(ctx, key, found)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("reading %s %s: %w", kind.Kind, key.Name, err)
 	}
-	object.SetGroupVersionKind(kind)
-	s.objects = append(s.objects, named(object))
+	s.objects = append(s.objects, bare(kind, found))
+	return nil
+}
+
+// bare returns an object with the metadata that removing it needs.
+func bare(kind schema.GroupVersionKind, from *metav1.PartialObjectMetadata) *unstructured.Unstructured {
+	to := object(kind, from.Namespace, from.Name)
+	to.SetUID(from.UID)
+	return to
+}
+
+// purge removes everything that stays.
+func (s *remains) purge(ctx context.Context, r *removal) error {
+	for _, one := range slices.Concat(s.modules, s.objects) {
+		if err := r.remove(ctx, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// purgeable returns an error if there are Machines or MachineSets anywhere in the cluster: they would go with their CRDs.
+func purgeable(ctx context.Context, live client.Client) error {
+	for _, kind := range []string{"Machine", "MachineSet"} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(machinev1beta1.GroupVersion.WithKind(kind + "List"))
+		err := live.List(ctx, list, client.Limit(1))
+		if meta.IsNoMatchError(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("listing %ss of all namespaces: %w", kind, err)
+		}
+		for i := range list.Items {
+			return fmt.Errorf("--purge removes the CRDs, and with them %s %s/%s and all others: delete them first and wait until they are gone; nothing was removed",
+				kind, list.Items[i].Namespace, list.Items[i].Name)
+		}
+	}
 	return nil
 }
 
@@ -133,8 +175,8 @@ func (s *remains) lines() []string {
 func (s *remains) print(out io.Writer, namespace string) {
 	fmt.Fprintf(out, "\nWhat stays, in the namespace %s and in the cluster:\n", namespace)
 	fmt.Fprintf(out, "  %s, MachineSets (%d), Secrets with contents of modules (%d)\n", s.counts(),
-		len(s.facts.Sets), s.modules)
+		len(s.facts.Sets), len(s.modules))
 	for _, one := range s.objects {
-		fmt.Fprintf(out, "  %s\n", one)
+		fmt.Fprintf(out, "  %s\n", named(one))
 	}
 }

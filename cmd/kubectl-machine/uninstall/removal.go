@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -91,6 +92,11 @@ func (r *removal) find(ctx context.Context) error {
 		own = append(own, slices.DeleteFunc(manifests,
 			func(one *unstructured.Unstructured) bool { return one.GetKind() == "Deployment" })...)
 	}
+	// What the Pods have made for themselves; the next ones make it again.
+	for _, name := range []string{operatorName, "machine-iac-controllers-leader"} {
+		own = append(own, object(coordinationv1.SchemeGroupVersion.WithKind("Lease"), r.namespace, name))
+	}
+	own = append(own, object(corev1.SchemeGroupVersion.WithKind("Secret"), r.namespace, "machine-iac-webhook-cert"))
 	r.own, err = r.existing(ctx, own, false)
 	return err
 }

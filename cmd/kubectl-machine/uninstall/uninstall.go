@@ -30,6 +30,7 @@ const (
 type options struct {
 	cli.ClusterFlags
 	evenWithMachines bool
+	purge            bool
 	dryRun           string
 	timeout          time.Duration
 }
@@ -45,7 +46,10 @@ then the webhooks are removed, the manager, which ends its runs and saves their 
 CRDs stay as they are.
 
 While there are Machines or states nothing is removed, unless --even-with-machines is set: nothing would manage them any more, and a Machine that is
-deleted keeps its finalizer until the operator is installed again.`,
+deleted keeps its finalizer until the operator is installed again.
+
+With --purge nothing stays: settings, the keys of this installation, contents of modules and the CRDs are removed as well, and with the CRDs all
+MachineHealthChecks. It is refused while there is a Machine, a MachineSet or a state.`,
 		Example: `  # Show what would be removed, and what would stay
   kubectl machine uninstall -n openshift-machine-api --dry-run=client
 
@@ -58,6 +62,8 @@ deleted keeps its finalizer until the operator is installed again.`,
 	flags := command.Flags()
 	flags.BoolVar(&o.evenWithMachines, "even-with-machines", false,
 		"Uninstall even if there are Machines or states, which stay.")
+	flags.BoolVar(&o.purge, "purge", false,
+		"Also remove settings, keys, contents of modules and CRDs. Refused while there are Machines, MachineSets or states.")
 	flags.StringVar(&o.dryRun, "dry-run", dryRunNone,
 		"Only print what would be removed: client, or server to have the API server check each request. none removes.")
 	flags.Lookup("dry-run").NoOptDefVal = dryRunClient
@@ -76,6 +82,9 @@ func (o *options) run(command *cobra.Command) error {
 	case dryRunNone, dryRunClient, dryRunServer:
 	default:
 		return fmt.Errorf("--dry-run is %q; set it to none, client or server", o.dryRun)
+	}
+	if o.purge && o.evenWithMachines {
+		return errors.New("--purge removes the CRDs and --even-with-machines keeps the Machines: choose one")
 	}
 	config, namespace, err := o.Configuration()
 	if err != nil {
@@ -107,8 +116,16 @@ func (o *options) run(command *cobra.Command) error {
 		fmt.Fprintln(command.ErrOrStderr(), "note: without --even-with-machines nothing is removed while there are",
 			stays.counts())
 	}
+	if o.purge {
+		if err := purgeable(ctx, live); err != nil {
+			return err
+		}
+	}
 	if err := r.run(ctx); err != nil {
 		return err
+	}
+	if o.purge {
+		return stays.purge(ctx, r)
 	}
 	stays.print(command.OutOrStdout(), namespace)
 	return nil
