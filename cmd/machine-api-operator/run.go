@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -156,6 +157,7 @@ func serve(ctx context.Context, o options) (again bool, err error) {
 			restart.Store(true)
 			stop()
 		},
+		Manager:   managerProgram(),
 		Manifests: install.FS, Live: live, Cached: mgr.GetClient(), Recorder: mgr.GetEventRecorder("machine-api-operator"),
 	})
 	if err := keeper.SetupWithManager(mgr); err != nil {
@@ -220,4 +222,17 @@ func leaseTimes(start operator.Start) (lease, renew, retry time.Duration) {
 		return singleNodeLease, singleNodeRenew, singleNodeRetry
 	}
 	return leaseDuration, renewDeadline, retryPeriod
+}
+
+// managerProgram returns the controllers' program, which is beside this one in the image, or "".
+func managerProgram() string {
+	own, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	beside := filepath.Join(filepath.Dir(own), "machine-controllers")
+	if _, err := os.Stat(beside); err != nil {
+		return ""
+	}
+	return beside
 }

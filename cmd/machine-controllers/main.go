@@ -28,9 +28,17 @@ func main() {
 	}
 }
 
+// validateCommand is the first argument to validate the flags after it. The operator does so before it rolls them
+// out. Files are not read.
+const validateCommand = "validate"
+
 func start(ctx context.Context, arguments []string) error {
 	if len(arguments) > 0 && arguments[0] == runCommand {
 		return work(ctx, arguments[1:])
+	}
+	validate := len(arguments) > 0 && arguments[0] == validateCommand
+	if validate {
+		arguments = arguments[1:]
 	}
 	var o options
 	var logging zap.Options
@@ -49,7 +57,10 @@ func start(ctx context.Context, arguments []string) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q; see --help for the flags", flags.Arg(0))
 	}
-	if err := o.complete(); err != nil {
+	if err := o.complete(); err != nil || validate {
+		return err
+	}
+	if err := errors.Join(o.readModuleKeys(), o.readStateKeys()); err != nil {
 		return err
 	}
 	if o.sandbox != sandbox.Off {

@@ -351,8 +351,7 @@ func (o *options) complete() error {
 	if o.engine != "" && o.engine != "tofu" && o.engine != "terraform" {
 		return fmt.Errorf("invalid --engine %q; use tofu or terraform, or omit it", o.engine)
 	}
-	return errors.Join(o.checkWarm(), o.checkPprof(), o.checkCluster(), o.checkJobs(), o.readModuleKeys(),
-		o.readStateKeys())
+	return errors.Join(o.checkWarm(), o.checkPprof(), o.checkCluster(), o.checkJobs())
 }
 
 // checkWarm validates the flags for warm providers.

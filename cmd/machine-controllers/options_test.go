@@ -73,6 +73,27 @@ func TestOptionsRefuseWhatCannotWork(t *testing.T) {
 	}
 }
 
+func TestFlagsAreValidatedForTheOperator(t *testing.T) {
+	t.Setenv("POD_NAMESPACE", "machines")
+	for flags, want := range map[string]string{
+		"--max-concurrent-runs=16":            "",
+		"--state-key-file=/nowhere":           "", // the operator does not have the file
+		"--runs-in=jobs --runs-address=::1":   "",
+		"--allow-provider-download":           "flag provided but not defined: -allow-provider-download",
+		"--max-concurrent-runs=0":             "--max-concurrent-runs must be positive",
+		"--engine-path":                       "flag needs an argument: -engine-path",
+		"-- --max-concurrent-runs=16":         `unexpected argument "--max-concurrent-runs=16"`,
+		"--max-concurrent-runs=16 validate":   `unexpected argument "validate"`,
+		"--runs-in=jobs --run-memory=nothing": "-run-memory",
+	} {
+		t.Setenv("POD_NAME", "validate")
+		err := start(t.Context(), append([]string{validateCommand}, strings.Fields(flags)...))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", flags, err, want)
+		}
+	}
+}
+
 // TestTheDefaultEngineIsEnough takes the oldest engine that is accepted: it must have `init -json`
 // (1.9), and every built-in module must accept it.
 func TestTheDefaultEngineIsEnough(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 
@@ -56,7 +57,11 @@ func (r *Reconciler) inputs(ctx context.Context) (operands.Inputs, error) {
 	if _, err := r.read(ctx, r.own(SettingsName), settings); err != nil {
 		return in, err
 	}
-	if err := choose(settings, &in); err != nil {
+	err := choose(settings, &in)
+	if err == nil {
+		err = r.validate(ctx, in.Arguments)
+	}
+	if err != nil {
 		return in, fmt.Errorf("ConfigMap %s/%s: %w", r.options.Namespace, SettingsName, err)
 	}
 	if in.Monitoring = serves(r.live, prometheusRule); in.Monitoring {
@@ -73,6 +78,26 @@ func (r *Reconciler) inputs(ctx context.Context) (operands.Inputs, error) {
 		}
 	}
 	return in, nil
+}
+
+// validate has the manager check the flags of the settings, which would end each new Pod if they were
+// wrong.
+func (r *Reconciler) validate(ctx context.Context, arguments []string) error {
+	if r.options.Manager == "" || slices.Equal(arguments, r.valid) {
+		return nil
+	}
+	command := exec.CommandContext(ctx, r.options.Manager, append([]string{"validate"}, arguments...)...)
+	command.Env = []string{"POD_NAMESPACE=validate", "POD_NAME=validate", "POD_IP=127.0.0.1"} // as its Pod has
+	out, err := command.CombinedOutput()
+	if _, refused := errors.AsType[*exec.ExitError](err); refused {
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		return fmt.Errorf("%s: %s", settingArguments, strings.TrimPrefix(lines[len(lines)-1], "machine-controllers: "))
+	}
+	if err != nil {
+		return fmt.Errorf("validating %s: %w", settingArguments, err)
+	}
+	r.valid = slices.Clone(arguments)
+	return nil
 }
 
 // read gets an optional object of an API that the cluster may not have.

@@ -49,6 +49,9 @@ type Options struct {
 	PodName string
 	// Manifests are those of the operands.
 	Manifests fs.FS
+	// Manager is the controllers' program, which validates the flags of the settings; not validated
+	// when empty.
+	Manager string
 	// Live reads what is read at each sync, without a cache; Cached has the operands.
 	Live   client.Client
 	Cached client.Reader
@@ -65,6 +68,8 @@ type Options struct {
 // Reconciler keeps the installation.
 type Reconciler struct {
 	options Options
+	// valid are the last flags that the manager took.
+	valid   []string
 	live    client.Client
 	applier *apply.Applier
 	status  *reporter

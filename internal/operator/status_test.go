@@ -2,6 +2,8 @@ package operator
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -174,4 +176,35 @@ func TestChoose(t *testing.T) {
 
 func chooseFrom(data map[string]string) error {
 	return choose(&corev1.ConfigMap{Data: data}, &operands.Inputs{})
+}
+
+func TestFlagsAreValidatedByTheManagerOnce(t *testing.T) {
+	folder := t.TempDir()
+	program, calls := filepath.Join(folder, "machine-controllers"), filepath.Join(folder, "calls")
+	script := `#!/bin/sh
+echo "$POD_IP $*" >>"` + calls + `"
+[ "$2" != --wrong ] || { echo "flag provided but not defined: -wrong
+Usage of machine-controllers:
+machine-controllers: flag provided but not defined: -wrong" >&2; exit 1; }
+`
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r := New(Options{Manager: program})
+	for range 2 {
+		if err := r.validate(t.Context(), []string{"--right"}); err != nil {
+			t.Error(err)
+		}
+	}
+	err := r.validate(t.Context(), []string{"--wrong"})
+	if err == nil || err.Error() != "arguments: flag provided but not defined: -wrong" {
+		t.Errorf("got %v", err)
+	}
+	got, err := os.ReadFile(calls)
+	if err != nil || string(got) != "127.0.0.1 validate --right\n127.0.0.1 validate --wrong\n" {
+		t.Errorf("the manager was called with %q, %v", got, err)
+	}
+	if err := New(Options{}).validate(t.Context(), []string{"--wrong"}); err != nil {
+		t.Errorf("without the program: %v", err)
+	}
 }
