@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
@@ -34,6 +36,8 @@ type rules struct {
 	known  *module.Cluster
 	// servedElsewhere allows providerSpecs that no module serves.
 	servedElsewhere bool
+	// lacking returns the providers that a module needs and the manager lacks; may be nil.
+	lacking func(*module.Module) []provider.Requirement
 	// held caches validations that have passed.
 	held *render.Held
 }
@@ -86,6 +90,12 @@ func (r rules) providerSpec(machine *machinev1beta1.Machine, under string) admis
 		return found
 	}
 	found.secrets = secretsOf(input)
+	if r.lacking != nil {
+		for _, missing := range r.lacking(served) {
+			found.warnings = append(found.warnings, fmt.Sprintf("module %s needs the provider %s, which the manager's "+
+				"provider mirror lacks: Machines wait until it is added, as docs/image.md shows", served.Name(), missing))
+		}
+	}
 	return found
 }
 

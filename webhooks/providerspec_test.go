@@ -1,10 +1,13 @@
 package webhooks
 
 import (
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
@@ -49,5 +52,21 @@ func TestBadValueIsShownAsItWasBefore(t *testing.T) {
 		if got := err.ErrorBody(); got != want {
 			t.Errorf("%s: got %s, want %s", shown, got, want)
 		}
+	}
+}
+
+func TestAMissingProviderIsAWarning(t *testing.T) {
+	r := testRules(t, "cluster")
+	if found := r.providerSpec(machineWith(), ""); len(found.warnings) > 0 {
+		t.Fatalf("without it: %q", found.warnings)
+	}
+	r.lacking = func(m *module.Module) []provider.Requirement {
+		return []provider.Requirement{{Source: "acme/" + m.Name(), Version: "1.0.0"}}
+	}
+	found := r.providerSpec(machineWith(), "")
+	const want = "module kubemark needs the provider acme/kubemark 1.0.0, which the manager's provider mirror lacks: " +
+		"Machines wait until it is added, as docs/image.md shows"
+	if len(found.errs) > 0 || !slices.Equal(found.warnings, []string{want}) {
+		t.Errorf("got the errors %v and warnings %q, want only %q", found.errs, found.warnings, want)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/installation"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
@@ -53,6 +54,8 @@ type Options struct {
 	// ServedElsewhere reports that another controller serves Machines, so that providerSpecs that no
 	// module serves are allowed.
 	ServedElsewhere bool
+	// Lacking returns the providers that a module needs and the manager lacks; nil to skip.
+	Lacking func(*module.Module) []provider.Requirement
 	// References says which Secrets a providerSpec may name; nil allows all.
 	References *references.Policy
 	// Reader reads Secrets; default is the manager's uncached reader.
@@ -68,7 +71,7 @@ func newRules(options Options) rules {
 		cluster[module.ValueClusterID] = options.ClusterID
 	}
 	return rules{catalog: options.Catalog, clusterID: options.ClusterID, cluster: cluster, reader: options.Cluster,
-		servedElsewhere: options.ServedElsewhere, held: &render.Held{}}
+		servedElsewhere: options.ServedElsewhere, lacking: options.Lacking, held: &render.Held{}}
 }
 
 // SetupWithManager registers the webhooks with the manager's webhook server.

@@ -13,7 +13,7 @@ func TestOnlyWhatTheMirrorMayCureIsTriedAgainSoon(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"the mirror lacks a provider": {&failure.Error{Op: failure.OpInit, Diagnostics: saying("Failed to query available provider packages")}, true},
+		"the mirror lacks a provider": {&failure.Error{Op: failure.OpInit, Class: failure.ProviderNotInstalled, Diagnostics: saying("none")}, true},
 		"the manifest does not vouch": {&failure.Error{Op: failure.OpInit, Class: failure.Unknown, Err: errors.New("does not match")}, true},
 		"the module is wrong":         {&failure.Error{Op: failure.OpInit, Class: failure.Unknown, Diagnostics: saying("Invalid block")}, false},
 		"the engine was killed":       {&failure.Error{Op: failure.OpInit, Class: failure.Killed, Err: errors.New("signal")}, false},

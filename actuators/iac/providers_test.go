@@ -115,3 +115,36 @@ func TestOtherProvidersAreShownAndStopNothing(t *testing.T) {
 		t.Errorf("got the events %q, want no second ProvidersChanged", sent)
 	}
 }
+
+func TestAMissingProviderIsNamedUntilItIsAdded(t *testing.T) {
+	b := newBench(t)
+	b.ownMirror()
+	packages, elsewhere := filepath.Join(b.mirror, "registry.opentofu.org"), filepath.Join(t.TempDir(), "packages")
+	if err := os.Rename(packages, elsewhere); err != nil {
+		t.Fatal(err)
+	}
+	b.start(shortdir.New(t), "owner-1")
+	machine := b.machine()
+	if err := b.drive(b.Create, machine); err == nil || !strings.Contains(err.Error(), "--provider-mirror") {
+		t.Errorf("Create returned %v, want what to do", err)
+	}
+	status := readProviderStatus(machine)
+	if status.Failure == nil || status.Failure.Class != "ProviderNotInstalled" {
+		t.Errorf("got the failure %+v", status.Failure)
+	}
+	condition := conditionOf(machine, reporting.ProviderAvailable)
+	if condition.Status != metav1.ConditionFalse || condition.Reason != "ProviderNotInstalled" ||
+		!strings.Contains(condition.Message, "gavinbunney/kubectl") || !strings.Contains(condition.Message, "docs/image.md") {
+		t.Errorf("got the condition %+v, want it to name the provider and what to do", condition)
+	}
+	if err := os.Rename(elsewhere, packages); err != nil {
+		t.Fatal(err)
+	}
+	b.comesRight(b.Create, machine)
+	if err := b.drive(b.Update, machine); err != nil {
+		t.Fatal(err)
+	}
+	if condition := conditionOf(machine, reporting.ProviderAvailable); condition.Type != "" {
+		t.Errorf("got the condition %+v once the provider is there", condition)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -59,21 +60,24 @@ func (a *Actuator) publish(o *observation, outcome error) {
 	if failed, ok := errors.AsType[*actuators.MachineError](outcome); ok && o.asked == runs.Create {
 		a.publishCreation(o, metav1.ConditionFalse, machinev1beta1.MachineCreationFailedConditionReason, failed.Message)
 	}
-	o.publishFailure(outcome)
+	o.publishFailure(outcome, a.clock.Now())
 	run, _ := a.pool.Status(o.machine.UID)
 	reporting.SetThrottled(&o.status.Conditions, run.ThrottledSince, a.clock.Now())
 	o.write()
 }
 
 // publishFailure records the error in status. It stays there until the next attempt finishes.
-func (o *observation) publishFailure(outcome error) {
+func (o *observation) publishFailure(outcome error, now time.Time) {
 	if outcome == nil {
 		o.status.Failure = nil
 	}
+	message := ""
 	if failed, ok := errors.AsType[*actuators.MachineError](outcome); ok {
 		o.status.Failure = &v1alpha1.FailureStatus{Operation: operations[o.asked],
 			Class: cmp.Or(failed.Class, string(failed.Reason))}
+		message = failed.Message
 	}
+	reporting.SetProviderAvailable(&o.status.Conditions, o.status.Failure, message, now)
 }
 
 // publishInstance publishes the outputs of the instance.

@@ -101,5 +101,5 @@ func awaitsProvider(err error) bool {
 	if !ok || failed.Op != failure.OpInit {
 		return false
 	}
-	return failure.LacksProvider(err) || failed.Class == failure.Unknown && len(failed.Diagnostics) == 0
+	return failed.Class == failure.ProviderNotInstalled || failed.Class == failure.Unknown && len(failed.Diagnostics) == 0
 }

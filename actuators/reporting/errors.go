@@ -45,7 +45,9 @@ var fixes = map[failure.Class]string{
 	failure.Throttled:   "retrying later",
 	failure.Transient:   "retrying",
 	failure.Interrupted: "the run resumes after the restart or with the next attempt",
-	failure.Killed:      "its effects are looked up before the next attempt",
+	failure.ProviderNotInstalled: "add the provider to the manager's --provider-mirror, as docs/image.md shows; the run is then " +
+		"repeated by itself",
+	failure.Killed: "its effects are looked up before the next attempt",
 }
 
 // grantRight is the remedy for credentials that the infrastructure knows and does not let do this.

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientevents "k8s.io/client-go/tools/events"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 )
 
@@ -44,6 +46,27 @@ func (u *UsedProviders) Record(p record.Patch, known *record.Providers, applied 
 // SetProvidersChanged sets or removes the condition ProvidersChanged.
 func SetProvidersChanged(conditions *[]metav1.Condition, known *record.Providers, now time.Time) {
 	setOrRemove(conditions, ProvidersChanged, "OtherBinaries", known.Changed(), now)
+}
+
+// ProviderAvailable is the condition that reports a provider that the Machine's module needs and the
+// manager lacks.
+const ProviderAvailable = "ProviderAvailable"
+
+// SetProviderAvailable sets the condition ProviderAvailable to False if the last attempt failed for
+// want of a provider, and removes it otherwise. Without a message, a condition that is set stays.
+func SetProviderAvailable(
+	conditions *[]metav1.Condition, failed *v1alpha1.FailureStatus, message string, now time.Time,
+) {
+	if failed == nil || failed.Class != string(failure.ProviderNotInstalled) {
+		meta.RemoveStatusCondition(conditions, ProviderAvailable)
+		return
+	}
+	if message != "" {
+		meta.SetStatusCondition(conditions, metav1.Condition{
+			Type: ProviderAvailable, Status: metav1.ConditionFalse, Reason: string(failure.ProviderNotInstalled),
+			Message: message, LastTransitionTime: metav1.NewTime(now),
+		})
+	}
 }
 
 // OutlivesMachine is the condition that names what is kept when the Machine is deleted.

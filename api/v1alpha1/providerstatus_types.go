@@ -51,8 +51,8 @@ type FailureStatus struct {
 	// operation is the failed operation: Create, Update or Destroy.
 	Operation RunOperation `json:"operation"`
 	// class says how the failure is handled: InvalidConfiguration, Quota, Credentials, Throttled,
-	// Transient, Interrupted, Locked, Killed, StateNotSaved, ImportMissing or Unknown. If no engine
-	// has failed, it is the Machine API's reason, such as CreateError.
+	// Transient, Interrupted, Locked, Killed, StateNotSaved, ImportMissing, ProviderNotInstalled or
+	// Unknown. If no engine has failed, it is the Machine API's reason, such as CreateError.
 	Class string `json:"class"`
 }
 

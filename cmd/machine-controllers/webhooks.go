@@ -19,6 +19,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/servingcert"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/installation"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/webhooks"
@@ -67,8 +68,18 @@ func (o *options) hookOptions(
 	return webhooks.Options{
 		Installation: identity, Namespace: o.ownNamespace(),
 		Catalog: catalog, ClusterID: o.clusterID, ClusterValues: o.clusterValues(), Cluster: cluster, Rights: granted,
+		Lacking:    o.lacking(),
 		References: o.references(), ServedElsewhere: !slices.Contains(o.controllers.chosen(), machine.Name),
 	}
+}
+
+// lacking returns the function that finds the providers that a module needs and the mirror lacks. It is nil
+// if engines may get them elsewhere.
+func (o *options) lacking() func(*module.Module) []provider.Requirement {
+	if o.providerMirror == "" || o.allowDownloads || o.jobs.place == inJobs {
+		return nil
+	}
+	return func(m *module.Module) []provider.Requirement { return provider.Lacking(o.providerMirror, m.Files()) }
 }
 
 // references returns the policy for Secrets in providerSpecs.

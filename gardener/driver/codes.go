@@ -33,6 +33,7 @@ var reactions = map[string]reaction{
 	"Locked":               {code: codes.Aborted, wait: true},
 	"StateNotSaved":        {code: codes.Unavailable, wait: true},
 	"ImportMissing":        {code: codes.Internal},
+	"ProviderNotInstalled": {code: codes.Internal},
 	"Unknown":              {code: codes.Internal},
 }
 

@@ -31,7 +31,7 @@ func Classify(diagnostics []Diagnostic, final func(text string) bool) Class {
 
 // precedence returns the rank of a class among several errors; the lowest wins.
 func precedence(class Class) int {
-	return slices.Index([]Class{StateNotSaved, Killed, Locked, ImportMissing, Credentials, Quota, Throttled, Transient,
+	return slices.Index([]Class{StateNotSaved, Killed, Locked, ImportMissing, ProviderNotInstalled, Credentials, Quota, Throttled, Transient,
 		Unknown, InvalidConfiguration}, class)
 }
 
@@ -136,6 +136,7 @@ func newRule(class Class, texts ...string) rule {
 
 // rules are tried in order: the engine's own errors first, then narrow texts before broad ones.
 var rules = []rule{
+	newRule(ProviderNotInstalled, "Failed to query available provider packages"),
 	newRule(StateNotSaved,
 		"Failed to save state", "Failed to persist state"),
 	newRule(Locked,

@@ -34,6 +34,8 @@ const (
 	StateNotSaved Class = "StateNotSaved"
 	// ImportMissing: an import block names an object that does not exist.
 	ImportMissing Class = "ImportMissing"
+	// ProviderNotInstalled: the engine found no version of a required provider. Nothing was done.
+	ProviderNotInstalled Class = "ProviderNotInstalled"
 	// Unknown: no other class applies.
 	Unknown Class = "Unknown"
 )
@@ -143,15 +145,6 @@ func (e *Error) Throttled() bool { return e.Class == Throttled }
 // Withheld reports whether the text of any of its errors is withheld.
 func (e *Error) Withheld() bool {
 	return slices.ContainsFunc(e.Diagnostics, func(d Diagnostic) bool { return d.Withheld })
-}
-
-// LacksProvider reports whether an engine found no version of a required provider. It matches the
-// text of OpenTofu and Terraform.
-func LacksProvider(err error) bool {
-	failed, ok := errors.AsType[*Error](err)
-	return ok && slices.ContainsFunc(failed.Diagnostics, func(d Diagnostic) bool {
-		return d.Summary == "Failed to query available provider packages"
-	})
 }
 
 // ClassOf returns the class of the Error in err's chain, Unknown if there is none, and "" for nil.

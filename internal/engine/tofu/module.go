@@ -138,7 +138,7 @@ type failedInit struct {
 // remember stores that a module could not be initialized because a provider is missing. Other
 // failures, such as a killed engine or a full disk, may be gone at the next attempt.
 func (e *Engine) remember(key, stamp string, err error) {
-	if e.options.ProviderMirror == "" || e.options.AllowDirect || !failure.LacksProvider(err) {
+	if e.options.ProviderMirror == "" || e.options.AllowDirect || failure.ClassOf(err) != failure.ProviderNotInstalled {
 		e.failed.Delete(key)
 		return
 	}
