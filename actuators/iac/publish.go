@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"maps"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -36,8 +37,12 @@ const (
 
 // write encodes the provider status into the Machine in memory, if it has changed.
 func (o *observation) write() {
-	o.status.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(),
-		Kind: v1alpha1.TerraformMachineProviderStatusKind}
+	if !o.status.Ours() {
+		o.status.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(),
+			Kind: v1alpha1.TerraformMachineProviderStatusKind}
+	}
+	o.status.ReportedBy = v1alpha1.ReportedBy
+	o.platform()
 	if equality.Semantic.DeepEqual(o.status, o.before) {
 		return
 	}
@@ -46,6 +51,37 @@ func (o *observation) write() {
 		return // cannot happen: the types guarantee it
 	}
 	o.machine.Status.ProviderStatus = &runtime.RawExtension{Raw: raw}
+}
+
+// platform sets the type of the platform that the module names, and the fields that only this type
+// has. Where the module is unknown or older than the type, and where a state lacks an output, what
+// the status has stays.
+func (o *observation) platform() {
+	var wanted *v1alpha1.ModuleProviderStatus
+	switch {
+	case o.choice.Modules != nil && o.choice.Modules.Current != nil:
+		wanted = o.choice.Modules.Current.Spec().ProviderStatus
+	case o.choice.State != nil:
+		wanted = o.choice.State.Module.Spec().ProviderStatus
+	}
+	if wanted == nil {
+		return
+	}
+	o.status.TypeMeta = metav1.TypeMeta{APIVersion: wanted.APIVersion, Kind: wanted.Kind}
+	if o.outputs == nil {
+		return
+	}
+	fields := map[string]any{}
+	maps.Copy(fields, o.status.Platform)
+	for field, name := range wanted.Fields {
+		switch value, known := o.facts.PublicOutput(name); {
+		case known && value != nil:
+			fields[field] = value
+		case known:
+			delete(fields, field)
+		}
+	}
+	o.status.Platform = fields
 }
 
 // publish writes the observation and the verb's outcome into the Machine in memory.

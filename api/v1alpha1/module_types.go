@@ -76,6 +76,10 @@ type ModuleSpec struct {
 	// lookup. Other resources must refer by ID to a listed one.
 	Identity []ResourceIdentity `json:"identity,omitempty"`
 
+	// providerStatus is the platform's own type of status.providerStatus of Machines. Without it, the type is
+	// [TerraformMachineProviderStatus].
+	ProviderStatus *ModuleProviderStatus `json:"providerStatus,omitempty"`
+
 	// brokenStates lists values of the output instance_state that an instance never recovers from. After an interrupted
 	// create, such an instance is replaced.
 	BrokenStates []string `json:"brokenStates,omitempty"`
@@ -252,6 +256,17 @@ type IdentityField struct {
 	// pattern is an RE2 expression that matches the whole text and captures the UID in its one group. Defaults to the
 	// whole text.
 	Pattern string `json:"pattern,omitempty"`
+}
+
+// ModuleProviderStatus names a type whose fields clients expect in status.providerStatus. The fields of
+// [TerraformMachineProviderStatus] are there as well.
+type ModuleProviderStatus struct {
+	// apiVersion is that of the type.
+	APIVersion string `json:"apiVersion"`
+	// kind is that of the type.
+	Kind string `json:"kind"`
+	// fields maps fields of the type to the outputs of the module with their values. A null value removes the field.
+	Fields map[string]string `json:"fields,omitempty"`
 }
 
 // ModuleLookup interprets the outcome of the lookup/ folder, whose import blocks find an instance that the state lost.

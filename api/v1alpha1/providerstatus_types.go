@@ -1,12 +1,31 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ReportedBy is the value of reportedBy in every provider status of this project.
+const ReportedBy = groupName
 
 // TerraformMachineProviderStatus is the Terraform actuator's status in status.providerStatus of a
 // Machine. It is for people. The operator bases no decision on it, except when the startup timeout
 // of a MachineHealthCheck begins.
+//
+// apiVersion and kind are those of the platform's own type if the module names it, such as
+// AWSMachineProviderStatus, whose fields it then has as well.
 type TerraformMachineProviderStatus struct {
 	metav1.TypeMeta `json:",inline"`
+
+	// reportedBy is machine-iac.io, which tells this status from one of machine-api-operator.
+	ReportedBy string `json:"reportedBy,omitempty"`
+
+	// Platform has the fields of the platform's own type that this type lacks.
+	Platform map[string]any `json:"-"`
 
 	// conditions report the progress of the instance and its problems, one entry per type.
 	// +listType=map
@@ -44,6 +63,56 @@ type TerraformMachineProviderStatus struct {
 	// run is the queued or running run. Not set if there is none.
 	Run *RunStatus `json:"run,omitempty"`
 }
+
+// withoutPlatform is the status without the methods below.
+type withoutPlatform TerraformMachineProviderStatus
+
+// Ours reports whether this project wrote the status.
+func (s *TerraformMachineProviderStatus) Ours() bool {
+	return s.ReportedBy == ReportedBy || s.Kind == TerraformMachineProviderStatusKind
+}
+
+// MarshalJSON writes the platform's fields beside the others.
+func (s TerraformMachineProviderStatus) MarshalJSON() ([]byte, error) {
+	raw, err := json.Marshal(withoutPlatform(s))
+	if err != nil || len(s.Platform) == 0 {
+		return raw, err
+	}
+	fields := maps.Clone(s.Platform)
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return nil, err
+	}
+	return json.Marshal(fields)
+}
+
+// UnmarshalJSON takes unknown fields for the platform's.
+func (s *TerraformMachineProviderStatus) UnmarshalJSON(raw []byte) error {
+	if err := json.Unmarshal(raw, (*withoutPlatform)(s)); err != nil {
+		return err
+	}
+	fields := map[string]any{}
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		return err
+	}
+	maps.DeleteFunc(fields, func(name string, _ any) bool { return IsStatusField(name) })
+	s.Platform = nil
+	if len(fields) > 0 {
+		s.Platform = fields
+	}
+	return nil
+}
+
+// IsStatusField reports whether a name is that of a field of [TerraformMachineProviderStatus].
+func IsStatusField(name string) bool { return statusFields[name] }
+
+var statusFields = func() map[string]bool {
+	names := map[string]bool{"apiVersion": true, "kind": true}
+	for field := range reflect.TypeFor[TerraformMachineProviderStatus]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		names[name] = true
+	}
+	return names
+}()
 
 // FailureStatus describes a failed operation, for programs. The Machine's conditions contain the
 // message.

@@ -49,8 +49,7 @@ func startOf(machine *machinev1beta1.Machine) time.Time {
 // for its turn, and the creation of a Machine of another actuator.
 func createStart(machine *machinev1beta1.Machine, exists *machinev1beta1.Condition) time.Time {
 	status := v1alpha1.TerraformMachineProviderStatus{}
-	if raw := machine.Status.ProviderStatus; raw == nil || json.Unmarshal(raw.Raw, &status) != nil ||
-		status.Kind != v1alpha1.TerraformMachineProviderStatusKind {
+	if raw := machine.Status.ProviderStatus; raw == nil || json.Unmarshal(raw.Raw, &status) != nil || !status.Ours() {
 		return machine.CreationTimestamp.Time
 	}
 	failed := meta.FindStatusCondition(status.Conditions, string(machinev1beta1.MachineCreation))

@@ -55,6 +55,7 @@ func TestTheStartupTimeoutBeginsWithTheCreate(t *testing.T) {
 		"failed before a run":                         {createFailed(4 * time.Minute), none, 4 * time.Minute},
 		"ended without a reported failure":            {`"module": ""`, witness, 10 * time.Second},
 		"of another actuator, which reports no runs":  {`"kind": "AWSMachineProviderStatus"`, none, 24 * time.Hour},
+		"of the platform's type, not even queued":     {`"kind": "AWSMachineProviderStatus", "reportedBy": "machine-iac.io"`, none, 0},
 		"with an instance, which another run changes": {createRun(0), instanceSaid("True", 4*time.Minute), 4 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {

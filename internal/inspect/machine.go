@@ -88,7 +88,7 @@ func nodeConditions(conditions []corev1.NodeCondition) []Condition {
 func ProviderStatus(machine *machinev1beta1.Machine) v1alpha1.TerraformMachineProviderStatus {
 	var status v1alpha1.TerraformMachineProviderStatus
 	raw := machine.Status.ProviderStatus
-	if raw == nil || json.Unmarshal(raw.Raw, &status) != nil || status.Kind != v1alpha1.TerraformMachineProviderStatusKind {
+	if raw == nil || json.Unmarshal(raw.Raw, &status) != nil || !status.Ours() {
 		return v1alpha1.TerraformMachineProviderStatus{}
 	}
 	return status

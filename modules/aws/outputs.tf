@@ -47,6 +47,13 @@ output "interruptible" {
   value       = aws_instance.this.instance_lifecycle == "spot"
 }
 
+output "dedicated_host" {
+  description = "The host that was allocated for the instance alone, as AWSMachineProviderStatus has it; null without one."
+  value       = one([for host in aws_ec2_host.dedicated : { id = host.id }])
+
+  depends_on = [aws_instance.this]
+}
+
 output "recorded" {
   description = "What filters and names have found for the instance."
   value = {

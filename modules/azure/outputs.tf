@@ -8,6 +8,11 @@ output "instance_id" {
   value       = one(concat(azurerm_linux_virtual_machine.this[*].virtual_machine_id, azurerm_windows_virtual_machine.this[*].virtual_machine_id, azurerm_virtual_machine.this[*].id))
 }
 
+output "vm_id" {
+  description = "The virtual machine's id of Resource Manager, which OpenShift's provider has in vmId."
+  value       = local.id
+}
+
 output "instance_state" {
   description = "The state of its power, as the Machine API spells it: Running, Stopped, Deallocated and such."
   value       = data.azurerm_virtual_machine.this.power_state == "" ? "Unknown" : title(data.azurerm_virtual_machine.this.power_state)

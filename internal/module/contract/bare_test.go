@@ -169,3 +169,28 @@ func TestOutputsThatAreOptionalArePublishedToo(t *testing.T) {
 		}
 	}
 }
+
+func TestTheProviderStatusNamesOutputsThatAreNotSensitive(t *testing.T) {
+	block := "output \"vm_id\" {\n  description = \"Optional.\"\n  value = null\n}\n"
+	declare := func(status string) moduletest.Change {
+		return moduletest.Change{"module.yaml", "spec:\n", "spec:\n  providerStatus: " + status + "\n"}
+	}
+	const named = "apiVersion: acme.example/v1, kind: AcmeStatus"
+	moduletest.Load(t, declare("{"+named+", fields: {vmId: vm_id}}"), moduletest.Change{"more.tf", "", block})
+	for want, changes := range map[string][]moduletest.Change{
+		`providerStatus.apiVersion is "v1"; write it as group/version`: {declare("{apiVersion: v1, kind: AcmeStatus}")},
+		`providerStatus.kind is empty; name the type's kind`:           {declare("{apiVersion: acme.example/v1}")},
+		`providerStatus.fields has run, which every provider status has; remove it`: {
+			declare("{" + named + ", fields: {run: zone}}")},
+		`providerStatus.fields names the output "vm_id" for vmId, which is missing; declare the output`: {
+			declare("{" + named + ", fields: {vmId: vm_id}}")},
+		`more.tf:1: output "vm_id" is sensitive, but it is published on the Machine; remove sensitive`: {
+			declare("{" + named + ", fields: {vmId: vm_id}}"),
+			{"more.tf", "", strings.Replace(block, "value", "sensitive = true\n  value", 1)}},
+	} {
+		_, err := load.Module(moduletest.FS(moduletest.Changed(t, changes...)))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}

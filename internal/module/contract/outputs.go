@@ -2,10 +2,13 @@ package contract
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
@@ -32,7 +35,7 @@ func WithoutPair(variables map[string]module.Variable, hasOutput bool) (what, fi
 }
 
 // checkOutputs checks the output blocks against the contract.
-func checkOutputs(blocks []*hclsyntax.Block, variables map[string]module.Variable, found *Report) {
+func checkOutputs(blocks []*hclsyntax.Block, variables map[string]module.Variable, meta *Metadata, found *Report) {
 	declared := map[string]*hclsyntax.Block{}
 	for _, block := range blocks {
 		name := strings.Join(block.Labels, " ")
@@ -51,7 +54,8 @@ func checkOutputs(blocks []*hclsyntax.Block, variables map[string]module.Variabl
 		}
 		checkPublished(block, found)
 	}
-	for _, name := range optionalOutputs {
+	meta.CheckProviderStatus(func(name string) bool { return declared[name] != nil })
+	for _, name := range slices.Concat(optionalOutputs, meta.statusOutputs()) {
 		if block, exists := declared[name]; exists {
 			checkPublished(block, found)
 		}
@@ -63,6 +67,35 @@ func checkOutputs(blocks []*hclsyntax.Block, variables map[string]module.Variabl
 	if exists && isSensitive(recorded) {
 		found.At(recorded.Range(), Title(recorded), "is sensitive, but the logs of runs may show its value",
 			"do not record secrets, and remove sensitive")
+	}
+}
+
+// statusOutputs returns the outputs that spec.providerStatus publishes. m may be nil.
+func (m *Metadata) statusOutputs() []string {
+	if m == nil || m.Spec.ProviderStatus == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Values(m.Spec.ProviderStatus.Fields))
+}
+
+// CheckProviderStatus checks spec.providerStatus against the module's outputs. m may be nil.
+func (m *Metadata) CheckProviderStatus(declared func(output string) bool) {
+	if m == nil || m.Spec.ProviderStatus == nil {
+		return
+	}
+	const at = "spec.providerStatus"
+	m.checkAPIVersion(at+".apiVersion", m.Spec.ProviderStatus.APIVersion, m.Spec.ProviderStatus.Kind)
+	if m.Spec.ProviderStatus.Kind == "" {
+		m.AtField(at+".kind", "is empty", "name the type's kind")
+	}
+	for field, output := range m.Spec.ProviderStatus.Fields {
+		if v1alpha1.IsStatusField(field) {
+			m.AtField(at+".fields", fmt.Sprintf("has %s, which every provider status has", field), "remove it")
+		}
+		if !declared(output) {
+			m.AtField(at+".fields", fmt.Sprintf("names the output %q for %s, which is missing", output, field),
+				"declare the output")
+		}
 	}
 }
 

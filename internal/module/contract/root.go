@@ -39,7 +39,7 @@ func CheckHCL(files module.Files, meta *Metadata, found *Report) module.Definiti
 		Bare:           bareRoot(blocks, files, found),
 	}
 	loaded.Checks = ReadChecks(blocks["check"], loaded.Variables, found)
-	checkOutputs(blocks["output"], loaded.Variables, found)
+	checkOutputs(blocks["output"], loaded.Variables, meta, found)
 	for _, rules := range searches {
 		searchCheck{searchRules: rules, files: files, metadata: meta, required: required, instances: loaded.Instances,
 			found: found}.check()

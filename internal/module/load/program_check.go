@@ -327,6 +327,7 @@ func (c programCheck) outputs(p *program) {
 			p.add(c.found, lineOf(outputs), "outputs."+name, "is missing", "declare it")
 		}
 	}
+	c.metadata.CheckProviderStatus(func(name string) bool { return fieldOf(declared, name) != nil })
 	if what, fix := contract.WithoutPair(c.module.Variables,
 		fieldOf(declared, module.VariableRecorded) != nil); what != "" {
 		p.add(c.found, lineOf(outputs), what, "is missing", fix)

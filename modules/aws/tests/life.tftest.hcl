@@ -78,6 +78,10 @@ run "answers_the_outputs_of_the_contract" {
     error_message = "Id, state, type, region and zone are published."
   }
   assert {
+    condition     = output.dedicated_host == null
+    error_message = "No host is allocated."
+  }
+  assert {
     condition     = output.interruptible
     error_message = "EC2 says what is a Spot instance."
   }

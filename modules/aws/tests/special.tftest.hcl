@@ -68,6 +68,10 @@ run "makes_the_instance_from_its_launch_template_on_its_host" {
 
 run "is_no_spot_instance" {
   assert {
+    condition     = output.dedicated_host.id == "h-0123456789abcdef0"
+    error_message = "The host that was allocated is published."
+  }
+  assert {
     condition     = !output.interruptible
     error_message = "Nothing interrupts it."
   }

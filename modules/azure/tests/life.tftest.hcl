@@ -60,6 +60,10 @@ run "answers_the_outputs_of_the_contract" {
     error_message = "The providerID is the id."
   }
   assert {
+    condition     = output.vm_id == "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/demo-x7k2p-rg/providers/Microsoft.Compute/virtualMachines/demo-x7k2p-worker-eastus1-abcde"
+    error_message = "The id of Resource Manager is published as it is."
+  }
+  assert {
     condition     = [output.instance_id, output.instance_state, output.instance_type, output.region, output.zone] == ["5f6d7c8e-0000-0000-0000-000000000002", "Running", "Standard_D4s_v3", "eastus", "1"]
     error_message = "Id, state, size, region and zone are published."
   }
