@@ -88,6 +88,25 @@ func (w *backupWorld) doomed(t *testing.T, name, id string) {
 	}
 }
 
+// found makes a Machine without a provider ID whose instance the manager has found by the name.
+func (w *backupWorld) found(t *testing.T, name string) {
+	t.Helper()
+	w.provided(t, name, "")
+	for of, label := range map[string]string{name: "yes", "nameless": "no"} {
+		machine := w.get(t, of)
+		machine.Labels = map[string]string{"found": label}
+		if err := w.Client.Update(t.Context(), machine); err != nil {
+			t.Fatal(err)
+		}
+	}
+	machine := w.get(t, name)
+	machine.Status.ProviderStatus = &runtime.RawExtension{Raw: []byte(`{"kind": "AWSMachineProviderStatus", "reportedBy": "machine-iac.io",
+		"conditions": [{"type": "Adopted", "status": "False", "reason": "Planned"}], "adoption": {"plannedAt": "2026-01-01T00:00:00Z"}}`)}
+	if err := w.Client.Status().Update(t.Context(), machine); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestAdopt(t *testing.T) {
 	long.Test(t)
 	w := newBackupWorld(t)
@@ -101,11 +120,11 @@ func TestAdopt(t *testing.T) {
 		"clean":   {Imports: imports},
 		"differs": {Imports: imports, Changes: []string{"server.this: tags"}, Differences: []string{"providerSpec.cpu: 4 is requested, the server has 2"}},
 		"refused": {Refused: "the server belongs to the cluster other"},
-		"doomed":  {Imports: imports},
+		"doomed":  {Imports: imports}, "installed": {Imports: imports},
 	})
 	for line, want := range map[string]string{
 		"adopt nobody":                 `"nobody"`,
-		"adopt nameless":               "the Machine nameless has no provider ID",
+		"adopt nameless":               "the Machine nameless: there is no provider ID",
 		"adopt --plan clean nameless":  "nothing was changed",
 		"adopt --from-state f clean":   "address",
 		"adopt silent --timeout 200ms": "the manager has not reported on silent within 200ms",
@@ -116,6 +135,10 @@ func TestAdopt(t *testing.T) {
 		t.Fatal("a command that failed has set the annotation")
 	}
 	w.expect(t, "adopt --plan clean", 0, "Clean")
+	w.found(t, "installed")
+	w.expect(t, "adopt --plan -l found=no", 0, "Left out, because there is no provider ID", "nameless")
+	w.expect(t, "adopt --plan -l found=yes", 0, "installed", "Clean")
+	w.expect(t, "adopt installed", 0, "Adopted")
 	w.doomed(t, "doomed", "cloud:///5")
 	w.expect(t, "adopt --plan doomed", 1, "the Machine doomed is being deleted", "nothing was changed")
 	w.expect(t, "adopt --plan -l doomed=yes", 0, "There are no Machines to adopt")

@@ -42,8 +42,9 @@ func NewAdopt() *cobra.Command {
 		Use:   "adopt [MACHINE...]",
 		Short: "Adopt instances that something else than the operator has made",
 		Long: `Adopt the instances of Machines that something else than the operator has made: another actuator, or plain Terraform. The manager finds each
-instance by its provider ID, imports what the Machine's module would have made, and changes it in place at most. With --plan it only plans that, and
-what differs is shown. Without names, all Machines of the namespace are meant whose instance is not adopted and that are not being deleted. The
+instance by its provider ID or its ID in machine-iac.io/adopt-id, or has found it by the Machine's name already, imports what the Machine's module would have made, and changes it in place at most. With --plan it only plans that, and
+what differs is shown. Without names, all Machines of the namespace are meant whose instance is not adopted and that are not being deleted; those
+without a known instance are left out, and named. The
 instance of a Machine that is named and being deleted is adopted and then destroyed.
 
 The command sets the annotation machine-iac.io/adoption of each Machine and waits for the manager. You need the right to
@@ -84,9 +85,12 @@ func (f *adoptFlags) run(command *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
-	machines, err := f.adoptable(facts.Machines, len(names) > 0)
+	machines, unknown, err := f.adoptable(facts.Machines, len(names) > 0)
 	if err != nil {
 		return err
+	}
+	if len(unknown) > 0 {
+		fmt.Fprintf(command.ErrOrStderr(), "Left out, because %s: %s\n", unidentified, strings.Join(unknown, ", "))
 	}
 	if len(machines) == 0 {
 		f.Nothing(command, "There are no Machines to adopt", facts.Namespace)
@@ -127,32 +131,46 @@ func (f *adoptFlags) run(command *cobra.Command, names []string) error {
 	return resultCode(list)
 }
 
-// adoptable returns the Machines whose instance is not adopted. It returns an error for a named
-// Machine whose instance the operator created.
-func (f *adoptFlags) adoptable(machines []machinev1beta1.Machine, named bool) ([]machinev1beta1.Machine, error) {
-	var wanted []machinev1beta1.Machine
+// unidentified is why a Machine cannot be adopted whose instance nothing names.
+const unidentified = "there is no provider ID, and the manager has found no instance of the name: set spec.providerID or " +
+	"the annotation machine-iac.io/adopt-id, or name the resource in a Terraform state with --from-state and --address"
+
+// adoptable returns the Machines whose instance is not adopted, and the names of those whose
+// instance is not known. It returns an error for a named Machine that cannot be adopted.
+func (f *adoptFlags) adoptable(machines []machinev1beta1.Machine, named bool) (wanted []machinev1beta1.Machine,
+	unknown []string, err error) {
 	for i := range machines {
 		machine := &machines[i]
 		_, own := machine.Annotations[record.WitnessAnnotation]
-		provided := machine.Spec.ProviderID != nil && *machine.Spec.ProviderID != ""
+		known := f.from.path != "" || identified(machine)
 		switch {
-		case !own && (provided || f.from.path != "") && (machine.DeletionTimestamp.IsZero() || named && !f.plan):
+		case !own && known && (machine.DeletionTimestamp.IsZero() || named && !f.plan):
 			wanted = append(wanted, *machine)
+		case !named && !own && machine.DeletionTimestamp.IsZero():
+			unknown = append(unknown, machine.Name)
 		case !named:
 		case own:
-			return nil,
+			return nil, nil,
 				fmt.Errorf("the Machine %s: the operator has made its instance, or has adopted it before; nothing was changed",
 					machine.Name)
 		case !machine.DeletionTimestamp.IsZero():
-			return nil,
+			return nil, nil,
 				fmt.Errorf("the Machine %s is being deleted, and such an adoption is not planned: without --plan its instance is adopted, and then destroyed; nothing was changed", machine.Name)
 		default:
-			return nil,
-				fmt.Errorf("the Machine %s has no provider ID, so that there is nothing to find its instance by: set spec.providerID, or name its resource in a Terraform "+
-					"state with --from-state and --address; nothing was changed", machine.Name)
+			return nil, nil, fmt.Errorf("the Machine %s: %s; nothing was changed", machine.Name, unidentified)
 		}
 	}
-	return wanted, nil
+	return wanted, unknown, nil
+}
+
+// identified reports whether the manager can find the instance: the Machine names it, or a search by
+// the Machine's name has found it.
+func identified(machine *machinev1beta1.Machine) bool {
+	if id := machine.Spec.ProviderID; id != nil && *id != "" || machine.Annotations[lifecycle.AdoptIDAnnotation] != "" {
+		return true
+	}
+	found := inspect.AdoptionOf(machine)
+	return found != nil && found.Planned != nil
 }
 
 // annotate sets annotations of a Machine.
