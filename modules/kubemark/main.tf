@@ -37,6 +37,18 @@ locals {
     can(regex("^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$", var.machine.cluster_id)) ? { "machine-iac.io/cluster-id" = var.machine.cluster_id } : {},
     var.cluster.installation == "" ? {} : { "machine-iac.io/installation" = var.cluster.installation },
   )
+
+  # What the stages for KWOK in examples/ go by. A Node that turns unhealthy for good does so for ten years.
+  health = (
+    var.provider_spec.turnUnhealthyAfter ? {
+      "machine-iac.io/healthy-for"   = can(regex("[1-9]", var.provider_spec.healthyDuration)) ? var.provider_spec.healthyDuration : var.provider_spec.unhealthyDuration
+      "machine-iac.io/unhealthy-for" = "87600h"
+    } :
+    var.provider_spec.turnUnhealthyPeriodically ? {
+      "machine-iac.io/healthy-for"   = var.provider_spec.healthyDuration
+      "machine-iac.io/unhealthy-for" = var.provider_spec.unhealthyDuration
+    } : {}
+  )
 }
 
 # Remembers what the Node was made with, or in its ID what it came with.
@@ -55,7 +67,7 @@ resource "kubectl_manifest" "this" {
     metadata = {
       name        = var.machine.name
       labels      = local.labels
-      annotations = { "kwok.x-k8s.io/node" = "fake" }
+      annotations = merge(local.health, { "kwok.x-k8s.io/node" = "fake" })
     }
     spec = merge(
       { providerID = local.provider_id },

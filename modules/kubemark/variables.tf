@@ -23,7 +23,13 @@ variable "provider_spec" {
     instanceType = optional(string, "hollow")
     region       = optional(string, "")
     zone         = optional(string, "")
-    labels       = optional(map(string), {})
+    # How long the Node is Ready, and then not: for good, or in turns.
+    turnUnhealthyAfter        = optional(bool, false)
+    turnUnhealthyPeriodically = optional(bool, false)
+    healthyDuration           = optional(string, "0s")
+    unhealthyDuration         = optional(string, "0s")
+    # What it has besides.
+    labels = optional(map(string), {})
     taints = optional(list(object({
       key    = string
       value  = optional(string, "")
@@ -64,6 +70,20 @@ variable "provider_spec" {
       for value in [var.provider_spec.region, var.provider_spec.zone] : can(regex("^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$", value))
     ])
     error_message = "region and zone become values of labels: write at most 63 letters, digits, '-', '_' and '.', for example zone: zone-a."
+  }
+
+  validation {
+    condition = alltrue([
+      for value in [var.provider_spec.healthyDuration, var.provider_spec.unhealthyDuration] : can(regex("^([0-9]+([.][0-9]+)?(ms|s|m|h))+$", value))
+    ])
+    error_message = "healthyDuration and unhealthyDuration are durations: write for example healthyDuration: 1m30s."
+  }
+
+  validation {
+    condition = !var.provider_spec.turnUnhealthyPeriodically || alltrue([
+      for value in [var.provider_spec.healthyDuration, var.provider_spec.unhealthyDuration] : can(regex("[1-9]", value))
+    ])
+    error_message = "turnUnhealthyPeriodically takes turns: write healthyDuration and unhealthyDuration, for example healthyDuration: 40s."
   }
 
   validation {

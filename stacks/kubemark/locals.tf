@@ -35,6 +35,18 @@ locals {
     var.cluster.installation == "" ? {} : { "machine-iac.io/installation" = var.cluster.installation },
   )
 
+  # What the stages for KWOK in the examples of modules/kubemark go by. A Node that turns unhealthy for good does so for ten years.
+  health = (
+    var.provider_spec.turnUnhealthyAfter ? {
+      "machine-iac.io/healthy-for"   = can(regex("[1-9]", var.provider_spec.healthyDuration)) ? var.provider_spec.healthyDuration : var.provider_spec.unhealthyDuration
+      "machine-iac.io/unhealthy-for" = "87600h"
+    } :
+    var.provider_spec.turnUnhealthyPeriodically ? {
+      "machine-iac.io/healthy-for"   = var.provider_spec.healthyDuration
+      "machine-iac.io/unhealthy-for" = var.provider_spec.unhealthyDuration
+    } : {}
+  )
+
   # The program takes it whole: it cannot leave out taints where there are none. JSON is YAML.
   node = jsonencode({
     apiVersion = "v1"
@@ -42,7 +54,7 @@ locals {
     metadata = {
       name        = var.machine.name
       labels      = local.labels
-      annotations = { "kwok.x-k8s.io/node" = "fake" }
+      annotations = merge(local.health, { "kwok.x-k8s.io/node" = "fake" })
     }
     spec = merge(
       { providerID = local.provider_id },

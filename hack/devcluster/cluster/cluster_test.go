@@ -141,6 +141,20 @@ var _ = Describe("A cluster", Ordered, func() {
 		Expect(node(ctx, "other")(Default)).NotTo(beReady)
 	})
 
+	It("turns a Node unhealthy for a while, and again", func(ctx context.Context) {
+		made := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "turns", Annotations: map[string]string{
+			"kwok.x-k8s.io/node": "fake", "machine-iac.io/healthy-for": "3s", "machine-iac.io/unhealthy-for": "2s",
+		}}}
+		_, err := client.CoreV1().Nodes().Create(ctx, made, metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		for range 2 {
+			Eventually(node(ctx, "turns")).WithTimeout(patience).Should(beReady)
+			Eventually(node(ctx, "turns")).WithTimeout(patience).ShouldNot(beReady)
+		}
+		Expect(client.CoreV1().Nodes().Delete(ctx, "turns", metav1.DeleteOptions{})).To(Succeed())
+		Expect(node(ctx, "fake")(Default)).To(beReady, "another Node has turned unhealthy")
+	})
+
 	It("runs a Pod, and removes it some time after it was deleted", func(ctx context.Context) {
 		pods := client.CoreV1().Pods("kept")
 		made := &corev1.Pod{

@@ -13,6 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/machine-iac/machine-iac-operator/modules"
 )
 
 // Stages that writeStages changes.
@@ -21,7 +23,10 @@ const (
 	nodeInitializeStage = "node-initialize"
 )
 
-// writeStages copies KWOK's stages into the data folder. It delays the removal of deleted Pods, and lets Nodes keep
+// unhealthyStages is the file of stages that make Nodes unhealthy as their annotations say.
+const unhealthyStages = "unhealthy-stages.yaml"
+
+// writeStages copies KWOK's stages into the data folder, beside those of unhealthy Nodes. It delays the removal of deleted Pods, and lets Nodes keep
 // their addresses.
 func writeStages(source, target string, podDelete time.Duration) error {
 	files, err := stageFiles(source)
@@ -48,6 +53,13 @@ func writeStages(source, target string, podDelete time.Duration) error {
 		if err := writeFile(filepath.Join(target, filepath.Base(file)), patched); err != nil {
 			return err
 		}
+	}
+	unhealthy, err := modules.FS.ReadFile("kubemark/examples/" + unhealthyStages)
+	if err != nil {
+		return fmt.Errorf("reading the stages of unhealthy Nodes: %w", err)
+	}
+	if err := writeFile(filepath.Join(target, unhealthyStages), unhealthy); err != nil {
+		return err
 	}
 	if len(missing) > 0 {
 		return fmt.Errorf("finding KWOK's stages in %s: none is called %s; put them there with 'make tools'",

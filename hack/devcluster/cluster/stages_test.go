@@ -3,6 +3,7 @@ package cluster
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,8 +51,8 @@ func TestStagesAreCopiedWithTheirChanges(t *testing.T) {
 		"o.yaml": sourceOther,
 	}
 	files, err := stageFiles(target)
-	if err != nil || len(files) != len(want) {
-		t.Fatalf("copied %q (%v), want %d files", files, err, len(want))
+	if err != nil || len(files) != len(want)+1 || !slices.Contains(files, filepath.Join(target, unhealthyStages)) {
+		t.Fatalf("copied %q (%v), want %d files and %s", files, err, len(want), unhealthyStages)
 	}
 	for name, wantContent := range want {
 		data, err := os.ReadFile(filepath.Join(target, name))

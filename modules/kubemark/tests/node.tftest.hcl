@@ -138,6 +138,45 @@ run "keeps_what_a_user_wrote_as_data" {
   }
 }
 
+run "turns_unhealthy_in_turns" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      turnUnhealthyPeriodically = true
+      healthyDuration           = "40s"
+      unhealthyDuration         = "5s"
+      credentialsSecret         = { name = "kubemark-credentials" }
+    }
+  }
+
+  assert {
+    condition = yamldecode(kubectl_manifest.this.yaml_body).metadata.annotations == {
+      "kwok.x-k8s.io/node" = "fake", "machine-iac.io/healthy-for" = "40s", "machine-iac.io/unhealthy-for" = "5s"
+    }
+    error_message = "The stages for KWOK go by the annotations."
+  }
+}
+
+run "turns_unhealthy_for_good" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      turnUnhealthyAfter = true
+      unhealthyDuration  = "40s"
+      credentialsSecret  = { name = "kubemark-credentials" }
+    }
+  }
+
+  assert {
+    condition = yamldecode(kubectl_manifest.this.yaml_body).metadata.annotations == {
+      "kwok.x-k8s.io/node" = "fake", "machine-iac.io/healthy-for" = "40s", "machine-iac.io/unhealthy-for" = "87600h"
+    }
+    error_message = "Without healthyDuration it turns after unhealthyDuration, as the manuals write it."
+  }
+}
+
 run "made" {
   assert {
     condition     = kubectl_manifest.this.force_new == false

@@ -120,3 +120,30 @@ run "refuses_an_unknown_effect" {
 
   expect_failures = [var.provider_spec]
 }
+
+run "refuses_a_duration_without_a_unit" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      healthyDuration   = "40"
+      credentialsSecret = { name = "kubemark-credentials" }
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
+
+run "refuses_turns_without_a_duration" {
+  command = plan
+
+  variables {
+    provider_spec = {
+      turnUnhealthyPeriodically = true
+      healthyDuration           = "40s"
+      credentialsSecret         = { name = "kubemark-credentials" }
+    }
+  }
+
+  expect_failures = [var.provider_spec]
+}
