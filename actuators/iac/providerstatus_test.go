@@ -144,7 +144,7 @@ func TestAnOldStateLeavesThePlatformsFields(t *testing.T) {
 	azure := platformModules(t)["azure"]
 	for name, tc := range map[string]struct{ outputs, want string }{
 		"missing":   {`{"instance_id":"5f6d"}`, "before"},
-		"null":      {`{"instance_id":"5f6d","vm_id":null}`, ""},
+		"null":      {`{"instance_id":"5f6d","vm_id":null}`, "before"},
 		"another":   {`{"instance_id":"5f6d","vm_id":"after"}`, "after"},
 		"sensitive": {`{"instance_id":"5f6d","vm_id":"secret"}`, "before"},
 	} {

@@ -74,11 +74,8 @@ func (o *observation) platform() {
 	fields := map[string]any{}
 	maps.Copy(fields, o.status.Platform)
 	for field, name := range wanted.Fields {
-		switch value, known := o.facts.PublicOutput(name); {
-		case known && value != nil:
+		if value := o.facts.PublicOutput(name); value != nil {
 			fields[field] = value
-		case known:
-			delete(fields, field)
 		}
 	}
 	o.status.Platform = fields

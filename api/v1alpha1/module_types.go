@@ -265,7 +265,7 @@ type ModuleProviderStatus struct {
 	APIVersion string `json:"apiVersion"`
 	// kind is that of the type.
 	Kind string `json:"kind"`
-	// fields maps fields of the type to the outputs of the module with their values. A null value removes the field.
+	// fields maps fields of the type to the outputs of the module with their values. A null value is left out.
 	Fields map[string]string `json:"fields,omitempty"`
 }
 

@@ -56,15 +56,14 @@ func (f *Facts) Outputs() (*Outputs, error) {
 	return o, nil
 }
 
-// PublicOutput returns an output in the state, which must exist. It reports false if it is missing,
-// sensitive or too long.
-func (f *Facts) PublicOutput(name string) (any, bool) {
-	output, ok := f.State.Outputs[name]
-	var value any
-	if !ok || output.Sensitive || len(output.Value) > maxOutput || json.Unmarshal(output.Value, &value) != nil {
-		return nil, false
+// PublicOutput returns an output in the state, which must exist. It returns nil if the output is
+// null, missing, sensitive or too long.
+func (f *Facts) PublicOutput(name string) (value any) {
+	output := f.State.Outputs[name]
+	if output.Sensitive || len(output.Value) > maxOutput || json.Unmarshal(output.Value, &value) != nil {
+		return nil
 	}
-	return value, true
+	return value
 }
 
 // Recorded returns, as JSON, the module's output "recorded" from the create. It is null without an
