@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 )
@@ -11,9 +12,10 @@ import (
 // CapacityEstimator is implemented by an actuator that can predict an instance's size.
 type CapacityEstimator interface {
 	// Capacity returns the capacity of a Machine's instance from the providerSpec alone, which is
-	// all that a MachineSet's template has. It queries no infrastructure and starts nothing. A nil
-	// result without an error means that the provider does not know. The error is an
-	// [UnknownInstanceTypeError], an [InvalidConfiguration], or transient.
+	// all that a MachineSet's template has. It returns at once: if only the infrastructure knows the
+	// size, it starts to ask for it and returns a [RequeueAfterError]. A nil result without an error
+	// means that the provider does not know. The error is otherwise an [UnknownInstanceTypeError], an
+	// [InvalidConfiguration], or transient.
 	Capacity(ctx context.Context, machine *machinev1beta1.Machine) (*Capacity, error)
 }
 
@@ -35,6 +37,8 @@ type UnknownInstanceTypeError struct {
 	Type, Provider string
 	// Message names the type, the provider and the field, and the fix.
 	Message string
+	// RetryAfter is when the size may be known, or zero.
+	RetryAfter time.Duration
 }
 
 // Error implements error.

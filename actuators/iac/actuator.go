@@ -106,6 +106,7 @@ type Actuator struct {
 	// searched holds the UIDs of Machines for which this term's lookup has settled whether an
 	// earlier instance exists.
 	searched sync.Map
+	sizes    sizes
 }
 
 var (

@@ -19,8 +19,9 @@ import (
 // osLabel is the label of a Machine that selects Windows.
 const osLabel = "machine.openshift.io/os-id"
 
-// Capacity implements actuators.CapacityEstimator from the provider module's metadata.
-func (a *Actuator) Capacity(_ context.Context, machine *machinev1beta1.Machine) (*actuators.Capacity, error) {
+// Capacity implements actuators.CapacityEstimator from the provider module's metadata, and from the
+// infrastructure if only that knows the instance type.
+func (a *Actuator) Capacity(ctx context.Context, machine *machinev1beta1.Machine) (*actuators.Capacity, error) {
 	machine, served, err := a.desired.Complete(machine)
 	if err != nil {
 		return nil, reporting.Typed(runs.Create, err)
@@ -34,7 +35,15 @@ func (a *Actuator) Capacity(_ context.Context, machine *machinev1beta1.Machine) 
 	}
 	size, err := module.SizeOf(served, providerSpec)
 	if unknown, ok := errors.AsType[*module.UnknownTypeError](err); ok {
-		return nil, actuators.UnknownInstanceType(unknown.Type, unknown.Module, "%s.%s", render.ValuesPath(machine), unknown)
+		typeErr := actuators.UnknownInstanceType(unknown.Type, unknown.Module, "%s.%s", render.ValuesPath(machine), unknown)
+		if len(served.CapacityFiles()) == 0 {
+			return nil, typeErr
+		}
+		size, err = a.sizes.read(ctx, a, sizeRequest{machine: machine, served: served, providerSpec: providerSpec,
+			unknown: typeErr})
+	}
+	if _, waiting := actuators.AsRequeueAfter(err); waiting || actuators.IsUnknownInstanceType(err) {
+		return nil, err
 	}
 	if err != nil {
 		return nil, actuators.InvalidConfiguration("%s.%s", render.ValuesPath(machine), err)

@@ -9,21 +9,38 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// inventoryTask lists a cluster's instances with the module and inputs of one Machine. It takes no
+// readTask plans a search that only reads, with the module and inputs of one Machine. It takes no
 // lock because there is no state.
-type inventoryTask struct {
+type readTask struct {
 	*task
-	listed []lifecycle.ListedInstance
-	ended  chan error
+	search engine.Search
+	// output names the output of the search; found is its value.
+	output string
+	found  json.RawMessage
+	// end receives the outcome once.
+	end func(found json.RawMessage, err error)
 }
 
-var _ runs.Task = &inventoryTask{}
+var _ runs.Task = &readTask{}
+
+// read submits a search that only reads, among the drift checks, and returns its key in the pool.
+func (a *Actuator) read(machine *machinev1beta1.Machine, f *lifecycle.Facts, wanted *desired.State,
+	search engine.Search, output string, end func(found json.RawMessage, err error)) (types.UID, error) {
+	t := &readTask{task: newTask(a, machine, runs.Drift), search: search, output: output, end: end}
+	t.facts, t.wanted = f, wanted
+	t.poolUID = types.UID(string(search) + "-" + t.id)
+	request := t.request(wanted)
+	request.Group, request.Task = string(search), t
+	_, err := a.pool.Submit(request)
+	return t.poolUID, err
+}
 
 // ListInstances lists the cluster's instances in the Machine's place, with its module and
 // credentials. known is false if the module cannot list, or if the Machine's desired state is
@@ -38,35 +55,39 @@ func (a *Actuator) ListInstances(ctx context.Context,
 	if err != nil || choice.State == nil || len(choice.State.Module.InventoryFiles()) == 0 {
 		return nil, false, err
 	}
-	t := &inventoryTask{task: newTask(a, machine, runs.Drift), ended: make(chan error, 1)}
-	t.facts, t.wanted = f, choice.State
-	t.poolUID = types.UID("inventory-" + t.id)
-	request := t.request(choice.State)
-	request.Group, request.Task = "inventory", t
-	if _, err := a.pool.Submit(request); err != nil {
+	ended := make(chan error, 1)
+	uid, err := a.read(machine, f, choice.State, engine.SearchInventory, module.OutputInventory,
+		func(found json.RawMessage, err error) {
+			if err == nil && json.Unmarshal(found, &listed) != nil {
+				err = fmt.Errorf("module %s: output %q of inventory/ violates the module contract",
+					choice.State.Module.Name(), module.OutputInventory)
+			}
+			ended <- err
+		})
+	if err != nil {
 		return nil, true, err
 	}
 	select {
-	case err := <-t.ended:
-		return t.listed, true, err
+	case err := <-ended:
+		return listed, true, err
 	case <-ctx.Done():
-		a.pool.Cancel(t.poolUID)
-		a.pool.Interrupt(t.poolUID)
+		a.pool.Cancel(uid)
+		a.pool.Interrupt(uid)
 		return nil, true, ctx.Err()
 	}
 }
 
 // Intend implements runs.Task.
-func (t *inventoryTask) Intend(ctx context.Context) error {
+func (t *readTask) Intend(ctx context.Context) error {
 	err := t.actuator.leader.Confirm(ctx)
 	if err != nil {
-		t.ended <- err
+		t.end(nil, err)
 	}
 	return err
 }
 
 // Execute implements runs.Task.
-func (t *inventoryTask) Execute(ctx context.Context) (err error) {
+func (t *readTask) Execute(ctx context.Context) (err error) {
 	with, known := t.actuator.runners[t.wanted.Module.Engine()]
 	if !known {
 		return fmt.Errorf("no engine is available for module %s", t.wanted.Module.Name())
@@ -75,7 +96,7 @@ func (t *inventoryTask) Execute(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	spec, err := t.runSpec(around, engine.SearchInventory)
+	spec, err := t.runSpec(around, t.search)
 	if err != nil {
 		return err
 	}
@@ -91,20 +112,15 @@ func (t *inventoryTask) Execute(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	output, known := planned.Outputs[module.OutputInventory]
-	if !known {
-		return fmt.Errorf("module %s: output %q of inventory/ is unknown at plan time; derive it from data sources only",
-			t.wanted.Module.Name(), module.OutputInventory)
-	}
-	if err := json.Unmarshal(output, &t.listed); err != nil {
-		return fmt.Errorf("module %s: output %q of inventory/ violates the module contract: %w", t.wanted.Module.Name(),
-			module.OutputInventory, err)
+	if t.found, known = planned.Outputs[t.output]; !known {
+		return fmt.Errorf("module %s: output %q of %s/ is unknown at plan time; derive it from data sources only",
+			t.wanted.Module.Name(), t.output, t.search)
 	}
 	return nil
 }
 
 // Settle implements runs.Task.
-func (t *inventoryTask) Settle(_ context.Context, outcome error) error {
-	t.ended <- outcome
+func (t *readTask) Settle(_ context.Context, outcome error) error {
+	t.end(t.found, outcome)
 	return outcome
 }

@@ -1,6 +1,7 @@
 package iac
 
 import (
+	"errors"
 	"io/fs"
 	"net/http"
 	"os"
@@ -16,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
@@ -381,4 +383,57 @@ func TestAServerOfASubnetThatIsNotThereNamesItAndNoSecret(t *testing.T) {
 		t.Errorf("the error has the password: %v", err)
 	}
 	c.leavesNoSecret()
+}
+
+// sizeOf asks for the size of Machines until it is known.
+func (c *cloud) sizeOf(machine *machinev1beta1.Machine) (*actuators.Capacity, error) {
+	c.t.Helper()
+	template := &machinev1beta1.Machine{Spec: machine.Spec}
+	template.Namespace, template.Labels = machine.Namespace, map[string]string{
+		builder.ClusterLabel: openstack.Cluster, "machine.openshift.io/cluster-api-machine-role": "master", // no instance is searched for it
+	}
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pause) {
+		size, err := c.Capacity(c.t.Context(), template)
+		if _, waiting := actuators.AsRequeueAfter(err); !waiting {
+			return size, err
+		}
+	}
+	c.t.Fatal("the size is not known in time")
+	return nil, nil
+}
+
+// TestTheCloudKnowsItsFlavors has a flavor that no catalog lists, and one that the cloud lacks too.
+func TestTheCloudKnowsItsFlavors(t *testing.T) {
+	c := newCloud(t)
+	c.AddFlavor("gpu.huge", 48, 393216, map[string]any{"resources:VGPU": "2"})
+	flavored := func(name string) *machinev1beta1.Machine {
+		return c.machine(func(spec map[string]any) { spec["flavor"], spec["availabilityZone"] = name, "nova" })
+	}
+	size, err := c.sizeOf(flavored("gpu.huge"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &actuators.Capacity{CPU: 48, MemoryMiB: 393216, GPU: 2, Architecture: "amd64", Labels: map[string]string{
+		corev1.LabelOSStable: "linux", corev1.LabelInstanceTypeStable: "gpu.huge", corev1.LabelTopologyZone: "nova",
+	}}
+	if diff := cmp.Diff(want, size); diff != "" {
+		t.Errorf("the size (-want +got):\n%s", diff)
+	}
+	c.Close() // what is known is not asked for again
+	if again, err := c.Capacity(t.Context(), flavored("gpu.huge")); err != nil || cmp.Diff(want, again) != "" {
+		t.Errorf("got %+v, %v, want the same size without the cloud", again, err)
+	}
+	if known, err := c.Capacity(t.Context(), flavored("m1.xlarge")); err != nil || known.CPU != 8 {
+		t.Errorf("got %+v, %v, want the size in the catalog without the cloud", known, err)
+	}
+}
+
+func TestAFlavorThatTheCloudLacksIsUnknown(t *testing.T) {
+	c := newCloud(t)
+	_, err := c.sizeOf(c.machine(func(spec map[string]any) { spec["flavor"] = "none" }))
+	unknown, ok := errors.AsType[*actuators.UnknownInstanceTypeError](err)
+	if !ok || unknown.RetryAfter != sizeKept || !strings.Contains(unknown.Message, "none") || !strings.Contains(unknown.Message, "Your query returned no results") {
+		t.Errorf("got %v, want an unknown type in the provider's words, and another try later", err)
+	}
+	c.has(map[string]int{"servers": 0, "ports": 0, "trunks": 0, "volumes": 0, "server groups": 0})
 }

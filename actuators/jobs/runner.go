@@ -142,7 +142,7 @@ func (r *Runner) Discard(id string) error { return r.kept.discard(id) }
 // Open implements runner.Runner. It blocks until the Pod runs, which may take long in a queue.
 func (r *Runner) Open(ctx context.Context, run runner.RunSpec) (runner.Workspace, error) {
 	var served backend.Endpoint
-	if run.Session != nil || run.Search != engine.SearchInventory {
+	if run.Session != nil || !run.Search.Reads() {
 		var err error
 		if served, err = r.options.Backend.Open(run.Session); err != nil {
 			return nil, err

@@ -78,8 +78,8 @@ type RunSpec struct {
 	// no secrets.
 	Identity any
 	Module   *module.Module
-	// Session gives access to the Machine's state, which the run reads and writes. It is nil for an
-	// inventory, which is only planned.
+	// Session gives access to the Machine's state, which the run reads and writes. It is nil for a
+	// search that only reads.
 	Session *state.Session
 	// Lineage is the lineage of the Machine's states, for an engine whose states have none.
 	Lineage string

@@ -128,9 +128,9 @@ type endpoint struct {
 	Close func()
 }
 
-// serve serves a run's state, or an empty one for an inventory.
+// serve serves a run's state, or an empty one for a search that only reads.
 func (r *Runner) serve(run runner.RunSpec) (endpoint, error) {
-	if run.Session == nil && run.Search == engine.SearchInventory {
+	if run.Session == nil && run.Search.Reads() {
 		address, stop, err := tofu.EmptyBackend()
 		return endpoint{Backend: tofu.Backend{Address: address}, Close: stop}, err
 	}

@@ -61,10 +61,14 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	}
 	size, err := c.estimator.Capacity(ctx, machineFrom(set))
-	switch {
-	case actuators.IsUnknownInstanceType(err): // not retried until the MachineSet or the provider changes
+	if waiting, ok := actuators.AsRequeueAfter(err); ok {
+		return reconcile.Result{RequeueAfter: waiting.After}, nil
+	}
+	if unknown, ok := errors.AsType[*actuators.UnknownInstanceTypeError](err); ok {
 		unknownInstanceType(set, err).Send(c.recorder)
-		return reconcile.Result{}, nil
+		return reconcile.Result{RequeueAfter: unknown.RetryAfter}, nil
+	}
+	switch {
 	case actuators.IsInvalidConfiguration(err): // not retried until the MachineSet changes
 		invalidProviderSpec(set, err).Send(c.recorder)
 		return reconcile.Result{}, nil

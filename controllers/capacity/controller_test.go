@@ -47,13 +47,17 @@ func TestReconcileWritesOnlyWhatDiffers(t *testing.T) {
 	tcs := map[string]struct {
 		change           func(*machinev1beta1.MachineSet)
 		getErr, patchErr error
+		sizeErr          error
 		wantPatches      int
 		wantAgain        time.Duration
 		wantErr          error
 	}{
-		"a MachineSet without annotations is written": {wantPatches: 1},
-		"one that has them costs no request":          {change: func(s *machinev1beta1.MachineSet) { s.Annotations = annotate(nil, size, &s.Spec.Template.Spec) }},
-		"one that goes is left alone":                 {change: func(s *machinev1beta1.MachineSet) { s.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }},
+		"a size that is being read is asked for again": {sizeErr: actuators.InProgress(time.Second, "reading"), wantAgain: time.Second},
+		"a size that could not be read, too":           {sizeErr: &actuators.UnknownInstanceTypeError{RetryAfter: time.Hour}, wantAgain: time.Hour},
+		"a size that is unknown for good is not":       {sizeErr: actuators.UnknownInstanceType("small", "fake", "unknown")},
+		"a MachineSet without annotations is written":  {wantPatches: 1},
+		"one that has them costs no request":           {change: func(s *machinev1beta1.MachineSet) { s.Annotations = annotate(nil, size, &s.Spec.Template.Spec) }},
+		"one that goes is left alone":                  {change: func(s *machinev1beta1.MachineSet) { s.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }},
 		"one of another API is left alone": {change: func(s *machinev1beta1.MachineSet) {
 			s.Status.AuthoritativeAPI = machinev1beta1.MachineAuthorityClusterAPI
 		}},
@@ -72,9 +76,12 @@ func TestReconcileWritesOnlyWhatDiffers(t *testing.T) {
 				tc.change(set)
 			}
 			writer := &stubClient{set: set, getErr: tc.getErr, patchErr: tc.patchErr}
+			estimator := &fake.Actuator{Types: map[string]actuators.Capacity{"small": size}}
+			if tc.sizeErr != nil {
+				estimator.Fail(fake.Capacity, tc.sizeErr)
+			}
 			c, err := New(Options{
-				Common:    pipeline.Common{Client: writer, Recorder: events.NewFakeRecorder(1)},
-				Estimator: &fake.Actuator{Types: map[string]actuators.Capacity{"small": size}},
+				Common: pipeline.Common{Client: writer, Recorder: events.NewFakeRecorder(1)}, Estimator: estimator,
 			})
 			if err != nil {
 				t.Fatal(err)

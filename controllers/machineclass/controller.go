@@ -77,9 +77,15 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	size, err := c.estimator.Capacity(ctx, machine)
+	if waiting, ok := actuators.AsRequeueAfter(err); ok {
+		return reconcile.Result{RequeueAfter: waiting.After}, nil
+	}
+	if unknown, ok := errors.AsType[*actuators.UnknownInstanceTypeError](err); ok {
+		sizeUnknown(class, err).Send(c.recorder)
+		return reconcile.Result{RequeueAfter: unknown.RetryAfter}, nil
+	}
 	switch {
-	case actuators.IsUnknownInstanceType(err),
-		actuators.IsInvalidConfiguration(err): // not retried until the class or the provider changes
+	case actuators.IsInvalidConfiguration(err): // not retried until the class or the provider changes
 		sizeUnknown(class, err).Send(c.recorder)
 		return reconcile.Result{}, nil
 	case err != nil:

@@ -14,7 +14,12 @@ const (
 	SearchAdopt Search = "adopt"
 	// SearchInventory lists the instances of a cluster.
 	SearchInventory Search = "inventory"
+	// SearchCapacity reads the size of an instance type.
+	SearchCapacity Search = "capacity"
 )
 
 // Searches are all searches.
-var Searches = []Search{SearchLookup, SearchAdopt, SearchInventory}
+var Searches = []Search{SearchLookup, SearchAdopt, SearchInventory, SearchCapacity}
+
+// Reads reports whether the search is only planned, for an output, and has no state.
+func (s Search) Reads() bool { return s == SearchInventory || s == SearchCapacity }

@@ -34,9 +34,9 @@ type Definition struct {
 	Files Files
 	// LookupFiles are the paths in Files that find a lost instance, sorted.
 	LookupFiles []string
-	// AdoptFiles and InventoryFiles are likewise the files that import an existing instance, and that
-	// list instances.
-	AdoptFiles, InventoryFiles []string
+	// AdoptFiles, InventoryFiles and CapacityFiles are likewise the files that import an existing
+	// instance, that list instances, and that read the size of an instance type.
+	AdoptFiles, InventoryFiles, CapacityFiles []string
 	// Bare is the module without its resources.
 	Bare BareRoot
 	// Variables are the module's variables, by name.
@@ -150,6 +150,10 @@ func (m *Module) AdoptCreates() []string {
 // InventoryFiles returns the sorted paths in Files of the HCL that lists the instances of a
 // cluster. It is empty if the module has no inventory.
 func (m *Module) InventoryFiles() []string { return slices.Clone(m.definition.InventoryFiles) }
+
+// CapacityFiles returns the sorted paths in Files of the HCL that reads the size of an instance
+// type. It is empty if only the catalog knows it.
+func (m *Module) CapacityFiles() []string { return slices.Clone(m.definition.CapacityFiles) }
 
 // Bare returns the module without its resources. The caller must not modify it.
 func (m *Module) Bare() BareRoot { return m.definition.Bare }

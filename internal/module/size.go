@@ -1,6 +1,7 @@
 package module
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -94,6 +95,28 @@ func SizeOf(m *Module, providerSpec cty.Value) (*Size, error) {
 	}
 	size.Labels = nodeLabels(m, providerSpec)
 	return &size, nil
+}
+
+// ReadSize returns the size of a providerSpec whose instance type is not in the catalog, from the
+// output of capacity/.
+func ReadSize(m *Module, providerSpec cty.Value, output []byte) (*Size, error) {
+	read := struct {
+		CPU          int64  `json:"cpu"`
+		MemoryMiB    int64  `json:"memory_mib"`
+		GPU          int64  `json:"gpu"`
+		Architecture string `json:"architecture"`
+	}{Architecture: DefaultArchitecture}
+	if err := json.Unmarshal(output, &read); err != nil || read.CPU <= 0 || read.MemoryMiB <= 0 || read.GPU < 0 ||
+		len(validation.IsValidLabelValue(read.Architecture)) > 0 {
+		return nil, fmt.Errorf("module %s: output %q of capacity/ is not a size: %s", m.Name(), OutputCapacity, output)
+	}
+	size := Size{CPU: read.CPU, MemoryMiB: read.MemoryMiB, GPU: read.GPU, Architecture: read.Architecture}
+	reader := sizeReader{from: providerSpec}
+	if fields := m.Spec().Capacity.Fields; fields != nil {
+		reader.read(*fields, &size)
+	}
+	size.Labels = nodeLabels(m, providerSpec)
+	return &size, reader.err
 }
 
 // nodeLabels returns the labels whose fields all have values.

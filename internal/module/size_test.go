@@ -154,6 +154,23 @@ func TestAModuleWithoutASizeIsNoError(t *testing.T) {
 	}
 }
 
+func TestASizeFromTheInfrastructure(t *testing.T) {
+	loaded := moduletest.Load(t, statedSize(withGPUs)...)
+	disks := cty.TupleVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{"gib": cty.NumberIntVal(3)})})
+	template := spec(map[string]cty.Value{"size": cty.StringVal("huge"), "disks": disks})
+	got, err := module.ReadSize(loaded, template, []byte(`{"cpu":48,"memory_mib":393216,"gpu":2,"architecture":"arm64"}`))
+	want := &module.Size{CPU: 48, MemoryMiB: 393216, GPU: 5, Architecture: "arm64", Labels: map[string]string{"node.kubernetes.io/instance-type": "huge"}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for _, output := range []string{`null`, `[]`, `{"cpu":2}`, `{"cpu":0,"memory_mib":1}`, `{"cpu":1,"memory_mib":-1}`,
+		`{"cpu":1,"memory_mib":1,"gpu":-1}`, `{"cpu":1,"memory_mib":1,"architecture":"a b"}`, `{"cpu":1.5,"memory_mib":1}`} {
+		if size, err := module.ReadSize(loaded, template, []byte(output)); err == nil || !strings.Contains(err.Error(), output) {
+			t.Errorf("%s: got %v, %v; want an error that shows it", output, size, err)
+		}
+	}
+}
+
 const typesFile = `apiVersion: machine-iac.io/v1alpha1
 kind: InstanceTypes
 instanceTypes:

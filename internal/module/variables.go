@@ -32,6 +32,10 @@ const VariableAdopt = "adopt"
 // name, created and machine_uid.
 const OutputInventory = "inventory"
 
+// OutputCapacity is the output of capacity/: an object with the numbers cpu, memory_mib and gpu and
+// the string architecture, of which the last two are optional.
+const OutputCapacity = "capacity"
+
 // MachineType is the type of the variable "machine".
 var MachineType = cty.Object(map[string]cty.Type{
 	"name":       cty.String,

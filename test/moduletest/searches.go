@@ -1,6 +1,6 @@
 package moduletest
 
-// WithSearches returns changes that add adopt/ and inventory/ to the module.
+// WithSearches returns changes that add adopt/, inventory/ and capacity/ to the module.
 func WithSearches() []Change {
 	return []Change{
 		{"module.yaml", "  lookup:\n",
@@ -37,6 +37,15 @@ check "size" {
 output "inventory" {
   description = "The instances of the cluster."
   value       = [for one in data.example_instances.cluster.instances : { provider_id = "example://${one.id}", name = one.name, created = "", machine_uid = "" }]
+}
+`},
+		{"capacity/capacity.tf", "", `data "example_type" "capacity" {
+  name = var.provider_spec.size
+}
+
+output "capacity" {
+  description = "What an instance of the type offers."
+  value       = { cpu = data.example_type.capacity.cpu, memory_mib = data.example_type.capacity.memory }
 }
 `},
 	}

@@ -34,6 +34,13 @@ func (s *services) serveCompute() {
 		}
 		return http.StatusOK, map[string]any{r.PathValue("part"): server[r.PathValue("part")]}, nil
 	})
+	s.handle("GET /compute/v2.1/flavors/{id}/os-extra_specs", func(r *http.Request) (int, any, error) {
+		specs := any(map[string]any{})
+		if flavor := s.flavors.get(r.PathValue("id")); flavor != nil && flavor["extra_specs"] != nil {
+			specs = flavor["extra_specs"]
+		}
+		return http.StatusOK, map[string]any{"extra_specs": specs}, nil
+	})
 	s.serve("/compute/v2.1/flavors", s.flavors)
 	s.serve("/compute/v2.1/os-server-groups", s.serverGroups)
 	s.serve("/compute/v2.1/servers", s.servers)

@@ -271,6 +271,13 @@ func (c *Cloud) Delete(name string) bool {
 	return false
 }
 
+// AddFlavor adds a flavor, with memory in MiB.
+func (c *Cloud) AddFlavor(name string, cpus, memory int, specs map[string]any) {
+	c.services.mu.Lock()
+	defer c.services.mu.Unlock()
+	c.services.flavors.add(object{"name": name, "vcpus": cpus, "ram": memory, "disk": 80, "extra_specs": specs})
+}
+
 // RemoveSources removes flavors and images, and renames networks, subnets and security groups, which cannot be removed
 // while a server uses them.
 func (c *Cloud) RemoveSources() {

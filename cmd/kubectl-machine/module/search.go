@@ -24,6 +24,7 @@ func (w *work) searches() []search {
 		{contract.LookupFolder, w.module.loaded.LookupFiles()},
 		{contract.AdoptFolder, w.module.loaded.AdoptFiles()},
 		{contract.InventoryFolder, w.module.loaded.InventoryFiles()},
+		{contract.CapacityFolder, w.module.loaded.CapacityFiles()},
 	} {
 		if len(one.files) > 0 {
 			found = append(found, one)

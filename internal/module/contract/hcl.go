@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -25,11 +26,13 @@ const (
 	AdoptFolder = "adopt"
 	// InventoryFolder lists the instances of a cluster.
 	InventoryFolder = "inventory"
+	// CapacityFolder reads the size of an instance type.
+	CapacityFolder = "capacity"
 )
 
 // IsSearchFolder reports whether a folder contains a search.
 func IsSearchFolder(folder string) bool {
-	return folder == LookupFolder || folder == AdoptFolder || folder == InventoryFolder
+	return slices.Contains([]string{LookupFolder, AdoptFolder, InventoryFolder, CapacityFolder}, folder)
 }
 
 // IsRootHCL reports whether the engine reads the file as part of the module.

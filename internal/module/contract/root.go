@@ -36,6 +36,7 @@ func CheckHCL(files module.Files, meta *Metadata, found *Report) module.Definiti
 		LookupFiles:    files.Names(searchHCL(LookupFolder)),
 		AdoptFiles:     files.Names(searchHCL(AdoptFolder)),
 		InventoryFiles: files.Names(searchHCL(InventoryFolder)),
+		CapacityFiles:  files.Names(searchHCL(CapacityFolder)),
 		Bare:           bareRoot(blocks, files, found),
 	}
 	loaded.Checks = ReadChecks(blocks["check"], loaded.Variables, found)

@@ -23,6 +23,10 @@ type searchRules struct {
 	refused map[string][2]string
 	// variables are those that the ID of an import may refer to.
 	variables []string
+	// output is what a search that only reads returns. optional means that the field of module.yaml
+	// does not require the folder.
+	output   string
+	optional bool
 }
 
 var searches = []searchRules{
@@ -45,6 +49,14 @@ var searches = []searchRules{
 		declared: func(spec v1alpha1.ModuleSpec) bool { return spec.Inventory != nil },
 		blocks:   []string{"data", "locals", "output"},
 		refused:  map[string][2]string{"import": {"adds something to the state", "remove it: an inventory only lists"}},
+		output:   module.OutputInventory,
+	},
+	{
+		folder: CapacityFolder, file: "capacity.tf", title: "a search for a size", optional: true,
+		declared: func(spec v1alpha1.ModuleSpec) bool { return spec.Capacity != nil },
+		blocks:   []string{"data", "locals", "output"},
+		refused:  map[string][2]string{"import": {"adds something to the state", "remove it: nothing is made"}},
+		output:   module.OutputCapacity,
 	},
 }
 
@@ -86,18 +98,18 @@ func (c searchCheck) check() {
 	for _, block := range blocks["data"] {
 		checkServed(block, c.required, c.found)
 	}
-	switch c.folder {
-	case AdoptFolder:
+	if c.folder == AdoptFolder {
 		c.checkAdopt(names[0], blocks)
-	case InventoryFolder:
-		c.checkInventory(names[0], blocks)
+	}
+	if c.output != "" {
+		c.checkReading(names[0], blocks)
 	}
 }
 
 // checkDeclared checks that the folder and the field of module.yaml are both there or both missing.
 func (c searchCheck) checkDeclared(names []string) {
 	switch declared := c.metadata != nil && c.declared(c.metadata.Spec); {
-	case declared && len(names) == 0:
+	case declared && len(names) == 0 && !c.optional:
 		c.metadata.AtField(c.field(), "is set, but "+c.folder+"/ has no .tf file",
 			"add "+path.Join(c.folder, c.file)+", or remove "+c.field())
 	case !declared && c.metadata != nil && len(names) > 0:

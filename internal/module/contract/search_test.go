@@ -17,6 +17,7 @@ func TestAModuleMayHaveEverySearch(t *testing.T) {
 		"lookup":    {{"lookup/import.tf"}, loaded.LookupFiles()},
 		"adopt":     {{"adopt/import.tf"}, loaded.AdoptFiles()},
 		"inventory": {{"inventory/inventory.tf"}, loaded.InventoryFiles()},
+		"capacity":  {{"capacity/capacity.tf"}, loaded.CapacityFiles()},
 		"creates":   {{"example_disk"}, loaded.AdoptCreates()},
 	} {
 		if diff := cmp.Diff(files[0], files[1]); diff != "" {
@@ -180,6 +181,20 @@ func TestLoadRefusesASearchThatBreaksTheContract(t *testing.T) {
 		"an inventory that nobody can read": {
 			change: moduletest.Change{inventory, "  description", "  sensitive   = true\n  description"},
 			want:   `inventory/inventory.tf:6: output "inventory" is sensitive, so the operator cannot read it; remove sensitive`,
+		},
+		"a size without spec.capacity": {
+			change: moduletest.Change{"module.yaml", "  capacity:\n    path: size\n    instanceTypes:\n      - name: small\n        cpu: \"2\"\n        memory: 4Gi\n", ""},
+			want:   "capacity/capacity.tf: exists, but module.yaml has no spec.capacity; add spec.capacity: {}",
+		},
+		"a size of one Machine": {
+			change: moduletest.Change{"capacity/capacity.tf", "name = var.provider_spec.size", "name = var.machine.uid"},
+			want: `capacity/capacity.tf:2: data "example_type" "capacity" refers to var.machine.uid in name; ` +
+				"use var.machine.cluster_id, var.provider_spec and var.cluster, which do not depend on the Machine",
+		},
+		"a size without output": {
+			change: moduletest.Change{"capacity/capacity.tf", `output "capacity"`, `output "size"`},
+			want: "capacity/capacity.tf: output \"capacity\" is missing; declare it in capacity/capacity.tf\n" +
+				`capacity/capacity.tf:5: output "size" is not part of the contract; remove it; the only output of capacity/ is "capacity"`,
 		},
 		"an inventory of nothing": {
 			change: moduletest.Change{inventory, "  value ", "  values "},

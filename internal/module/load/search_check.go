@@ -98,8 +98,10 @@ func (c programCheck) noInventory() {
 	if c.metadata != nil && c.metadata.Spec.Inventory != nil {
 		c.metadata.AtField("spec.inventory", "is set, but stacks have no inventory", "remove it")
 	}
-	if file := searchFile(contract.InventoryFolder); c.files[file] != nil {
-		c.found.Add(contract.Breach{File: file, Problem: "exists, but stacks have no inventory", Fix: "remove it"})
+	for _, folder := range []string{contract.InventoryFolder, contract.CapacityFolder} {
+		if file := searchFile(folder); c.files[file] != nil {
+			c.found.Add(contract.Breach{File: file, Problem: "exists, but stacks have no " + folder, Fix: "remove it"})
+		}
 	}
 }
 

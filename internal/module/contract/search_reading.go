@@ -13,14 +13,14 @@ import (
 // clusterField is the field of the variable "machine" that all Machines of a cluster share.
 const clusterField = "cluster_id"
 
-// inventoryRoots are what an inventory may refer to besides variables. A resource of the module
-// belongs to one Machine, and does not exist where the inventory is planned.
-var inventoryRoots = map[string]bool{"data": true, "local": true, "each": true, "count": true, "self": true}
+// readingRoots are what a search that only reads may refer to besides variables. A resource of the
+// module belongs to one Machine, and does not exist where the search is planned.
+var readingRoots = map[string]bool{"data": true, "local": true, "each": true, "count": true, "self": true}
 
-// checkInventory checks what only inventory/ has: its output, and that the list is the same
+// checkReading checks what only inventory/ and capacity/ have: an output, and that it is the same
 // whichever Machine requests it.
-func (c searchCheck) checkInventory(first string, blocks map[string][]*hclsyntax.Block) {
-	c.one(path.Join(c.folder, c.file), first, "output", module.OutputInventory, blocks["output"])
+func (c searchCheck) checkReading(first string, blocks map[string][]*hclsyntax.Block) {
+	c.one(path.Join(c.folder, c.file), first, "output", c.output, blocks["output"])
 	for _, block := range blocks["output"] {
 		checkOutput(block, c.found)
 		if sensitive, ok := literalBool(block.Body.Attributes["sensitive"]); !ok || sensitive {
@@ -41,7 +41,7 @@ func (c searchCheck) checkReferences(block *hclsyntax.Block, body *hclsyntax.Bod
 			continue
 		}
 		for _, traversal := range attribute.Expr.Variables() {
-			if !inventoryRoots[traversal.RootName()] && !ofCluster(traversal) {
+			if !readingRoots[traversal.RootName()] && !ofCluster(traversal) {
 				c.found.At(attribute.Range(), Title(block), fmt.Sprintf("refers to %s in %s", address(traversal), name),
 					"use var.machine.cluster_id, var.provider_spec and var.cluster, which do not depend on the Machine")
 			}
