@@ -3,54 +3,22 @@ package main
 import (
 	"archive/tar"
 	"compress/gzip"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/stream"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// blob is a compressed layer in a file.
-type blob struct {
-	path string
-	// digest is the file's, diffID the uncompressed archive's.
-	digest, diffID v1.Hash
-	// size is the file's, unpacked the archive's.
-	size, unpacked int64
-}
-
-// These implement a layer of an image.
-
-func (b blob) Digest() (v1.Hash, error)            { return b.digest, nil }
-func (b blob) DiffID() (v1.Hash, error)            { return b.diffID, nil } //nolint:unparam // of an interface
-func (b blob) Size() (int64, error)                { return b.size, nil }
-func (b blob) MediaType() (types.MediaType, error) { return types.OCILayer, nil }
-func (b blob) Compressed() (io.ReadCloser, error)  { return os.Open(b.path) }
-
-// compress writes a layer into a folder of blobs named by digest.
-func compress(folder string, l layer, created time.Time) (blob, error) {
-	written, err := os.CreateTemp(folder, "layer-")
-	if err != nil {
-		return blob{}, err
-	}
-	file, archive := counted{to: written, hash: sha256.New()}, counted{hash: sha256.New()}
-	zipped := gzip.NewWriter(&file)
-	archive.to = zipped
-	err = errors.Join(writeArchive(&archive, l, created), zipped.Close(), written.Chmod(0o644), written.Close())
-	if err != nil {
-		return blob{}, errors.Join(fmt.Errorf("writing layer %s: %w", l.name, err), os.Remove(written.Name()))
-	}
-	made := blob{digest: file.digest(), diffID: archive.digest(), size: file.size, unpacked: archive.size}
-	made.path = filepath.Join(folder, made.digest.Hex)
-	return made, os.Rename(written.Name(), made.path)
+// blob returns a layer of an image. It is archived and compressed as it is read, which is possible once.
+func (l layer) blob(created time.Time) v1.Layer {
+	reader, writer := io.Pipe()
+	go func() { writer.CloseWithError(writeArchive(writer, l, created)) }()
+	return stream.NewLayer(reader, stream.WithCompressionLevel(gzip.DefaultCompression),
+		stream.WithMediaType(types.OCILayer))
 }
 
 // writeArchive writes a layer as a reproducible tar archive: local owners do not matter.
@@ -58,7 +26,7 @@ func writeArchive(to io.Writer, l layer, created time.Time) error {
 	writer := tar.NewWriter(to)
 	for _, f := range l.files {
 		if err := f.archive(writer, created); err != nil {
-			return fmt.Errorf("archiving /%s: %w", f.path, err)
+			return fmt.Errorf("archiving /%s of layer %s: %w", f.path, l.name, err)
 		}
 	}
 	return writer.Close()
@@ -92,22 +60,4 @@ func (f file) archive(writer *tar.Writer, created time.Time) error {
 	}
 	_, err = io.Copy(writer, content)
 	return err
-}
-
-// counted hashes and counts what is written through it.
-type counted struct {
-	to   io.Writer
-	hash hash.Hash
-	size int64
-}
-
-func (c *counted) Write(part []byte) (int, error) {
-	n, err := c.to.Write(part)
-	c.size += int64(n)
-	_, _ = c.hash.Write(part[:n]) // never fails
-	return n, err
-}
-
-func (c *counted) digest() v1.Hash {
-	return v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(c.hash.Sum(nil))}
 }

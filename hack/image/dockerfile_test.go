@@ -57,7 +57,7 @@ func TestTheDockerfileGivesTheSameImage(t *testing.T) {
 		t.Errorf("staging into a folder with files: %v", err)
 	}
 	folder := filepath.Join(t.TempDir(), "image")
-	if err := fixed.write(t.Context(), folder, []content{made}); err != nil {
+	if err := fixed.write(folder, []content{made}); err != nil {
 		t.Fatal(err)
 	}
 	image := imageOf(t, folder)

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"context"
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
-	"golang.org/x/sync/errgroup"
 )
 
 // refName annotates an image's tag in a layout's index.
@@ -53,7 +52,7 @@ func (s source) annotations() map[string]string {
 }
 
 // write writes a layout. An existing one stays until the new one is complete.
-func (s source) write(ctx context.Context, folder string, contents []content) error {
+func (s source) write(folder string, contents []content) error {
 	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
 		return err
 	}
@@ -63,7 +62,7 @@ func (s source) write(ctx context.Context, folder string, contents []content) er
 	}
 	defer os.RemoveAll(scratch) //nolint:errcheck // nothing is left of it after the rename
 	started := time.Now()
-	digest, size, err := s.fill(ctx, scratch, contents)
+	digest, size, err := s.fill(scratch, contents)
 	if err != nil {
 		return err
 	}
@@ -76,27 +75,15 @@ func (s source) write(ctx context.Context, folder string, contents []content) er
 }
 
 // fill writes a layout into an empty folder, and returns the index's digest and the size of all layers.
-func (s source) fill(ctx context.Context, folder string, contents []content) (v1.Hash, int64, error) {
-	blobs := filepath.Join(folder, "blobs", "sha256")
-	if err := os.MkdirAll(blobs, 0o755); err != nil {
-		return v1.Hash{}, 0, err
-	}
-	path, err := layout.Write(folder, mutate.IndexMediaType(empty.Index, types.OCIImageIndex))
+func (s source) fill(folder string, contents []content) (digest v1.Hash, size int64, err error) {
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	path, err := layout.Write(folder, index)
 	if err != nil {
 		return v1.Hash{}, 0, err
 	}
-	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	var artifacts []v1.Image
-	var size int64
 	for _, one := range contents {
-		layers, err := s.compressAll(ctx, blobs, one)
-		if err != nil {
-			return v1.Hash{}, 0, err
-		}
-		for _, l := range layers {
-			size += l.size
-		}
-		image, err := s.image(one.platform, layers)
+		image, written, err := s.writeImage(path, one)
 		if err != nil {
 			return v1.Hash{}, 0, err
 		}
@@ -104,6 +91,7 @@ func (s source) fill(ctx context.Context, folder string, contents []content) (v1
 		if err != nil {
 			return v1.Hash{}, 0, err
 		}
+		size += written
 		descriptor.Platform, descriptor.ArtifactType = &one.platform, ""
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: *descriptor})
 		artifact, err := s.artifact(one, *descriptor)
@@ -112,70 +100,69 @@ func (s source) fill(ctx context.Context, folder string, contents []content) (v1
 		}
 		artifacts = append(artifacts, artifact)
 	}
-	index, ok := mutate.Annotations(index, s.annotations()).(v1.ImageIndex)
-	if !ok {
-		return v1.Hash{}, 0, errors.New("annotating the index: it is none any more")
-	}
-	if err := path.AppendIndex(index, layout.WithAnnotations(map[string]string{refName: s.version})); err != nil {
-		return v1.Hash{}, 0, err
-	}
+	digest, err = s.writeIndex(path, index)
 	for _, artifact := range artifacts {
-		if err := path.AppendImage(artifact); err != nil {
-			return v1.Hash{}, 0, err
-		}
+		err = errors.Join(err, path.AppendImage(artifact))
 	}
-	digest, err := index.Digest()
 	return digest, size, err
 }
 
-// compressAll compresses the layers of an image in parallel.
-func (s source) compressAll(ctx context.Context, blobs string, one content) ([]blob, error) {
-	made := make([]blob, len(one.layers))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.NumCPU())
-	for at, l := range one.layers {
-		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			started := time.Now()
-			done, err := compress(blobs, l, s.created)
-			if err != nil {
-				return err
-			}
-			made[at] = done
-			s.step(started, "%s: layer %s, %d MB, %d MB unpacked", one.platform, l.name,
-				done.size>>20, done.unpacked>>20)
-			return nil
-		})
+// writeIndex writes the index of images that are in the layout already.
+func (s source) writeIndex(path layout.Path, images v1.ImageIndex) (v1.Hash, error) {
+	index, ok := mutate.Annotations(images, s.annotations()).(v1.ImageIndex)
+	if !ok {
+		return v1.Hash{}, errors.New("annotating the index: it is none any more")
 	}
-	return made, group.Wait()
+	raw, err := index.RawManifest()
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	digest, size, err := v1.SHA256(bytes.NewReader(raw))
+	return digest, errors.Join(err, path.WriteBlob(digest, io.NopCloser(bytes.NewReader(raw))),
+		path.AppendDescriptor(v1.Descriptor{MediaType: types.OCIImageIndex, Size: size, Digest: digest,
+			Annotations: map[string]string{refName: s.version}}))
 }
 
-func (s source) image(platform v1.Platform, layers []blob) (v1.Image, error) {
+// writeImage compresses the layers in parallel, and returns the image and their size.
+func (s source) writeImage(path layout.Path, one content) (_ v1.Image, size int64, err error) {
+	started := time.Now()
+	image, err := s.image(one)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := path.WriteImage(image); err != nil {
+		return nil, 0, err
+	}
+	manifest, err := image.Manifest()
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, l := range manifest.Layers { // a layer's file is its owner's alone until here
+		size += l.Size
+		err = errors.Join(err, os.Chmod(filepath.Join(string(path), "blobs", l.Digest.Algorithm, l.Digest.Hex), 0o644))
+	}
+	s.step(started, "%s: compressed %d layers", one.platform, len(manifest.Layers))
+	return image, size, err
+}
+
+func (s source) image(one content) (v1.Image, error) {
 	created := v1.Time{Time: s.created}
 	image, err := mutate.ConfigFile(
 		mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON),
 		&v1.ConfigFile{
-			OS: platform.OS, Architecture: platform.Architecture, Created: created, Config: s.config(),
+			OS: one.platform.OS, Architecture: one.platform.Architecture, Created: created, Config: s.config(),
 			RootFS: v1.RootFS{Type: "layers"},
 		},
 	)
 	if err != nil {
 		return nil, err
 	}
-	for _, l := range layers {
-		whole, err := partial.CompressedToLayer(l)
-		if err != nil {
-			return nil, err
-		}
-		image, err = mutate.Append(image,
-			mutate.Addendum{Layer: whole, History: v1.History{Created: created, CreatedBy: "hack/image"}})
-		if err != nil {
-			return nil, err
-		}
+	var layers []mutate.Addendum
+	for _, l := range one.layers {
+		layers = append(layers, mutate.Addendum{Layer: l.blob(s.created),
+			History: v1.History{Created: created, CreatedBy: "hack/image"}})
 	}
-	return image, nil
+	return mutate.Append(image, layers...)
 }
 
 // artifact returns the SBOM as a manifest that refers to its image. Its type is that of its configuration.

@@ -47,7 +47,7 @@ func TestTheSameFilesGiveTheSameImage(t *testing.T) {
 	long.Test(t)
 	one, two := filepath.Join(t.TempDir(), "image"), filepath.Join(t.TempDir(), "image")
 	for _, folder := range []string{one, two, two} { // the last one replaces its predecessor
-		if err := fixed.write(t.Context(), folder, []content{small(t)}); err != nil {
+		if err := fixed.write(folder, []content{small(t)}); err != nil {
 			t.Fatal(err)
 		}
 	}

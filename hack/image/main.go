@@ -84,7 +84,7 @@ func buildLayout(ctx context.Context, version, folder string, names []string, ou
 		}
 		contents = append(contents, one)
 	}
-	return s.write(ctx, folder, contents)
+	return s.write(folder, contents)
 }
 
 func stageFiles(ctx context.Context, version, name, folder string, out io.Writer) error {

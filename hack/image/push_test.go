@@ -19,7 +19,7 @@ func TestPushUploadsImageAndList(t *testing.T) {
 		registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
 	folder := filepath.Join(t.TempDir(), "image")
-	if err := fixed.write(t.Context(), folder, []content{small(t)}); err != nil {
+	if err := fixed.write(folder, []content{small(t)}); err != nil {
 		t.Fatal(err)
 	}
 	to := strings.TrimPrefix(server.URL, "http://") + "/machine-iac-operator:v1.2.3"
