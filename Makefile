@@ -259,7 +259,6 @@ bench-check: tools-bench-check build ## Measure what has ratios, and fail where 
 .PHONY: generate
 generate: ## Bring generated files up to date.
 	hack/update-crds.sh
-	go run ./hack/stackvariables
 	go run ./hack/packaging generate
 	go test ./cmd/machine-controllers ./cmd/machine-api-operator -run TestTheManualListsEveryFlag -update
 	go test ./test/monitoring -run TestThePageHasTheSeriesOfEachCollector -update

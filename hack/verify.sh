@@ -17,7 +17,7 @@ trap 'rm -rf "$scratch"' EXIT
 steps=(
   'scripts|shell scripts can be parsed'
   'crds|CRDs are those of go.mod'
-  'stack_variables|variables of stacks are generated from their modules'
+  'packages|packages and variables of stacks are as generated'
   'modules_tidy|go.mod and go.sum are tidy'
   'go_format|Go code is formatted'
   'hcl_format|HCL is formatted'
@@ -36,7 +36,7 @@ scripts() {
 
 crds() { hack/verify-crds.sh; }
 
-stack_variables() { go run ./hack/stackvariables -check; }
+packages() { go run ./hack/packaging generate -check; }
 
 modules_tidy() {
   { go mod tidy -diff && go -C gardener mod tidy -diff; } || {

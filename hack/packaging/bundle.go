@@ -4,13 +4,11 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 )
 
@@ -115,13 +113,9 @@ func (s source) rules() (own, cluster []any) {
 func (s source) examples() (string, error) {
 	var shown []any
 	for _, name := range examples {
-		content, err := os.ReadFile(filepath.Join(s.root, filepath.FromSlash(name)))
-		if err != nil {
-			return "", err
-		}
 		example := map[string]any{}
-		if err := utilyaml.Unmarshal(content, &example); err != nil {
-			return "", fmt.Errorf("%s: %w", name, err)
+		if err := readYAML(filepath.Join(s.root, name), &example); err != nil {
+			return "", err
 		}
 		shown = append(shown, example)
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	_ "embed"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -75,10 +74,6 @@ func (r request) make(root string, besides []string) (object, error) {
 
 // rightsOf returns the rights that a module declares for a provider.
 func rightsOf(root, module, provider string) ([]string, error) {
-	content, err := os.ReadFile(filepath.Join(root, "modules", module, "module.yaml"))
-	if err != nil {
-		return nil, err
-	}
 	declared := struct {
 		Spec struct {
 			Rights []struct {
@@ -87,7 +82,7 @@ func rightsOf(root, module, provider string) ([]string, error) {
 			} `json:"rights"`
 		} `json:"spec"`
 	}{}
-	if err := yaml.Unmarshal(content, &declared); err != nil {
+	if err := readYAML(filepath.Join(root, "modules", module, "module.yaml"), &declared); err != nil {
 		return nil, err
 	}
 	var actions []string
@@ -102,12 +97,8 @@ func rightsOf(root, module, provider string) ([]string, error) {
 // exampleStatements returns the statements of the AWS module's CredentialsRequest.
 func exampleStatements(root string) (any, error) {
 	file := filepath.Join(root, "modules", "aws", "examples", "credentialsrequest.yaml")
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
 	example := map[string]any{}
-	if err := yaml.Unmarshal(content, &example); err != nil {
+	if err := readYAML(file, &example); err != nil {
 		return nil, err
 	}
 	statements := at(example, "spec", "providerSpec")["statementEntries"]

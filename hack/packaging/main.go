@@ -1,10 +1,11 @@
 // Command packaging generates what people install from, out of install/kubernetes: the Helm chart, the manifests for
-// OpenShift's cluster-version operator, the bundle for the Operator Lifecycle Manager, and a release's files.
+// OpenShift's cluster-version operator, the bundle for the Operator Lifecycle Manager, and a release's files. It also
+// generates the variables of stacks from those of their modules.
 //
 //	packaging generate [-check] [ROOT]
 //	packaging release [-check] -version v1.2.3 [-image REFERENCE] [-o dist] [ROOT]
 //
-// generate writes the generated files of install/helm, install/openshift and install/olm. release writes install.yaml,
+// generate writes the generated files of install/helm, install/openshift, install/olm and stacks. release writes install.yaml,
 // openshift.yaml, the chart and the bundle for a version and an image, and the checksums of all files in the folder.
 // With -check they write nothing, and fail if anything is out of date or cannot be released. ROOT is the repository, by
 // default the current folder.
@@ -72,7 +73,7 @@ func generate(root string) (files, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, make := range []func(source, files) error{chart, openshift, bundle} {
+	for _, make := range []func(source, files) error{chart, openshift, bundle, stacks} {
 		if err := make(from, all); err != nil {
 			return nil, err
 		}

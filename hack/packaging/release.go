@@ -79,17 +79,10 @@ func (r *release) write(root, folder string, out io.Writer) error {
 		replace(one.Object, treeImage+":"+treeTag, r.image)
 	}
 	made := files{}
-	if err := r.manifest(from, made); err != nil {
-		return err
-	}
-	if err := r.payload(from, made); err != nil {
-		return err
-	}
-	if err := r.chart(from, made); err != nil {
-		return err
-	}
-	if err := r.bundle(from, made); err != nil {
-		return err
+	for _, add := range []func(source, files) error{r.manifest, r.payload, r.chart, r.bundle} {
+		if err := add(from, made); err != nil {
+			return err
+		}
 	}
 	if err := removeOld(folder); err != nil {
 		return err

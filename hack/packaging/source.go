@@ -26,7 +26,7 @@ const (
 )
 
 // folders contain generated files, besides handwritten ones.
-var folders = []string{"install/helm", "install/openshift", "install/olm"}
+var folders = []string{"install/helm", "install/openshift", "install/olm", "stacks"}
 
 type object = *unstructured.Unstructured
 
@@ -151,6 +151,17 @@ func (s source) moduleFolder(module string) (string, error) {
 		return "", fmt.Errorf("finding %s, which go mod download brings: %w", module, err)
 	}
 	return folder, nil
+}
+
+func readYAML(file string, into any) error {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if err := yaml.Unmarshal(content, into); err != nil {
+		return fmt.Errorf("reading %s: %w", file, err)
+	}
+	return nil
 }
 
 // files maps paths in the repository to contents.
