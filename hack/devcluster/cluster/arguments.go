@@ -31,7 +31,7 @@ func arguments(l layout, component Component, ports map[portName]int, options Op
 	case ControllerManager:
 		return controllerManagerArguments(l, ports, options.NodeMonitorGrace), nil
 	case Scheduler:
-		return schedulerArguments(l, ports), nil
+		return controllerArguments(l, Scheduler, ports[portScheduler]), nil
 	case KWOK:
 		return kwokArguments(l, ports, options.NodeLease)
 	}
@@ -100,40 +100,29 @@ func apiServerArguments(l layout, ports map[portName]int, audited []string) []st
 }
 
 func controllerManagerArguments(l layout, ports map[portName]int, nodeMonitorGrace time.Duration) []string {
-	kubeconfig := l.kubeconfig(ControllerManager)
-	return []string{
-		"--bind-address=127.0.0.1",
-		"--secure-port=" + strconv.Itoa(ports[portControllerManager]),
-		"--tls-cert-file=" + l.cert(string(ControllerManager)),
-		"--tls-private-key-file=" + l.key(string(ControllerManager)),
-		"--kubeconfig=" + kubeconfig,
-		"--authentication-kubeconfig=" + kubeconfig,
-		"--authorization-kubeconfig=" + kubeconfig,
-		"--client-ca-file=" + l.cert(certCA),
-		"--root-ca-file=" + l.cert(certCA),
-		"--service-account-private-key-file=" + l.key(keyTokens),
+	return append(controllerArguments(l, ControllerManager, ports[portControllerManager]),
+		"--root-ca-file="+l.cert(certCA),
+		"--service-account-private-key-file="+l.key(keyTokens),
 		"--use-service-account-credentials=true",
-		// There is only one, and with leader election it would exit when the API server is away for a while.
-		"--leader-elect=false",
-		"--node-monitor-grace-period=" + nodeMonitorGrace.String(),
+		"--node-monitor-grace-period="+nodeMonitorGrace.String(),
 		// Autoscaler demos should not have to wait.
 		"--horizontal-pod-autoscaler-sync-period=5s",
-		"--profiling=false",
-	}
+	)
 }
 
-func schedulerArguments(l layout, ports map[portName]int) []string {
-	kubeconfig := l.kubeconfig(Scheduler)
+// controllerArguments returns what kube-controller-manager and kube-scheduler have in common.
+func controllerArguments(l layout, component Component, port int) []string {
+	kubeconfig := l.kubeconfig(component)
 	return []string{
 		"--bind-address=127.0.0.1",
-		"--secure-port=" + strconv.Itoa(ports[portScheduler]),
-		"--tls-cert-file=" + l.cert(string(Scheduler)),
-		"--tls-private-key-file=" + l.key(string(Scheduler)),
+		"--secure-port=" + strconv.Itoa(port),
+		"--tls-cert-file=" + l.cert(string(component)),
+		"--tls-private-key-file=" + l.key(string(component)),
 		"--kubeconfig=" + kubeconfig,
 		"--authentication-kubeconfig=" + kubeconfig,
 		"--authorization-kubeconfig=" + kubeconfig,
 		"--client-ca-file=" + l.cert(certCA),
-		// See kube-controller-manager.
+		// There is only one, and with leader election it would exit when the API server is away for a while.
 		"--leader-elect=false",
 		"--profiling=false",
 	}

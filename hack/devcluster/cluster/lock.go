@@ -6,27 +6,25 @@ import (
 	"fmt"
 	"os"
 	"syscall"
-	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // acquireLock acquires an exclusive lock on the data folder and returns its release. The kernel releases the lock when
 // the program dies; the file stays.
 func acquireLock(ctx context.Context, path string) (func(), error) {
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for {
-		file, err := tryLock(path)
-		if err != nil {
-			return nil, fmt.Errorf("locking the data folder: %w", err)
-		}
-		if file != nil {
-			return func() { _ = file.Close() }, nil // closing releases the lock
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("locking the data folder: another program works on it (%s): %w", path, ctx.Err())
-		}
+	var file *os.File
+	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(context.Context) (locked bool, err error) {
+		file, err = tryLock(path)
+		return file != nil, err
+	})
+	switch {
+	case err == nil:
+		return func() { _ = file.Close() }, nil // closing releases the lock
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("locking the data folder: another program works on it (%s): %w", path, ctx.Err())
+	default:
+		return nil, fmt.Errorf("locking the data folder: %w", err)
 	}
 }
 

@@ -3,8 +3,6 @@ package cluster
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"k8s.io/client-go/rest"
 )
 
 const (
@@ -59,25 +59,16 @@ func probe(ctx context.Context, client *http.Client, url string) error {
 }
 
 // probeClient returns a client with the administrator's certificate, which every component trusts.
-func probeClient(l layout) (*http.Client, error) {
-	pair, err := tls.LoadX509KeyPair(l.cert(certAdmin), l.key(certAdmin))
+func (c *Cluster) probeClient() (*http.Client, error) {
+	config, err := c.AdminConfig()
+	if err != nil {
+		return nil, err
+	}
+	secured, err := rest.TLSConfigFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("reading the administrator's certificate: %w", err)
 	}
-	authority, err := os.ReadFile(l.cert(certCA))
-	if err != nil {
-		return nil, fmt.Errorf("reading the certificate authority: %w", err)
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(authority) {
-		return nil, fmt.Errorf("reading the certificate authority: no certificate in %s", l.cert(certCA))
-	}
-	return &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{
-			RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
-		},
-		DisableKeepAlives: true,
-	}}, nil
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: secured, DisableKeepAlives: true}}, nil
 }
 
 // waitReady polls until the component is ready, its process ends, or the context ends.

@@ -58,7 +58,7 @@ func (c *Cluster) status(ctx context.Context, current *state, component Componen
 		status.State = StateDead
 		return status
 	}
-	client, err := probeClient(c.layout)
+	client, err := c.probeClient()
 	if err == nil {
 		err = probe(ctx, client, probeURL(component, current.Ports))
 	}

@@ -84,7 +84,7 @@ func (c *Cluster) prepare(ctx context.Context, current *state) error {
 
 // ensure starts a component unless it runs, and waits until it is ready.
 func (c *Cluster) ensure(ctx context.Context, current *state, component Component) (process, error) {
-	client, err := probeClient(c.layout)
+	client, err := c.probeClient()
 	if err != nil {
 		return process{}, err
 	}
