@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -266,15 +265,11 @@ func (i *installation) apply(ctx context.Context) error {
 	if err := i.create(ctx, i.objects); err != nil {
 		return err
 	}
-	_, err = i.lab.Run(ctx, "", "wait", "--for=condition=Established", "--timeout=60s", "crd", "--selector="+label)
-	if err != nil {
+	if _, err := i.lab.Run(ctx, "", "wait", "--for=condition=Established", "--timeout=60s", "crd",
+		"--selector="+label); err != nil {
 		return err
 	}
-	filled := func(ctx context.Context) (bool, error) {
-		token, err := i.lab.Kubectl(ctx, "get", "secret", "kubemark-credentials", "--output=jsonpath={.data.token}")
-		return token != "", err
-	}
-	return i.lab.Until(ctx, time.Minute, "the token controller fills the credentials in", filled)
+	return i.lab.CredentialsFilled(ctx)
 }
 
 // start starts KWOK if the cluster has none, and then starts the manager, or waits for the one in the cluster and

@@ -192,6 +192,11 @@ func (l *Lab) ApplyCredentials(ctx context.Context, server string) error {
 	if _, err := l.kubectl(ctx, bytes.NewReader(manifest), "apply", "-f", "-"); err != nil {
 		return err
 	}
+	return l.CredentialsFilled(ctx)
+}
+
+// CredentialsFilled waits for the token of the kubemark module's credentials.
+func (l *Lab) CredentialsFilled(ctx context.Context) error {
 	return l.Until(ctx, time.Minute, "the token controller fills the credentials in",
 		func(ctx context.Context) (bool, error) {
 			token, err := l.Kubectl(ctx, "get", "secret", "kubemark-credentials", "-o", "jsonpath={.data.token}")

@@ -38,19 +38,20 @@ func (l *Lab) MetricsToken(ctx context.Context) (string, error) {
 
 // Scrape returns the status code and body of the manager's metrics. An empty token makes an anonymous request.
 func (m *Manager) Scrape(ctx context.Context, token string) (int, string, error) {
-	return scrape(ctx, m.Metrics, token)
+	return Get(ctx, "https://"+m.Metrics+"/metrics", token)
 }
 
 // Scrape returns the status code and body of the operator's metrics.
 func (o *Operator) Scrape(ctx context.Context, token string) (int, string, error) {
 	address, _ := o.metrics.Load().(string)
-	return scrape(ctx, address, token)
+	return Get(ctx, "https://"+address+"/metrics", token)
 }
 
-func scrape(ctx context.Context, address, token string) (int, string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/metrics", nil)
+// Get returns the status code and body of a URL. An empty token makes an anonymous request.
+func Get(ctx context.Context, url, token string) (int, string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return 0, "", fmt.Errorf("asking for metrics: %w", err)
+		return 0, "", err
 	}
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
@@ -61,12 +62,12 @@ func scrape(ctx context.Context, address, token string) (int, string, error) {
 	}}
 	response, err := asking.Do(request)
 	if err != nil {
-		return 0, "", fmt.Errorf("asking for metrics: %w", err)
+		return 0, "", err
 	}
 	defer response.Body.Close() //nolint:errcheck // it was only read
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		return 0, "", fmt.Errorf("reading metrics: %w", err)
+		return 0, "", fmt.Errorf("reading %s: %w", url, err)
 	}
 	return response.StatusCode, string(text), nil
 }

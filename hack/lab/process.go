@@ -72,7 +72,8 @@ func (l *Lab) ready(ctx context.Context, p *Process, health string) error {
 		if !p.Running() {
 			return true, nil
 		}
-		return probe(ctx, "http://"+health+"/readyz")
+		code, _, err := Get(ctx, "http://"+health+"/readyz", "")
+		return code == http.StatusOK, err
 	})
 	if err == nil && !p.Running() {
 		err = fmt.Errorf("%s has ended: %s; its log is %s", p.What, p.State(), p.Log)
@@ -126,18 +127,6 @@ func (p *Process) signal(signal syscall.Signal, limit time.Duration) error {
 	case <-time.After(limit):
 		return fmt.Errorf("%s did not end within %s of %s; its log is %s", p.What, limit, signal, p.Log)
 	}
-}
-
-func probe(ctx context.Context, address string) (bool, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return false, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return false, err
-	}
-	return response.StatusCode == http.StatusOK, response.Body.Close()
 }
 
 // FreePort returns a port of 127.0.0.1 that nothing listens on.

@@ -1,13 +1,8 @@
 package landscape
 
 import (
-	"bufio"
 	"context"
-	"errors"
-	"fmt"
-	"net/http"
 	"path/filepath"
-	"strings"
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 )
@@ -44,22 +39,8 @@ func (l *Landscape) Start(program string, flags ...string) (*Process, error) {
 	return p, nil
 }
 
-// Metric returns the value of a metric without labels.
-func (p *Process) Metric(ctx context.Context, name string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:"+p.port+"/metrics", nil)
-	if err != nil {
-		return "", fmt.Errorf("reading the metrics of %s: %w", p.What, err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return "", fmt.Errorf("reading the metrics of %s: %w", p.What, err)
-	}
-	defer response.Body.Close() //nolint:errcheck // it was read, or not
-	lines := bufio.NewScanner(response.Body)
-	for lines.Scan() {
-		if value, found := strings.CutPrefix(lines.Text(), name+" "); found {
-			return value, nil
-		}
-	}
-	return "", errors.Join(fmt.Errorf("%s has no metric %s", p.What, name), lines.Err())
+// Metric returns the sum of a metric's samples.
+func (p *Process) Metric(ctx context.Context, name string) (float64, error) {
+	_, metrics, err := lab.Get(ctx, "http://127.0.0.1:"+p.port+"/metrics", "")
+	return lab.Sum(metrics, name), err
 }

@@ -35,7 +35,7 @@ func safety() {
 		before, err := nodes(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(w.land.Target.Stop(ctx, cluster.APIServer)).To(Succeed())
-		Eventually(ctx, frozen).Should(Equal("1"))
+		Eventually(ctx, frozen).Should(BeEquivalentTo(1))
 		change(ctx, `{"spec":{"replicas":7}}`)
 		Eventually(ctx, func(ctx SpecContext) (int, error) {
 			list, err := machines(ctx, pool)
@@ -45,7 +45,7 @@ func safety() {
 			return strings.Fields(kubectl(ctx, "get", ours, "-o", "name"))
 		}, aWhile).Should(HaveLen(6))
 		Expect(w.land.Target.Start(ctx, cluster.APIServer)).To(Succeed())
-		Eventually(ctx, frozen).Should(Equal("0"))
+		Eventually(ctx, frozen).Should(BeEquivalentTo(0))
 		Eventually(ctx, running("large", 7), 2*patience).Should(Succeed())
 		Expect(nodes(ctx)).To(ContainElements(before), "a Machine was replaced")
 	}, SpecTimeout(3*patience))
@@ -74,7 +74,7 @@ func freezes(ctx SpecContext) string {
 }
 
 // frozen returns MCM's freeze metric.
-func frozen(ctx SpecContext) (string, error) {
+func frozen(ctx SpecContext) (float64, error) {
 	return w.driver.Metric(ctx, "mcm_machine_controller_frozen")
 }
 
