@@ -139,7 +139,7 @@ func (w *world) open(run runner.RunSpec) *remote.Workspace {
 	return opened
 }
 
-func TestARunIsCarriedOverTheConnection(t *testing.T) {
+func TestTheConnectionCarriesARun(t *testing.T) {
 	w := newWorld(t)
 	w.work()
 	var mu sync.Mutex
@@ -220,7 +220,7 @@ func TestAProcessThatDoesNotEndIsGivenUp(t *testing.T) {
 	}
 }
 
-// A process that goes away leaves it open what its engine has done.
+// When a process disappears, nothing is known about what its engine has done.
 func TestAConnectionThatEndsIsARunThatWasKilled(t *testing.T) {
 	w := newWorld(t)
 	w.work()

@@ -74,50 +74,13 @@ type message struct {
 
 // result is the outcome of an operation.
 type result struct {
-	Report  *report                `json:"report,omitempty"`
+	Report  *engine.Report         `json:"report,omitempty"`
 	Planned *engine.PlannedObjects `json:"planned,omitempty"`
 	Failed  *failed                `json:"failed,omitempty"`
 	// Gone is the outcome of a look.
 	Gone bool `json:"gone,omitempty"`
 	// Unsaved is a state that the engine failed to save.
 	Unsaved []byte `json:"unsaved,omitempty"`
-}
-
-// report is an engine.Report. JSON does not preserve whether a raw message is absent, so the
-// outputs do.
-type report struct {
-	engine.Report
-	Outputs map[string]output
-}
-
-type output struct {
-	Sensitive bool
-	Action    engine.Action
-	Value     []byte
-}
-
-func packReport(r *engine.Report) *report {
-	if r == nil {
-		return nil
-	}
-	packed := &report{Report: *r, Outputs: map[string]output{}}
-	for name, one := range r.Outputs {
-		packed.Outputs[name] = output{Sensitive: one.Sensitive, Action: one.Action, Value: one.Value}
-	}
-	return packed
-}
-
-// unpack returns the report, an empty one for nil.
-func (r *report) unpack() *engine.Report {
-	if r == nil {
-		return &engine.Report{}
-	}
-	unpacked := r.Report
-	unpacked.Outputs = map[string]engine.Output{}
-	for name, one := range r.Outputs {
-		unpacked.Outputs[name] = engine.Output{Sensitive: one.Sensitive, Action: one.Action, Value: one.Value}
-	}
-	return &unpacked
 }
 
 // failed is an error. Only a failure.Error has a class.

@@ -12,23 +12,23 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
-// A process of a run may be hostile: its provider was written by others. What it sends must not
-// take the manager's memory.
+// The process of a run may be hostile, because others wrote its provider. Its messages must not
+// exhaust the manager's memory.
 func TestAMessageIsBounded(t *testing.T) {
 	unsaved, err := json.Marshal(message{Kind: kindResult, Result: &result{Unsaved: make([]byte, statefile.MaxBytes)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {
-		size    uint32 // that it is said to have; its own when zero
+		size    uint32 // announced; default is the real one
 		content string
 		want    string
 	}{
-		"the largest state":        {content: string(unsaved)},
-		"one that has no end":      {size: 1<<32 - 1, want: "message of 4294967295 bytes exceeds the limit of 33554432"},
-		"changes of a few bytes":   {content: `{"result":{"report":{"Changes":[` + strings.Repeat("{},", 1<<18) + `{}]}}}`, want: "values and may have 262144"},
-		"values of what was found": {content: `{"result":{"planned":{"x":[` + strings.Repeat("0,", 1<<18) + `0]}}}`, want: "values and may have 262144"},
-		"what is no message":       {content: `[]`, want: "cannot unmarshal array"},
+		"the largest state":      {content: string(unsaved)},
+		"a huge announced size":  {size: 1<<32 - 1, want: "message of 4294967295 bytes exceeds the limit of 33554432"},
+		"changes of a few bytes": {content: `{"result":{"report":{"Changes":[` + strings.Repeat("{},", 1<<18) + `{}]}}}`, want: "values and may have 262144"},
+		"values of a plan":       {content: `{"result":{"planned":{"x":[` + strings.Repeat("0,", 1<<18) + `0]}}}`, want: "values and may have 262144"},
+		"a list":                 {content: `[]`, want: "cannot unmarshal array"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mine, theirs := net.Pipe()

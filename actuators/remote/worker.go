@@ -207,22 +207,20 @@ func (w *worker) run(ctx context.Context, what kind, done *result) (err error) {
 	if w.workspace == nil {
 		return errors.New("the run is not open")
 	}
-	var said *engine.Report
 	switch what {
 	case kindPlan:
-		said, err = w.workspace.Plan(ctx)
+		done.Report, err = w.workspace.Plan(ctx)
 	case kindPlanned:
 		done.Planned, err = w.workspace.Planned(ctx)
 	case kindApply:
-		said, err = w.workspace.Apply(ctx)
+		done.Report, err = w.workspace.Apply(ctx)
 	case kindApplyPlan:
-		said, err = w.workspace.ApplyPlan(ctx)
+		done.Report, err = w.workspace.ApplyPlan(ctx)
 	case kindDestroy:
-		said, err = w.workspace.Destroy(ctx)
+		done.Report, err = w.workspace.Destroy(ctx)
 	default:
 		return fmt.Errorf("unknown operation %q; the versions of the manager and this process differ", what)
 	}
-	done.Report = packReport(said)
 	return err
 }
 

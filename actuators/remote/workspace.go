@@ -149,8 +149,7 @@ func (w *Workspace) describe(check bool) (*opening, string, error) {
 
 // Plan implements runner.Workspace.
 func (w *Workspace) Plan(ctx context.Context) (*engine.Report, error) {
-	reply, err := w.do(ctx, failure.OpPlan, kindPlan)
-	return reply.Report.unpack(), err
+	return w.report(ctx, failure.OpPlan, kindPlan)
 }
 
 // Planned implements runner.Workspace.
@@ -167,20 +166,26 @@ func (w *Workspace) Planned(ctx context.Context) (*engine.PlannedObjects, error)
 
 // Apply implements runner.Workspace.
 func (w *Workspace) Apply(ctx context.Context) (*engine.Report, error) {
-	reply, err := w.do(ctx, failure.OpApply, kindApply)
-	return reply.Report.unpack(), err
+	return w.report(ctx, failure.OpApply, kindApply)
 }
 
 // ApplyPlan implements runner.Workspace.
 func (w *Workspace) ApplyPlan(ctx context.Context) (*engine.Report, error) {
-	reply, err := w.do(ctx, failure.OpApplyPlan, kindApplyPlan)
-	return reply.Report.unpack(), err
+	return w.report(ctx, failure.OpApplyPlan, kindApplyPlan)
 }
 
 // Destroy implements runner.Workspace.
 func (w *Workspace) Destroy(ctx context.Context) (*engine.Report, error) {
-	reply, err := w.do(ctx, failure.OpDestroy, kindDestroy)
-	return reply.Report.unpack(), err
+	return w.report(ctx, failure.OpDestroy, kindDestroy)
+}
+
+// report makes the process execute an operation. The report is never nil.
+func (w *Workspace) report(ctx context.Context, op failure.Op, what kind) (*engine.Report, error) {
+	reply, err := w.do(ctx, op, what)
+	if reply.Report == nil {
+		return &engine.Report{}, err
+	}
+	return reply.Report, err
 }
 
 // do makes the process execute an operation. The result is never nil.

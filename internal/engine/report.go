@@ -79,8 +79,8 @@ type Output struct {
 	// Action is what a plan does to the output.
 	Action Action
 	// Value is the output's JSON value after an apply. It is nil if the output is sensitive or
-	// contains a sensitive string.
-	Value json.RawMessage
+	// contains a sensitive string. In JSON, such a value is left out, unlike null.
+	Value json.RawMessage `json:",omitempty"`
 }
 
 // Report is the result of one engine operation. All of its text is redacted.
