@@ -44,7 +44,7 @@ func TestADowngradeIsRefused(t *testing.T) {
 		for _, one := range status.Conditions {
 			if one.Type == configv1.OperatorDegraded {
 				return one.Status == configv1.ConditionTrue && one.Message == "Deployment "+namespace+"/"+operands.Deployment+" was applied by operator 2.0.0, which is newer "+
-					"than this one, 1.0.0; install that version again, or, where the format of its states is one that the older one knows, annotate the Deployment with "+
+					"than this one, 1.0.0; install that version again, or, if this one reads its states, annotate the Deployment with "+
 					operator.AllowDowngrade+"=1.0.0", err
 			}
 		}

@@ -27,7 +27,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/machine-iac/machine-iac-operator/internal/operator/apply"
 	"github.com/machine-iac/machine-iac-operator/internal/operator/operands"
 )
 
@@ -71,7 +70,6 @@ type Reconciler struct {
 	// valid are the last flags that the manager took.
 	valid   []string
 	live    client.Client
-	applier *apply.Applier
 	status  *reporter
 	clock   clock.PassiveClock
 	// outdated means that the operator's own server does not follow the cluster's TLS profile.
@@ -88,7 +86,7 @@ func New(o Options) *Reconciler {
 		o.Clock = clock.RealClock{}
 	}
 	return &Reconciler{
-		options: o, live: o.Live, applier: apply.New(o.Live), clock: o.Clock,
+		options: o, live: o.Live, clock: o.Clock,
 		status: &reporter{client: o.Live, namespace: o.Namespace, version: o.Version, recorder: o.Recorder, clock: o.Clock},
 	}
 }
@@ -189,9 +187,9 @@ func (r *Reconciler) allowed(ctx context.Context) error {
 	if err != nil || !own.LessThan(recorded) || annotations[AllowDowngrade] == r.options.Version {
 		return nil //nolint:nilerr // a development build is compared with nothing
 	}
-	return &downgradeError{fmt.Sprintf("%s was applied by operator %s, which is newer than this one, %s; install that version again, or, where the format of its "+
-		"states is one that the older one knows, annotate the Deployment with %s=%s",
-		apply.Name(found), recorded, own, AllowDowngrade, r.options.Version)}
+	return &downgradeError{fmt.Sprintf("%s was applied by operator %s, which is newer than this one, %s; install that "+
+		"version again, or, if this one reads its states, annotate the Deployment with %s=%s",
+		nameOf(found), recorded, own, AllowDowngrade, r.options.Version)}
 }
 
 // apply applies all objects and returns the results. It joins the errors.
@@ -206,15 +204,15 @@ func (r *Reconciler) apply(ctx context.Context, objects []*unstructured.Unstruct
 		if apierrors.IsNotFound(err) {
 			before = nil
 		} else if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", apply.Name(one), err)
+			return nil, fmt.Errorf("reading %s: %w", nameOf(one), err)
 		}
-		live, err := r.applier.Apply(ctx, one, before)
+		live, err := applier{r.live}.apply(ctx, one, before)
 		if err != nil {
 			failed = append(failed, err)
 			continue
 		}
 		if before == nil || before.GetResourceVersion() != live.GetResourceVersion() {
-			log.FromContext(ctx).Info("Applied", "object", apply.Name(one), "new", before == nil)
+			log.FromContext(ctx).Info("Applied", "object", nameOf(one), "new", before == nil)
 			operandWrites.WithLabelValues(one.GetKind()).Inc()
 		}
 		applied = append(applied, live)
@@ -246,12 +244,12 @@ func (r *Reconciler) remove(ctx context.Context, in operands.Inputs) error {
 		if err := r.options.Cached.Get(ctx, client.ObjectKeyFromObject(one), found); apierrors.IsNotFound(err) {
 			continue
 		} else if err != nil {
-			return fmt.Errorf("reading %s: %w", apply.Name(one), err)
+			return fmt.Errorf("reading %s: %w", nameOf(one), err)
 		}
 		if err := r.live.Delete(ctx, one); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("deleting %s: %w", apply.Name(one), err)
+			return fmt.Errorf("deleting %s: %w", nameOf(one), err)
 		}
-		log.FromContext(ctx).Info("Deleted", "object", apply.Name(one))
+		log.FromContext(ctx).Info("Deleted", "object", nameOf(one))
 	}
 	return nil
 }

@@ -15,7 +15,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/internal/operator/apply"
 	"github.com/machine-iac/machine-iac-operator/internal/operator/operands"
 )
 
@@ -67,7 +66,7 @@ func (p *reporter) read(ctx context.Context) error {
 		if kind == ClusterOperator {
 			object.Object["spec"] = map[string]any{} // required by its schema
 		}
-		err = p.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(apply.FieldManager),
+		err = p.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(fieldManager),
 			client.ForceOwnership)
 	}
 	if err != nil {
@@ -109,7 +108,7 @@ func (p *reporter) write(ctx context.Context, o outcome) error {
 	object := p.object()
 	object.Object["status"] = fields
 	err = p.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(object),
-		client.FieldOwner(apply.FieldManager), client.ForceOwnership)
+		client.FieldOwner(fieldManager), client.ForceOwnership)
 	if err != nil {
 		return fmt.Errorf("writing the status of %s %s: %w", p.kind.Kind, StatusName, err)
 	}

@@ -15,8 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/machine-iac/machine-iac-operator/internal/operator/apply"
 )
 
 const (
@@ -34,20 +32,20 @@ func rolledOut(live *unstructured.Unstructured, now time.Time) (why string, wait
 	case "Deployment":
 		found := &appsv1.Deployment{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, found); err != nil {
-			return "", 0, fmt.Errorf("reading %s: %w", apply.Name(live), err)
+			return "", 0, fmt.Errorf("reading %s: %w", nameOf(live), err)
 		}
 		why, wait = deploymentRolledOut(found, now)
 	case "DaemonSet":
 		found := &appsv1.DaemonSet{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, found); err != nil {
-			return "", 0, fmt.Errorf("reading %s: %w", apply.Name(live), err)
+			return "", 0, fmt.Errorf("reading %s: %w", nameOf(live), err)
 		}
 		why, wait = daemonSetRolledOut(found), rolloutInterval
 	}
 	if why == "" {
 		return "", 0, nil
 	}
-	return apply.Name(live) + ": " + why, wait, nil
+	return nameOf(live) + ": " + why, wait, nil
 }
 
 func deploymentRolledOut(d *appsv1.Deployment, now time.Time) (string, time.Duration) {

@@ -1,4 +1,4 @@
-package apply_test
+package operator
 
 import (
 	"bytes"
@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/machine-iac/machine-iac-operator/internal/operator/apply"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 )
 
@@ -82,7 +81,7 @@ func (k *kept) live() *unstructured.Unstructured {
 
 func (k *kept) applied(before *unstructured.Unstructured) *unstructured.Unstructured {
 	k.Helper()
-	live, err := apply.New(plane.Client).Apply(k.Context(), k.object(), before)
+	live, err := applier{plane.Client}.apply(k.Context(), k.object(), before)
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -151,7 +150,7 @@ subjects: [{kind: ServiceAccount, name: controllers, namespace: x}]
 	webhookManifest = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
-metadata: {name: apply-test}
+metadata: {name: applier-test}
 webhooks:
   - name: one.example.org
     clientConfig: {service: {namespace: ns, name: svc, path: /one}}
@@ -349,7 +348,7 @@ func TestAFieldThatCannotBeChangedReplacesTheObject(t *testing.T) {
 			want, _, _ := unstructured.NestedFieldNoCopy(k.object().Object, test.path[0])
 			got, _, _ := unstructured.NestedFieldNoCopy(after.Object, test.path[0])
 			if after.GetUID() == other.GetUID() || got == nil || want == nil {
-				t.Fatalf("%s was not made anew: %v", apply.Name(other), got)
+				t.Fatalf("%s was not made anew: %v", nameOf(other), got)
 			}
 			if again := k.applied(k.live()); again.GetResourceVersion() != after.GetResourceVersion() {
 				t.Error("it is applied again")
@@ -370,7 +369,7 @@ func TestAStaleViewIsAConflictAndChangesNothing(t *testing.T) {
 	if err := plane.Client.Patch(t.Context(), config, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"newer":"1"}}}`))); err != nil {
 		t.Fatal(err)
 	}
-	_, err := apply.New(plane.Client).Apply(t.Context(), k.object(), stale)
+	_, err := applier{plane.Client}.apply(t.Context(), k.object(), stale)
 	if !apierrors.IsConflict(err) {
 		t.Fatalf("the error is %v, want a conflict", err)
 	}

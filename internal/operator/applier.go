@@ -1,7 +1,4 @@
-// Package apply makes objects match the operator's manifests, with server-side apply only. It
-// replaces fields that others have set, removes fields that others have added to an object's
-// definition, and leaves fields to others that belong to them.
-package apply
+package operator
 
 import (
 	"context"
@@ -18,24 +15,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// FieldManager is the operator's field manager.
-const FieldManager = "machine-api-operator"
+// fieldManager is the operator's field manager.
+const fieldManager = "machine-api-operator"
 
-// Applier applies objects.
-type Applier struct {
-	client client.Client
-}
+// applier makes objects match the operator's manifests, with server-side apply only. It replaces
+// fields that others have set, removes fields that others have added to an object's definition, and
+// leaves fields to others that belong to them.
+type applier struct{ client client.Client }
 
-// New returns an applier.
-func New(c client.Client) *Applier { return &Applier{client: c} }
-
-// Apply applies an object and returns the result. before is the last known object, or nil if it did
+// apply applies an object and returns the result. before is the last known object, or nil if it did
 // not exist. If that is stale in a way that matters, the error is a conflict.
-func (a *Applier) Apply(ctx context.Context, object, before *unstructured.Unstructured) (*unstructured.Unstructured,
+func (a applier) apply(ctx context.Context, object, before *unstructured.Unstructured) (*unstructured.Unstructured,
 	error) {
 	desired := object.DeepCopy()
 	if before == nil {
-		return a.apply(ctx, desired)
+		return a.send(ctx, desired)
 	}
 	if scaled(before) {
 		unstructured.RemoveNestedField(desired.Object, "spec", "replicas")
@@ -45,7 +39,7 @@ func (a *Applier) Apply(ctx context.Context, object, before *unstructured.Unstru
 			return nil, err
 		}
 	}
-	live, err := a.apply(ctx, desired)
+	live, err := a.send(ctx, desired)
 	if immutable(err) {
 		return a.replace(ctx, object, before)
 	}
@@ -64,46 +58,46 @@ func immutable(err error) bool {
 }
 
 // replace deletes the known object and creates it again.
-func (a *Applier) replace(ctx context.Context, object, before *unstructured.Unstructured) (*unstructured.Unstructured,
+func (a applier) replace(ctx context.Context, object, before *unstructured.Unstructured) (*unstructured.Unstructured,
 	error) {
 	seen := before.GetUID()
 	err := a.client.Delete(ctx, before.DeepCopy(), client.Preconditions{UID: &seen},
 		client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("deleting %s, which has another value in a field that cannot be changed: %w",
-			Name(object), err)
+			nameOf(object), err)
 	}
-	return a.apply(ctx, object.DeepCopy())
+	return a.send(ctx, object.DeepCopy())
 }
 
-func (a *Applier) apply(ctx context.Context, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (a applier) send(ctx context.Context, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	live := desired.DeepCopy()
-	err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(live), client.FieldOwner(FieldManager),
+	err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(live), client.FieldOwner(fieldManager),
 		client.ForceOwnership)
 	if err != nil {
-		return nil, fmt.Errorf("applying %s: %w", Name(desired), err)
+		return nil, fmt.Errorf("applying %s: %w", nameOf(desired), err)
 	}
 	return live, nil
 }
 
 // own transfers fields that others have added to the operator, so that the next apply, which does
 // not list them, removes them.
-func (a *Applier) own(ctx context.Context, before *unstructured.Unstructured, entries []any) error {
+func (a applier) own(ctx context.Context, before *unstructured.Unstructured, entries []any) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": before.GetResourceVersion(),
 		"managedFields": entries}})
 	if err != nil {
-		return fmt.Errorf("taking over fields of %s: %w", Name(before), err)
+		return fmt.Errorf("taking over fields of %s: %w", nameOf(before), err)
 	}
 	// The field manager of this request owns nothing by it: it changes no field but managedFields.
 	if err := a.client.Patch(ctx, before.DeepCopy(), client.RawPatch(types.MergePatchType, patch),
-		client.FieldOwner(FieldManager)); err != nil {
-		return fmt.Errorf("taking over fields that others have added to %s: %w", Name(before), err)
+		client.FieldOwner(fieldManager)); err != nil {
+		return fmt.Errorf("taking over fields that others have added to %s: %w", nameOf(before), err)
 	}
 	return nil
 }
 
-// Name returns the object's name for messages.
-func Name(object client.Object) string {
+// nameOf returns the object's name for messages.
+func nameOf(object client.Object) string {
 	kind := object.GetObjectKind().GroupVersionKind().Kind
 	if namespace := object.GetNamespace(); namespace != "" {
 		return kind + " " + namespace + "/" + object.GetName()

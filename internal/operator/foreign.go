@@ -1,4 +1,4 @@
-package apply
+package operator
 
 import (
 	"slices"
@@ -17,13 +17,13 @@ var definition = []string{"spec", "rules", "webhooks", "data", "subjects", "role
 func takeOver(live *unstructured.Unstructured) (entries []any, foreign bool) {
 	managed := live.GetManagedFields()
 	own := slices.IndexFunc(managed, func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager == FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply &&
+		return entry.Manager == fieldManager && entry.Operation == metav1.ManagedFieldsOperationApply &&
 			entry.Subresource == ""
 	})
 	if own < 0 { // somebody else created the object
 		now := metav1.Now()
 		managed = append(managed, metav1.ManagedFieldsEntry{
-			Manager: FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: live.GetAPIVersion(),
+			Manager: fieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: live.GetAPIVersion(),
 			FieldsType: "FieldsV1", Time: &now,
 		})
 		own = len(managed) - 1
