@@ -209,7 +209,7 @@ func manifest(providers []file) (file, error) {
 		}
 		hash, _, err := v1.SHA256(opened)
 		if err = errors.Join(err, opened.Close()); err != nil {
-			return file{}, fmt.Errorf("reading what becomes /%s: %w", one.path, err)
+			return file{}, fmt.Errorf("reading the source of /%s: %w", one.path, err)
 		}
 		lines = append(lines, fmt.Sprintf("%s  %s\n", hash.Hex, name))
 	}

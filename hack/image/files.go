@@ -52,7 +52,7 @@ func (f file) open() (io.ReadCloser, int64, error) {
 	}
 	opened, err := os.Open(f.from)
 	if err != nil {
-		return nil, 0, fmt.Errorf("reading what becomes /%s: %w", f.path, err)
+		return nil, 0, fmt.Errorf("reading the source of /%s: %w", f.path, err)
 	}
 	info, err := opened.Stat()
 	if err != nil {

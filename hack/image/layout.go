@@ -111,7 +111,7 @@ func (s source) fill(folder string, contents []content) (digest v1.Hash, size in
 func (s source) writeIndex(path layout.Path, images v1.ImageIndex) (v1.Hash, error) {
 	index, ok := mutate.Annotations(images, s.annotations()).(v1.ImageIndex)
 	if !ok {
-		return v1.Hash{}, errors.New("annotating the index: it is none any more")
+		return v1.Hash{}, errors.New("annotating the index: the library returned another type")
 	}
 	raw, err := index.RawManifest()
 	if err != nil {
@@ -179,7 +179,7 @@ func (s source) artifact(one content, subject v1.Descriptor) (v1.Image, error) {
 	annotations := map[string]string{"org.opencontainers.image.created": s.created.Format(time.RFC3339)}
 	artifact, ok := mutate.Subject(mutate.Annotations(filled, annotations), subject).(v1.Image)
 	if !ok {
-		return nil, errors.New("annotating the list of software: it is none any more")
+		return nil, errors.New("annotating the SBOM: the library returned another type")
 	}
 	return artifact, nil
 }

@@ -111,7 +111,7 @@ func platformOf(name string) (v1.Platform, error) {
 	system, architecture, ok := strings.Cut(name, "/")
 	if !ok || system != "linux" || architecture == "" || strings.Contains(architecture, "/") {
 		return v1.Platform{}, fmt.Errorf(
-			"%q is no platform that the image can be built for: write linux/ARCH, for example linux/arm64", name)
+			"invalid platform %q: must be linux/ARCH, for example linux/arm64", name)
 	}
 	return v1.Platform{OS: system, Architecture: architecture}, nil
 }
@@ -144,7 +144,7 @@ func newSource(ctx context.Context, version string, out io.Writer) (source, erro
 	}
 	parsed, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil {
-		return source{}, fmt.Errorf("reading SOURCE_DATE_EPOCH: %q is no number of seconds since 1970", seconds)
+		return source{}, fmt.Errorf("invalid SOURCE_DATE_EPOCH %q: must be seconds since 1970", seconds)
 	}
 	s.created = time.Unix(parsed, 0).UTC()
 	return s, nil

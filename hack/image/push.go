@@ -50,7 +50,7 @@ func push(ctx context.Context, folder, to string, out io.Writer) error {
 			return err
 		}
 		if err := remote.Write(reference.Context().Digest(d.Digest.String()), artifact, options...); err != nil {
-			return fmt.Errorf("pushing the list of software: %w", err)
+			return fmt.Errorf("pushing the SBOM: %w", err)
 		}
 	}
 	fmt.Fprintln(out, reference.Context().Digest(image.Digest.String()))

@@ -122,7 +122,7 @@ func (s source) list(platform v1.Platform, layers []layer) (list, error) {
 		func(a, b spdxPackage) int { return strings.Compare(a.Name+"@"+a.Version, b.Name+"@"+b.Version) })
 	out, err := json.MarshalIndent(d, "", " ")
 	if err != nil {
-		return list{}, fmt.Errorf("writing the list of software: %w", err)
+		return list{}, fmt.Errorf("encoding the SBOM: %w", err)
 	}
 	return list{document: append(out, '\n'), files: len(d.Files)}, nil
 }
@@ -136,7 +136,7 @@ func (d *document) add(f file, version string) (string, error) {
 	weak, strong := sha1.New(), sha256.New()
 	_, err = io.Copy(io.MultiWriter(weak, strong), opened)
 	if err := errors.Join(err, opened.Close()); err != nil {
-		return "", fmt.Errorf("reading what becomes /%s: %w", f.path, err)
+		return "", fmt.Errorf("reading the source of /%s: %w", f.path, err)
 	}
 	added := spdxFile{
 		ID: "SPDXRef-File-" + identifier(f.path), Name: "./" + f.path, Licence: noAssertion, Copyright: noAssertion,
@@ -152,7 +152,7 @@ func (d *document) add(f file, version string) (string, error) {
 	case f.mode&0o111 != 0:
 		info, err := buildinfo.ReadFile(f.from)
 		if err != nil {
-			return "", fmt.Errorf("reading which Go modules /%s was linked from: %w", f.path, err)
+			return "", fmt.Errorf("reading the Go modules of /%s: %w", f.path, err)
 		}
 		d.addModules(added.ID, info, version)
 	}

@@ -93,7 +93,7 @@ func TestAProgramThatIsNoneIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := fixed.list(host, []layer{newLayer("engines", program("usr/bin/tofu", script))})
-	if err == nil || !strings.Contains(err.Error(), "which Go modules /usr/bin/tofu was linked from") {
+	if err == nil || !strings.Contains(err.Error(), "reading the Go modules of /usr/bin/tofu") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -85,7 +85,7 @@ func (s source) deployment() (made object, container map[string]any, err error) 
 	}
 	container, ok = containers[0].(map[string]any)
 	if !ok {
-		return nil, nil, errors.New("the container of the operator's Deployment is no object")
+		return nil, nil, errors.New("the container of the operator's Deployment is not an object")
 	}
 	return found[0], container, nil
 }
