@@ -1,11 +1,4 @@
-mock_provider "aws" {
-  mock_resource "aws_instance" {
-    defaults = { id = "i-0123456789abcdef0", ipv6_addresses = [], secondary_private_ips = [] }
-  }
-  mock_resource "aws_launch_template" {
-    defaults = { id = "lt-0123456789abcdef0", latest_version = 1 }
-  }
-}
+mock_provider "aws" {}
 
 # What the cluster's Infrastructure says.
 variables {

@@ -1,22 +1,4 @@
 mock_provider "aws" {
-  mock_resource "aws_instance" {
-    defaults = {
-      id                    = "i-0123456789abcdef0"
-      instance_state        = "running"
-      private_ip            = "10.0.1.20"
-      private_dns           = "ip-10-0-1-20.ec2.internal"
-      public_ip             = ""
-      public_dns            = ""
-      ipv6_addresses        = []
-      secondary_private_ips = []
-    }
-  }
-  mock_resource "aws_launch_template" {
-    defaults = { id = "lt-0123456789abcdef0", latest_version = 1 }
-  }
-  mock_resource "aws_ec2_host" {
-    defaults = { id = "h-0123456789abcdef0" }
-  }
   mock_data "aws_subnets" {
     defaults = { ids = ["subnet-0b", "subnet-0a"] }
   }

@@ -2,20 +2,6 @@ mock_provider "azurerm" {
   mock_data "azurerm_client_config" {
     defaults = { subscription_id = "00000000-0000-0000-0000-000000000001" }
   }
-  mock_resource "azurerm_linux_virtual_machine" {
-    defaults = {
-      id                   = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/demo-x7k2p-rg/providers/Microsoft.Compute/virtualMachines/demo-x7k2p-worker-eastus1-abcde"
-      virtual_machine_id   = "5f6d7c8e-0000-0000-0000-000000000002"
-      private_ip_addresses = ["10.0.1.20"]
-      public_ip_addresses  = ["203.0.113.7"]
-    }
-  }
-  mock_resource "azurerm_network_interface" {
-    defaults = {
-      id                          = "/subscriptions/00000000-0000-0000-0000-000000000001/resourceGroups/demo-x7k2p-rg/providers/Microsoft.Network/networkInterfaces/nic"
-      internal_domain_name_suffix = "abc.bx.internal.cloudapp.net"
-    }
-  }
 }
 
 variables {

@@ -6,28 +6,6 @@ mock_provider "azurerm" {
   mock_data "azurerm_virtual_machine" {
     defaults = { power_state = "deallocated" }
   }
-  mock_resource "azurerm_linux_virtual_machine" {
-    defaults = { id = "/subscriptions/00000000-0000-0000-0000-00000000000A/resourceGroups/r/providers/Microsoft.Compute/virtualMachines/worker-1" }
-  }
-  mock_resource "azurerm_windows_virtual_machine" {
-    defaults = { id = "/subscriptions/00000000-0000-0000-0000-00000000000A/resourceGroups/r/providers/Microsoft.Compute/virtualMachines/worker-1" }
-  }
-  mock_resource "azurerm_virtual_machine" {
-    defaults = { id = "/subscriptions/00000000-0000-0000-0000-00000000000A/resourceGroups/r/providers/Microsoft.Compute/virtualMachines/worker-1" }
-  }
-  mock_resource "azurerm_network_interface" {
-    defaults = {
-      id                          = "/subscriptions/1/resourceGroups/r/providers/Microsoft.Network/networkInterfaces/worker-1-nic"
-      internal_domain_name_suffix = "abc.bx.internal.cloudapp.net"
-      private_ip_addresses        = ["10.0.1.20", "fd00::20"]
-    }
-  }
-  mock_resource "azurerm_public_ip" {
-    defaults = { id = "/subscriptions/1/resourceGroups/r/providers/Microsoft.Network/publicIPAddresses/p", ip_address = "203.0.113.7", fqdn = "demo-worker-1.eastus.cloudapp.azure.com" }
-  }
-  mock_resource "azurerm_managed_disk" {
-    defaults = { id = "/subscriptions/1/resourceGroups/r/providers/Microsoft.Compute/disks/d" }
-  }
 }
 
 variables {

@@ -1,12 +1,4 @@
-mock_provider "google" {
-  mock_resource "google_compute_instance" {
-    defaults = {
-      instance_id    = "1234567890123456789"
-      current_status = "RUNNING"
-      self_link      = "https://www.googleapis.com/compute/v1/projects/my-project/zones/us-central1-a/instances/demo-x7k2p-worker-a-abcde"
-    }
-  }
-}
+mock_provider "google" {}
 
 variables {
   machine = {

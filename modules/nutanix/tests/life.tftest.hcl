@@ -69,17 +69,17 @@ variables {
   user_data = "{\"ignition\":{\"version\":\"3.2.0\"}}"
 }
 
+override_data {
+  target = data.nutanix_search.image
+  values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
+}
+
+override_data {
+  target = data.nutanix_search.clusters
+  values = { entities = ["{\"uuid\":\"0005b6f1-8f43-a0f2-02b7-3cecef193712\",\"name\":\"pe-1\",\"prism_central\":false}", "{\"uuid\":\"9a1e8a3e-0000-4b00-9b00-000000000001\",\"name\":\"pc-1\",\"prism_central\":true}"] }
+}
+
 run "makes_a_machine" {
-
-  override_data {
-    target = data.nutanix_search.image
-    values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
-  }
-
-  override_data {
-    target = data.nutanix_search.clusters
-    values = { entities = ["{\"uuid\":\"0005b6f1-8f43-a0f2-02b7-3cecef193712\",\"name\":\"pe-1\",\"prism_central\":false}", "{\"uuid\":\"9a1e8a3e-0000-4b00-9b00-000000000001\",\"name\":\"pc-1\",\"prism_central\":true}"] }
-  }
 
   assert {
     condition     = nutanix_virtual_machine.this.name == "demo-x7k2p-worker-abcde"
@@ -95,16 +95,6 @@ run "makes_a_machine" {
 }
 
 run "answers_the_outputs_of_the_contract" {
-
-  override_data {
-    target = data.nutanix_search.image
-    values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
-  }
-
-  override_data {
-    target = data.nutanix_search.clusters
-    values = { entities = ["{\"uuid\":\"0005b6f1-8f43-a0f2-02b7-3cecef193712\",\"name\":\"pe-1\",\"prism_central\":false}", "{\"uuid\":\"9a1e8a3e-0000-4b00-9b00-000000000001\",\"name\":\"pc-1\",\"prism_central\":true}"] }
-  }
 
   assert {
     condition     = output.provider_id == "nutanix://8c7a2e90-0d3b-4ac5-bf34-2f7a3b0a1f11" && output.instance_id == "8c7a2e90-0d3b-4ac5-bf34-2f7a3b0a1f11"
@@ -127,16 +117,6 @@ run "leaves_other_user_data_to_later_machines" {
     user_data = "{\"ignition\":{\"version\":\"3.4.0\"}}"
   }
 
-  override_data {
-    target = data.nutanix_search.image
-    values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
-  }
-
-  override_data {
-    target = data.nutanix_search.clusters
-    values = { entities = ["{\"uuid\":\"0005b6f1-8f43-a0f2-02b7-3cecef193712\",\"name\":\"pe-1\",\"prism_central\":false}", "{\"uuid\":\"9a1e8a3e-0000-4b00-9b00-000000000001\",\"name\":\"pc-1\",\"prism_central\":true}"] }
-  }
-
   assert {
     condition     = strcontains(base64decode(nonsensitive(nutanix_virtual_machine.this.guest_customization_cloud_init_user_data)), "3.2.0")
     error_message = "A guest that has booted reads nothing of it."
@@ -148,16 +128,6 @@ run "is_the_same_without_its_user_data" {
 
   variables {
     user_data = ""
-  }
-
-  override_data {
-    target = data.nutanix_search.image
-    values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
-  }
-
-  override_data {
-    target = data.nutanix_search.clusters
-    values = { entities = ["{\"uuid\":\"0005b6f1-8f43-a0f2-02b7-3cecef193712\",\"name\":\"pe-1\",\"prism_central\":false}", "{\"uuid\":\"9a1e8a3e-0000-4b00-9b00-000000000001\",\"name\":\"pc-1\",\"prism_central\":true}"] }
   }
 
   assert {
@@ -247,16 +217,6 @@ run "refuses_another_size" {
     }
   }
 
-  override_data {
-    target = data.nutanix_search.image
-    values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
-  }
-
-  override_data {
-    target = data.nutanix_search.clusters
-    values = { entities = ["{\"uuid\":\"0005b6f1-8f43-a0f2-02b7-3cecef193712\",\"name\":\"pe-1\",\"prism_central\":false}", "{\"uuid\":\"9a1e8a3e-0000-4b00-9b00-000000000001\",\"name\":\"pc-1\",\"prism_central\":true}"] }
-  }
-
   expect_failures = [terraform_data.made_with]
 }
 
@@ -278,26 +238,11 @@ run "refuses_other_categories" {
     }
   }
 
-  override_data {
-    target = data.nutanix_search.image
-    values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
-  }
-
-  override_data {
-    target = data.nutanix_search.clusters
-    values = { entities = ["{\"uuid\":\"0005b6f1-8f43-a0f2-02b7-3cecef193712\",\"name\":\"pe-1\",\"prism_central\":false}", "{\"uuid\":\"9a1e8a3e-0000-4b00-9b00-000000000001\",\"name\":\"pc-1\",\"prism_central\":true}"] }
-  }
-
   expect_failures = [terraform_data.made_with]
 }
 
 run "makes_a_machine_without_a_region" {
   command = plan
-
-  override_data {
-    target = data.nutanix_search.image
-    values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
-  }
   override_data {
     target = data.nutanix_search.clusters
     values = { entities = ["{\"uuid\":\"u1\",\"name\":\"pc-1\",\"prism_central\":true}", "{\"uuid\":\"u2\",\"name\":\"pc-2\",\"prism_central\":true}"] }

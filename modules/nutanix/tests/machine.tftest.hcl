@@ -2,45 +2,6 @@ mock_provider "nutanix" {
   mock_data "nutanix_search" {
     defaults = { entities = [] }
   }
-  mock_resource "nutanix_virtual_machine" {
-    defaults = {
-      id              = "8c7a2e90-0d3b-4ac5-bf34-2f7a3b0a1f11"
-      state           = "COMPLETE"
-      power_state     = "ON"
-      hypervisor_type = "AHV"
-      cluster_name    = "pe-1"
-      nic_list_status = [
-        {
-          ip_endpoint_list                 = [{ ip = "192.168.1.20", type = "LEARNED" }, { ip = "169.254.3.4", type = "LEARNED" }]
-          floating_ip                      = ""
-          is_connected                     = "true"
-          mac_address                      = ""
-          model                            = ""
-          network_function_chain_reference = {}
-          network_function_nic_type        = ""
-          nic_type                         = ""
-          num_queues                       = 0
-          subnet_name                      = ""
-          subnet_uuid                      = ""
-          uuid                             = ""
-        },
-        {
-          ip_endpoint_list                 = [{ ip = "10.0.0.7", type = "ASSIGNED" }]
-          floating_ip                      = ""
-          is_connected                     = "true"
-          mac_address                      = ""
-          model                            = ""
-          network_function_chain_reference = {}
-          network_function_nic_type        = ""
-          nic_type                         = ""
-          num_queues                       = 0
-          subnet_name                      = ""
-          subnet_uuid                      = ""
-          uuid                             = ""
-        },
-      ]
-    }
-  }
 }
 
 variables {
@@ -69,13 +30,13 @@ variables {
   user_data = "{\"ignition\":{\"version\":\"3.2.0\"}}"
 }
 
+override_data {
+  target = data.nutanix_search.image
+  values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
+}
+
 run "makes_the_worker_that_the_installer_asks_for" {
   command = plan
-
-  override_data {
-    target = data.nutanix_search.image
-    values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
-  }
 
   override_data {
     target = data.nutanix_search.cluster_category
@@ -153,11 +114,6 @@ run "makes_the_control_plane_machine_that_the_installer_asks_for" {
       platform        = "Nutanix"
       failure_domains = [{ name = "fd-1", compute_cluster = "0005b6f1-8f43-a0f2-02b7-3cecef199999", networks = ["c7938dc6-7659-453e-a688-e26020c60001", "c7938dc6-7659-453e-a688-e26020c60002"] }]
     }
-  }
-
-  override_data {
-    target = data.nutanix_search.image
-    values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
   }
 
   assert {
@@ -294,11 +250,6 @@ run "boots_as_a_bios_does" {
     }
   }
 
-  override_data {
-    target = data.nutanix_search.image
-    values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
-  }
-
   assert {
     condition     = nutanix_virtual_machine.this.boot_type == "LEGACY" && nutanix_virtual_machine.this.boot_device_order_list == tolist(["CDROM", "DISK", "NETWORK"])
     error_message = "As OpenShift's provider asks for."
@@ -321,11 +272,6 @@ run "boots_with_uefi" {
       vcpuSockets       = 4
       vcpusPerSocket    = 1
     }
-  }
-
-  override_data {
-    target = data.nutanix_search.image
-    values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
   }
 
   assert {
@@ -472,11 +418,6 @@ run "makes_nothing_in_a_failure_domain_that_is_not_there" {
     cluster = { platform = "Nutanix" }
   }
 
-  override_data {
-    target = data.nutanix_search.image
-    values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
-  }
-
   assert {
     condition     = nutanix_virtual_machine.this.cluster_uuid == "the Infrastructure has no failure domain fd-2"
     error_message = "The provider repeats it when it refuses the create."
@@ -503,11 +444,6 @@ run "takes_the_last_value_of_a_category" {
     }
   }
 
-  override_data {
-    target = data.nutanix_search.image
-    values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
-  }
-
   assert {
     condition     = [for one in nutanix_virtual_machine.this.categories : "${one.name}=${one.value}"] == ["AppType=b"]
     error_message = "A virtual machine has one value of a key."
@@ -521,11 +457,6 @@ run "keeps_the_files_of_ignition" {
 
   variables {
     user_data = "{\"ignition\":{\"version\":\"3.2.0\"},\"storage\":{\"disks\":[],\"files\":[{\"path\":\"/a\"}]}}"
-  }
-
-  override_data {
-    target = data.nutanix_search.image
-    values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
   }
 
   assert {
@@ -552,11 +483,6 @@ run "leaves_the_name_of_windows_to_its_operator" {
     user_data = "<powershell>Get-Date</powershell>"
   }
 
-  override_data {
-    target = data.nutanix_search.image
-    values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
-  }
-
   assert {
     condition     = base64decode(nonsensitive(nutanix_virtual_machine.this.guest_customization_cloud_init_user_data)) == "<powershell>Get-Date</powershell>"
     error_message = "It is passed as it is."
@@ -568,11 +494,6 @@ run "passes_user_data_that_is_no_ignition_configuration" {
 
   variables {
     user_data = "#cloud-config\n"
-  }
-
-  override_data {
-    target = data.nutanix_search.image
-    values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
   }
 
   assert {

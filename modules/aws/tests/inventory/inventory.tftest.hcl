@@ -1,18 +1,5 @@
 # Runs with the files of inventory/ beside the module's.
 mock_provider "aws" {
-  mock_resource "aws_instance" {
-    defaults = {
-      id                    = "i-0123456789abcdef0"
-      availability_zone     = "us-east-1a"
-      instance_state        = "running"
-      private_ip            = "10.0.1.20"
-      private_dns           = "ip-10-0-1-20.ec2.internal"
-      public_ip             = "203.0.113.7"
-      public_dns            = "ec2-203-0-113-7.compute-1.amazonaws.com"
-      ipv6_addresses        = ["2001:db8::7"]
-      secondary_private_ips = ["10.0.1.21"]
-    }
-  }
   mock_data "aws_vpc" {
     defaults = { dhcp_options_id = "dopt-0a" }
   }

@@ -3,45 +3,6 @@ mock_provider "nutanix" {
   mock_data "nutanix_search" {
     defaults = { entities = [] }
   }
-  mock_resource "nutanix_virtual_machine" {
-    defaults = {
-      id              = "8c7a2e90-0d3b-4ac5-bf34-2f7a3b0a1f11"
-      state           = "COMPLETE"
-      power_state     = "ON"
-      hypervisor_type = "AHV"
-      cluster_name    = "pe-1"
-      nic_list_status = [
-        {
-          ip_endpoint_list                 = [{ ip = "192.168.1.20", type = "LEARNED" }, { ip = "169.254.3.4", type = "LEARNED" }]
-          floating_ip                      = ""
-          is_connected                     = "true"
-          mac_address                      = ""
-          model                            = ""
-          network_function_chain_reference = {}
-          network_function_nic_type        = ""
-          nic_type                         = ""
-          num_queues                       = 0
-          subnet_name                      = ""
-          subnet_uuid                      = ""
-          uuid                             = ""
-        },
-        {
-          ip_endpoint_list                 = [{ ip = "10.0.0.7", type = "ASSIGNED" }]
-          floating_ip                      = ""
-          is_connected                     = "true"
-          mac_address                      = ""
-          model                            = ""
-          network_function_chain_reference = {}
-          network_function_nic_type        = ""
-          nic_type                         = ""
-          num_queues                       = 0
-          subnet_name                      = ""
-          subnet_uuid                      = ""
-          uuid                             = ""
-        },
-      ]
-    }
-  }
 }
 
 variables {
@@ -74,13 +35,13 @@ variables {
   }
 }
 
+override_data {
+  target = data.nutanix_search.image
+  values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
+}
+
 run "no_machine_is_not_adopted" {
   command = plan
-
-  override_data {
-    target = data.nutanix_search.image
-    values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
-  }
   override_data {
     target = data.nutanix_search.adopted
     values = { entities = [] }
@@ -91,11 +52,6 @@ run "no_machine_is_not_adopted" {
 
 run "another_cluster_s_machine_is_not_adopted" {
   command = plan
-
-  override_data {
-    target = data.nutanix_search.image
-    values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
-  }
   override_data {
     target = data.nutanix_search.adopted
     values = { entities = ["{\"uuid\":\"4237a8c4-0000-4000-8000-000000000001\",\"name\":\"demo-x7k2p-worker-abcde\",\"description\":\"\",\"state\":\"COMPLETE\",\"categories\":{\"kubernetes-io-cluster-other\":\"owned\"},\"created\":\"2026-01-01T00:00:00Z\",\"cluster_uuid\":\"0005b6f1-8f43-a0f2-02b7-3cecef193712\",\"sockets\":4,\"vcpus_per_socket\":1,\"memory_mib\":16384}"] }
@@ -106,11 +62,6 @@ run "another_cluster_s_machine_is_not_adopted" {
 
 run "a_machine_without_proof_is_not_adopted" {
   command = plan
-
-  override_data {
-    target = data.nutanix_search.image
-    values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
-  }
   override_data {
     target = data.nutanix_search.adopted
     values = { entities = ["{\"uuid\":\"4237a8c4-0000-4000-8000-000000000001\",\"name\":\"other\",\"description\":\"\",\"state\":\"COMPLETE\",\"categories\":{},\"created\":\"2026-01-01T00:00:00Z\",\"cluster_uuid\":\"0005b6f1-8f43-a0f2-02b7-3cecef193712\",\"sockets\":4,\"vcpus_per_socket\":1,\"memory_mib\":16384}"] }

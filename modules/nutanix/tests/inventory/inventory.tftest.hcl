@@ -3,45 +3,6 @@ mock_provider "nutanix" {
   mock_data "nutanix_search" {
     defaults = { entities = [] }
   }
-  mock_resource "nutanix_virtual_machine" {
-    defaults = {
-      id              = "8c7a2e90-0d3b-4ac5-bf34-2f7a3b0a1f11"
-      state           = "COMPLETE"
-      power_state     = "ON"
-      hypervisor_type = "AHV"
-      cluster_name    = "pe-1"
-      nic_list_status = [
-        {
-          ip_endpoint_list                 = [{ ip = "192.168.1.20", type = "LEARNED" }, { ip = "169.254.3.4", type = "LEARNED" }]
-          floating_ip                      = ""
-          is_connected                     = "true"
-          mac_address                      = ""
-          model                            = ""
-          network_function_chain_reference = {}
-          network_function_nic_type        = ""
-          nic_type                         = ""
-          num_queues                       = 0
-          subnet_name                      = ""
-          subnet_uuid                      = ""
-          uuid                             = ""
-        },
-        {
-          ip_endpoint_list                 = [{ ip = "10.0.0.7", type = "ASSIGNED" }]
-          floating_ip                      = ""
-          is_connected                     = "true"
-          mac_address                      = ""
-          model                            = ""
-          network_function_chain_reference = {}
-          network_function_nic_type        = ""
-          nic_type                         = ""
-          num_queues                       = 0
-          subnet_name                      = ""
-          subnet_uuid                      = ""
-          uuid                             = ""
-        },
-      ]
-    }
-  }
 }
 
 variables {

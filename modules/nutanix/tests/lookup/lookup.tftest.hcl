@@ -3,45 +3,6 @@ mock_provider "nutanix" {
   mock_data "nutanix_search" {
     defaults = { entities = [] }
   }
-  mock_resource "nutanix_virtual_machine" {
-    defaults = {
-      id              = "8c7a2e90-0d3b-4ac5-bf34-2f7a3b0a1f11"
-      state           = "COMPLETE"
-      power_state     = "ON"
-      hypervisor_type = "AHV"
-      cluster_name    = "pe-1"
-      nic_list_status = [
-        {
-          ip_endpoint_list                 = [{ ip = "192.168.1.20", type = "LEARNED" }, { ip = "169.254.3.4", type = "LEARNED" }]
-          floating_ip                      = ""
-          is_connected                     = "true"
-          mac_address                      = ""
-          model                            = ""
-          network_function_chain_reference = {}
-          network_function_nic_type        = ""
-          nic_type                         = ""
-          num_queues                       = 0
-          subnet_name                      = ""
-          subnet_uuid                      = ""
-          uuid                             = ""
-        },
-        {
-          ip_endpoint_list                 = [{ ip = "10.0.0.7", type = "ASSIGNED" }]
-          floating_ip                      = ""
-          is_connected                     = "true"
-          mac_address                      = ""
-          model                            = ""
-          network_function_chain_reference = {}
-          network_function_nic_type        = ""
-          nic_type                         = ""
-          num_queues                       = 0
-          subnet_name                      = ""
-          subnet_uuid                      = ""
-          uuid                             = ""
-        },
-      ]
-    }
-  }
 }
 
 variables {
@@ -70,13 +31,13 @@ variables {
   user_data = "{\"ignition\":{\"version\":\"3.2.0\"}}"
 }
 
+override_data {
+  target = data.nutanix_search.image
+  values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
+}
+
 run "finds_nothing" {
   command = plan
-
-  override_data {
-    target = data.nutanix_search.image
-    values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
-  }
   override_data {
     target = data.nutanix_search.lost
     values = { entities = [] }
@@ -85,11 +46,6 @@ run "finds_nothing" {
 
 run "leaves_what_bears_another_uid" {
   command = plan
-
-  override_data {
-    target = data.nutanix_search.image
-    values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
-  }
   override_data {
     target = data.nutanix_search.lost
     values = { entities = ["{\"uuid\":\"4237a8c4-0000-4000-8000-000000000001\",\"name\":\"demo-x7k2p-worker-abcde\",\"description\":\"Machine openshift-machine-api/demo-x7k2p-worker-abcde 11111111-6f9f-4f39-a4b5-3f9ad0d6c7b1\",\"state\":\"COMPLETE\",\"categories\":{\"kubernetes-io-cluster-demo-x7k2p\":\"owned\"},\"created\":\"2026-01-01T00:00:00Z\",\"cluster_uuid\":\"0005b6f1-8f43-a0f2-02b7-3cecef193712\",\"sockets\":4,\"vcpus_per_socket\":1,\"memory_mib\":16384}", "{\"uuid\":\"4237a8c4-0000-4000-8000-000000000001\",\"name\":\"demo-x7k2p-worker-abcde\",\"description\":\"\",\"state\":\"COMPLETE\",\"categories\":{\"kubernetes-io-cluster-demo-x7k2p\":\"owned\"},\"created\":\"2026-01-01T00:00:00Z\",\"cluster_uuid\":\"0005b6f1-8f43-a0f2-02b7-3cecef193712\",\"sockets\":4,\"vcpus_per_socket\":1,\"memory_mib\":16384}"] }
@@ -103,11 +59,6 @@ run "leaves_what_bears_another_uid" {
 
 run "two_machines_stop_it" {
   command = plan
-
-  override_data {
-    target = data.nutanix_search.image
-    values = { entities = ["{\"uuid\":\"ea05d5d3-8f1f-4e0c-9a52-2c5cbdb1cb9c\",\"name\":\"demo-x7k2p-rhcos\"}"] }
-  }
   override_data {
     target = data.nutanix_search.lost
     values = { entities = ["{\"uuid\":\"4237a8c4-0000-4000-8000-000000000001\",\"name\":\"demo-x7k2p-worker-abcde\",\"description\":\"Machine openshift-machine-api/demo-x7k2p-worker-abcde 5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1\",\"state\":\"COMPLETE\",\"categories\":{\"kubernetes-io-cluster-demo-x7k2p\":\"owned\"},\"created\":\"2026-01-01T00:00:00Z\",\"cluster_uuid\":\"0005b6f1-8f43-a0f2-02b7-3cecef193712\",\"sockets\":4,\"vcpus_per_socket\":1,\"memory_mib\":16384}", "{\"uuid\":\"4237a8c4-0000-4000-8000-000000000002\",\"name\":\"demo-x7k2p-worker-abcde\",\"description\":\"Machine openshift-machine-api/demo-x7k2p-worker-abcde 5e0ad6a1-6f9f-4f39-a4b5-3f9ad0d6c7b1\",\"state\":\"COMPLETE\",\"categories\":{\"kubernetes-io-cluster-demo-x7k2p\":\"owned\"},\"created\":\"2026-01-01T00:00:00Z\",\"cluster_uuid\":\"0005b6f1-8f43-a0f2-02b7-3cecef193712\",\"sockets\":4,\"vcpus_per_socket\":1,\"memory_mib\":16384}"] }

@@ -6,21 +6,6 @@ mock_provider "openstack" {
   mock_data "openstack_networking_secgroups_v2" {
     defaults = { ids = ["group-1"] }
   }
-  mock_resource "openstack_compute_instance_v2" {
-    defaults = {
-      id     = "8c7a2e90-0d3b-4ac5-bf34-2f7a3b0a1f11"
-      region = "RegionOne"
-    }
-  }
-  mock_resource "openstack_networking_port_v2" {
-    defaults = { id = "port-1", all_fixed_ips = ["10.0.0.15", "fd2e::15"] }
-  }
-  mock_resource "openstack_blockstorage_volume_v3" {
-    defaults = { id = "volume-1" }
-  }
-  mock_resource "openstack_compute_servergroup_shared_v2" {
-    defaults = { id = "server-group-1" }
-  }
 }
 
 variables {

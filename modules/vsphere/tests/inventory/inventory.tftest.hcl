@@ -9,13 +9,6 @@ mock_provider "vsphere" {
       disks                   = [{ eagerly_scrub = false, label = "disk0", size = 16, thin_provisioned = true, unit_number = 0 }]
     }
   }
-  mock_resource "vsphere_virtual_machine" {
-    defaults = {
-      uuid               = "4211cf20-9d07-0a4e-51d8-4d2b2ad2b8cf"
-      moid               = "vm-42"
-      guest_ip_addresses = ["192.168.1.20", "fe80::250:56ff:fe91:1"]
-    }
-  }
 }
 
 variables {
