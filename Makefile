@@ -88,10 +88,12 @@ build-gardener:
 # What the image is built for, such as "linux/amd64 linux/arm64"; this machine's architecture when empty. Where it is pushed to.
 PLATFORMS ?=
 IMAGE ?=
+# A filesystem mirror with more providers for the image, or a folder with the ones that 'make life' and 'make bench-field' run.
+PROVIDERS ?=
 
 .PHONY: image
-image: ## Build the container image into dist/image, an OCI layout, without a container engine (PLATFORMS="linux/amd64 linux/arm64").
-	@go run ./hack/image build -version "$(VERSION)" $(PLATFORMS)
+image: ## Build the container image into dist/image, an OCI layout, without a container engine (PLATFORMS="linux/amd64 linux/arm64", PROVIDERS=MIRROR).
+	@go run ./hack/image build -version "$(VERSION)" -providers "$(PROVIDERS)" $(PLATFORMS)
 
 .PHONY: image-check
 image-check: image ## Unpack that image, and run its programs in it against a real API server. Needs root; a part is skipped without.
@@ -126,7 +128,7 @@ plugin-archives: ## Build the plugin's archives and its krew manifest with their
 	@hack/plugin-archives.sh "$(VERSION)" $(PLUGIN_PLATFORMS)
 
 .PHONY: release
-release: ## Write what a release has besides its image into dist/: install.yaml, openshift.yaml, chart, bundle, plugin, checksums (VERSION=v1.2.3 [IMAGE=...]).
+release: ## Write what a release has besides its image into dist/: crds.yaml, install.yaml, openshift.yaml, chart, bundle, plugin, checksums (VERSION=v1.2.3 [IMAGE=...]).
 	@go run ./hack/packaging release -check -version "$(VERSION)" -image "$(IMAGE)"
 	@hack/plugin-archives.sh "$(VERSION)" $(PLUGIN_PLATFORMS)
 	@go run ./hack/packaging release -version "$(VERSION)" -image "$(IMAGE)"

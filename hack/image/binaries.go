@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -48,6 +49,11 @@ func (s source) content(ctx context.Context, platform v1.Platform) (content, err
 		return content{}, err
 	}
 	engines, providers := toolFiles(tools)
+	added, err := addedProviders(s.providers, platform)
+	if err != nil {
+		return content{}, err
+	}
+	providers = append(providers, without(added, providers)...)
 	listed, err := manifest(providers)
 	if err != nil {
 		return content{}, err
@@ -195,6 +201,49 @@ func toolFiles(tools map[string]string) (engines, providers []file) {
 
 // manifest lists the mirror's providers with their digests, in the format of sha256sum. The manager looks for it beside
 // the mirror.
+// without returns the added providers that the image does not have in that version: its own have what modules need.
+func without(added, own []file) []file {
+	return slices.DeleteFunc(added, func(f file) bool {
+		return slices.ContainsFunc(own, func(o file) bool { return o.path == f.path || o.path == path.Dir(f.path) })
+	})
+}
+
+// registries are where OpenTofu and Terraform look up a provider without a host.
+var registries = []string{"registry.opentofu.org", "registry.terraform.io"}
+
+// addedProviders returns the files of a filesystem mirror for a platform, unpacked or as archives. Either engine finds
+// them.
+func addedProviders(folder string, platform v1.Platform) ([]file, error) {
+	if folder == "" {
+		return nil, nil
+	}
+	suffix := platform.OS + "_" + platform.Architecture
+	mirror, files := os.DirFS(folder), map[string]file{}
+	for _, pattern := range []string{"*/*/*/*/" + suffix + "/terraform-provider-*", "*/*/*/terraform-provider-*_" + suffix + ".zip"} {
+		names, err := fs.Glob(mirror, pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			files[name] = program(path.Join(share, "mirror", name), filepath.Join(folder, filepath.FromSlash(name)))
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s has no provider for %s: fill it with 'tofu providers mirror -platform=%s %s'", folder, platform, suffix, folder)
+	}
+	for name := range maps.Clone(files) {
+		host, rest, _ := strings.Cut(name, "/")
+		for _, other := range registries {
+			linked := other + "/" + rest
+			if _, given := files[linked]; !given && slices.Contains(registries, host) {
+				up := strings.Repeat("../", strings.Count(linked, "/"))
+				files[linked] = link(path.Join(share, "mirror", linked), up+name)
+			}
+		}
+	}
+	return slices.Collect(maps.Values(files)), nil
+}
+
 func manifest(providers []file) (file, error) {
 	folder := path.Join(share, path.Dir(path.Clean(mirror)))
 	var lines []string

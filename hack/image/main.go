@@ -1,7 +1,7 @@
 // Command image builds the container image, without a container engine:
 //
-//	image build [-version V] [-o dist/image] [OS/ARCH ...]
-//	image stage [-version V] [-platform OS/ARCH] FOLDER
+//	image build [-version V] [-providers MIRROR] [-o dist/image] [OS/ARCH ...]
+//	image stage [-version V] [-providers MIRROR] [-platform OS/ARCH] FOLDER
 //	image push [-layout dist/image] REFERENCE
 //
 // build writes an OCI layout with an image for each platform and the SBOM of each image. stage writes the same files
@@ -27,8 +27,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-const usage = `usage: image build [-version V] [-o dist/image] [OS/ARCH ...]
-       image stage [-version V] [-platform OS/ARCH] FOLDER
+const usage = `usage: image build [-version V] [-providers MIRROR] [-o dist/image] [OS/ARCH ...]
+       image stage [-version V] [-providers MIRROR] [-platform OS/ARCH] FOLDER
        image push [-layout dist/image] REFERENCE`
 
 func main() {
@@ -47,6 +47,7 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	}
 	flags := flag.NewFlagSet("image "+arguments[0], flag.ContinueOnError)
 	version := flags.String("version", "development", "Version of the programs.")
+	providers := flags.String("providers", "", "Filesystem mirror with providers to add.")
 	layout := flags.String("layout", "dist/image", "Folder of the OCI layout.")
 	flags.StringVar(layout, "o", *layout, "The same.")
 	platform := flags.String("platform", "", "Platform of the files, as OS/ARCH. Default: linux and this machine's.")
@@ -55,20 +56,20 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 	}
 	switch {
 	case arguments[0] == "build":
-		return buildLayout(ctx, *version, *layout, flags.Args(), out)
+		return buildLayout(ctx, *version, *providers, *layout, flags.Args(), out)
 	case arguments[0] == "stage" && flags.NArg() == 1:
-		return stageFiles(ctx, *version, *platform, flags.Arg(0), out)
+		return stageFiles(ctx, *version, *providers, *platform, flags.Arg(0), out)
 	case arguments[0] == "push" && flags.NArg() == 1:
 		return push(ctx, *layout, flags.Arg(0), out)
 	}
 	return errors.New(usage)
 }
 
-func buildLayout(ctx context.Context, version, folder string, names []string, out io.Writer) error {
+func buildLayout(ctx context.Context, version, providers, folder string, names []string, out io.Writer) error {
 	if len(names) == 0 {
 		names = []string{""}
 	}
-	s, err := newSource(ctx, version, out)
+	s, err := newSource(ctx, version, providers, out)
 	if err != nil {
 		return err
 	}
@@ -87,12 +88,12 @@ func buildLayout(ctx context.Context, version, folder string, names []string, ou
 	return s.write(folder, contents)
 }
 
-func stageFiles(ctx context.Context, version, name, folder string, out io.Writer) error {
+func stageFiles(ctx context.Context, version, providers, name, folder string, out io.Writer) error {
 	platform, err := platformOf(name)
 	if err != nil {
 		return err
 	}
-	s, err := newSource(ctx, version, out)
+	s, err := newSource(ctx, version, providers, out)
 	if err != nil {
 		return err
 	}
@@ -119,6 +120,8 @@ func platformOf(name string) (v1.Platform, error) {
 // source is the repository that images are built from.
 type source struct {
 	version string
+	// providers is a filesystem mirror with providers to add, or empty.
+	providers string
 	// revision is the commit, or empty outside a git repository.
 	revision string
 	// created is the timestamp of everything in the image, for reproducible builds.
@@ -126,11 +129,11 @@ type source struct {
 	out     io.Writer
 }
 
-func newSource(ctx context.Context, version string, out io.Writer) (source, error) {
+func newSource(ctx context.Context, version, providers string, out io.Writer) (source, error) {
 	if _, err := os.Stat("hack/tools.sh"); err != nil {
 		return source{}, fmt.Errorf("finding the repository: %w; run this in its root folder, or use 'make image'", err)
 	}
-	s := source{version: version, out: out}
+	s := source{version: version, providers: providers, out: out}
 	var seconds string
 	if commit, err := exec.CommandContext(ctx, "git", "log", "-1", "--format=%H %ct").Output(); err == nil {
 		s.revision, seconds, _ = strings.Cut(strings.TrimSpace(string(commit)), " ")

@@ -123,6 +123,45 @@ func TestTheManifestListsTheProvidersOfTheMirror(t *testing.T) {
 	}
 }
 
+func TestProvidersOfAMirrorAreAdded(t *testing.T) {
+	folder := t.TempDir()
+	const (
+		unpacked = "registry.opentofu.org/acme/cloud/2.0.0/linux_amd64/terraform-provider-cloud_v2.0.0"
+		own      = "registry.opentofu.org/acme/cloud/1.0.0/linux_amd64/terraform-provider-cloud_v1.0.0"
+		packed   = "registry.terraform.io/acme/other/terraform-provider-other_3.0.0_linux_amd64.zip"
+	)
+	for _, name := range []string{unpacked, own, packed, "registry.terraform.io/acme/other/terraform-provider-other_3.0.0_linux_arm64.zip"} {
+		file := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	added, err := addedProviders(folder, v1.Platform{OS: "linux", Architecture: "amd64"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, image := toolFiles(map[string]string{"mirror/" + own: tiny})
+	got := map[string]string{}
+	for _, f := range without(added, image) {
+		got[strings.TrimPrefix(f.path, share+"/mirror/")] = f.target
+	}
+	want := map[string]string{
+		unpacked: "", packed: "",
+		strings.Replace(unpacked, "opentofu.org", "terraform.io", 1): "../../../../../" + unpacked,
+		strings.Replace(packed, "terraform.io", "opentofu.org", 1):   "../../../" + packed,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("added files and targets of links (-want +got):\n%s", diff)
+	}
+	_, err = addedProviders(folder, v1.Platform{OS: "linux", Architecture: "riscv64"})
+	if err == nil || !strings.Contains(err.Error(), "providers mirror -platform=linux_riscv64") {
+		t.Errorf("a mirror for other platforms: %v", err)
+	}
+}
+
 func TestTheImageHasTheManifestsForAReleaseOfOpenShift(t *testing.T) {
 	files, err := payload("../../install/openshift")
 	if err != nil {
