@@ -102,6 +102,10 @@ func TestARelease(t *testing.T) {
 	if strings.Count(manifest, image) != 1 || strings.Contains(manifest, treeImage+":"+treeTag) {
 		t.Errorf("install.yaml does not have the image of the release once")
 	}
+	const crd = "kind: CustomResourceDefinition\n"
+	if crds := content(t, folder, "crds.yaml"); strings.Contains(manifest, crd) || strings.Count(crds, crd) != 4 || strings.Count(crds, "\nkind: ") != 4 {
+		t.Error("install.yaml has CRDs, or crds.yaml has not exactly those of the four kinds")
+	}
 	payload := content(t, folder, "openshift.yaml")
 	if strings.Count(payload, image) != 2 || strings.Contains(payload, payloadImage) ||
 		strings.Contains(payload, payloadVersion) || strings.Count(payload, "kind: CustomResourceDefinition\n") != 3 {
@@ -138,8 +142,8 @@ func TestARelease(t *testing.T) {
 			t.Errorf("%s has the checksum %s, not %s", name, got, sum)
 		}
 	}
-	if len(lines) != 5 {
-		t.Errorf("there are checksums of %d files, want those of the plugin's archive, install.yaml, openshift.yaml, "+
+	if len(lines) != 6 {
+		t.Errorf("there are checksums of %d files, want those of the plugin's archive, crds.yaml, install.yaml, openshift.yaml, "+
 			"the chart and the bundle:\n%s", len(lines), lines)
 	}
 	again := t.TempDir()

@@ -101,8 +101,21 @@ func (r *release) write(root, folder string, out io.Writer) error {
 	return checksums(folder)
 }
 
+// manifest adds crds.yaml, and install.yaml with everything else: deleting the latter keeps the Machines.
 func (r *release) manifest(from source, made files) error {
-	content, err := documents("", from.objects...)
+	var crds, rest []object
+	for _, one := range from.objects {
+		if one.GetKind() == "CustomResourceDefinition" {
+			crds = append(crds, one)
+		} else {
+			rest = append(rest, one)
+		}
+	}
+	definitions, err := documents("", crds...)
+	if err != nil {
+		return err
+	}
+	content, err := documents("", rest...)
 	if err != nil {
 		return err
 	}
@@ -110,9 +123,11 @@ func (r *release) manifest(from source, made files) error {
 		return errors.New("install.yaml does not have the image of the release; see images of " +
 			"install/kubernetes/kustomization.yaml")
 	}
-	text := fmt.Appendf(nil, "# machine-iac-operator %s: the CRDs, and the operator, which installs the rest.\n"+
-		"# kubectl create namespace %s && kubectl apply -f install.yaml\n", r.version, namespace)
+	text := fmt.Appendf(nil, "# machine-iac-operator %s: the operator, which installs the rest.\n"+
+		"# kubectl create namespace %s && kubectl apply -f crds.yaml -f install.yaml\n", r.version, namespace)
 	made["install.yaml"] = append(text, content...)
+	made["crds.yaml"] = append(fmt.Appendf(nil, "# The CRDs of machine-iac-operator %s. Deleting them deletes all Machines.\n",
+		r.version), definitions...)
 	return nil
 }
 
