@@ -196,11 +196,11 @@ func TestArgumentsAndEnvironmentAreRead(t *testing.T) {
 	}
 	t.Chdir("../..")
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
-	if s, err := newSource(t.Context(), "v1", io.Discard); err != nil || !s.created.Equal(fixed.created) {
+	if s, err := newSource(t.Context(), "v1", "", io.Discard); err != nil || !s.created.Equal(fixed.created) {
 		t.Errorf("created at %s, %v", s.created, err)
 	}
 	t.Setenv("SOURCE_DATE_EPOCH", "soon")
-	if _, err := newSource(t.Context(), "v1", io.Discard); err == nil ||
+	if _, err := newSource(t.Context(), "v1", "", io.Discard); err == nil ||
 		!strings.Contains(err.Error(), "SOURCE_DATE_EPOCH") {
 		t.Errorf("the error is %v", err)
 	}
