@@ -135,6 +135,9 @@ type ProviderSpecKind struct {
 	Kind string `json:"kind"`
 	// aliases lists wrong names of the kind that are in common use. They are accepted with a warning.
 	Aliases []string `json:"aliases,omitempty"`
+	// fieldAliases maps other names of top-level fields to the module's, such as those of another controller of the
+	// kind. They are accepted with a warning.
+	FieldAliases map[string]string `json:"fieldAliases,omitempty"`
 	// fieldNames is Exact or CaseInsensitive, as Go controllers decode. Map keys are always exact. Defaults to Exact.
 	FieldNames FieldNames `json:"fieldNames,omitempty"`
 }

@@ -321,6 +321,16 @@ func (m *Module) Serves(apiVersion, kind string) bool {
 	return false
 }
 
+// FieldAliases maps other names of top-level fields of the kind to the module's.
+func (m *Module) FieldAliases(kind string) map[string]string {
+	for _, served := range m.definition.Spec.ProviderSpecs {
+		if served.Kind == kind {
+			return served.FieldAliases
+		}
+	}
+	return nil
+}
+
 // FoldsCase reports whether field names of the kind are case-insensitive.
 func (m *Module) FoldsCase(kind string) bool {
 	return slices.ContainsFunc(m.definition.Spec.ProviderSpecs, func(served v1alpha1.ProviderSpecKind) bool {

@@ -18,12 +18,43 @@ type speller struct {
 }
 
 // spelt returns a providerSpec's values with field names spelled as in the module's type, or values
-// itself if the kind is case-sensitive.
+// itself if the kind has no field aliases and is case-sensitive.
 func spelt(from *module.Module, kind string, values map[string]any, found *findings) map[string]any {
+	values = withoutAliases(from.FieldAliases(kind), values, found)
 	if !from.FoldsCase(kind) {
 		return values
 	}
 	return speller{found}.object(valuePath, values, from.Variable(module.VariableProviderSpec).Type)
+}
+
+// withoutAliases returns the values with aliases of fields replaced by the module's names.
+func withoutAliases(aliases map[string]string, values map[string]any, found *findings) map[string]any {
+	out := values
+	for _, alias := range slices.Sorted(maps.Keys(aliases)) {
+		value, given := values[alias]
+		if !given {
+			continue
+		}
+		canonical := aliases[alias]
+		if _, twice := out[canonical]; twice {
+			found.fail(givenTwice(fieldPath(valuePath, canonical), canonical, alias, canonical))
+			continue
+		}
+		found.warn(readAs(fieldPath(valuePath, alias), canonical))
+		out = maps.Clone(out)
+		delete(out, alias)
+		out[canonical] = value
+	}
+	return out
+}
+
+func givenTwice(at, one, other, canonical string) *FieldError {
+	return &FieldError{Path: at, Problem: fmt.Sprintf("it is given twice, as %s and as %s", one, other),
+		Fix: "keep one, as " + canonical}
+}
+
+func readAs(at, canonical string) Warning {
+	return Warning{Path: at, Message: "read as " + canonical, Hint: "write it so", Canonical: canonical}
 }
 
 func (s speller) object(path string, fields map[string]any, wanted cty.Type) map[string]any {
@@ -38,14 +69,12 @@ func (s speller) object(path string, fields map[string]any, wanted cty.Type) map
 		}
 		at := fieldPath(path, canonical)
 		if other, twice := given[canonical]; twice {
-			s.fail(&FieldError{Path: at, Problem: fmt.Sprintf("it is given twice, as %s and as %s", other, name),
-				Fix: "keep one, as " + canonical})
+			s.fail(givenTwice(at, other, name, canonical))
 			continue
 		}
 		given[canonical] = name
 		if name != canonical {
-			s.warn(Warning{Path: fieldPath(path, name), Message: "read as " + canonical, Hint: "write it so",
-				Canonical: canonical})
+			s.warn(readAs(fieldPath(path, name), canonical))
 		}
 		out[canonical] = s.value(at, fields[name], wanted.AttributeType(canonical))
 	}

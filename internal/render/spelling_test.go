@@ -97,6 +97,52 @@ func TestNamesOfFieldsInAnyCase(t *testing.T) {
 	}
 }
 
+// TestKubemarkManifestsOfTheMachineAPI renders what the manuals of cluster-api-provider-kubemark write.
+func TestKubemarkManifestsOfTheMachineAPI(t *testing.T) {
+	machine := kubemarkMachine(t)
+	machine.Spec.ProviderSpec.Value.Raw = []byte(`{"apiVersion": "kubemarkproviderconfig.k8s.io/v1alpha1",
+		"kind": "KubemarkMachineProviderConfig", "image": "gofed/kubemark:v1.11.3-6", "deletionTimeout": "30s",
+		"numCores": 2, "memoryCapacity": "4G"}`)
+	catalog, err := module.NewCatalog(kubemarkModule(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if served, err := ModuleFor(catalog, machine, ""); err != nil || served.Name() != "kubemark" {
+		t.Fatalf("got %v, %v", served, err)
+	}
+	completed, _ := Complete(machine, kubemarkModule(t), nil)
+	inputs, err := Render(Input{Machine: completed, Module: kubemarkModule(t), ClusterID: "demo", Credentials: map[string][]byte{
+		"server": []byte("https://kubernetes.default.svc"), "token": []byte("t"), "ca.crt": []byte("c"),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"cpu":2`, `"memory":"4G"`, `"credentialsSecret":{"name":"kubemark-credentials"}`} {
+		if !strings.Contains(string(inputs.Variables), want) {
+			t.Errorf("%s has not %s", inputs.Variables, want)
+		}
+	}
+	var warnings []string
+	for _, one := range inputs.Warnings {
+		warnings = append(warnings, one.String())
+	}
+	want := []string{
+		"incorrect GroupVersionKind for KubemarkMachineProviderConfig object: kubemarkproviderconfig.k8s.io/v1alpha1, Kind=KubemarkMachineProviderConfig",
+		"spec.providerSpec.value.memoryCapacity: read as memory; write it so",
+		"spec.providerSpec.value.numCores: read as cpu; write it so",
+	}
+	if diff := cmp.Diff(want, warnings); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+
+	completed.Spec.ProviderSpec.Value.Raw = []byte(`{"kind": "KubemarkMachineProviderConfig", "cpu": 4, "numCores": 2}`)
+	_, err = Render(Input{Machine: completed, Module: kubemarkModule(t), ClusterID: "demo"})
+	if want := "spec.providerSpec.value.cpu: it is given twice, as cpu and as numCores; keep one, as cpu"; err == nil ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func TestOtherKindsAreExact(t *testing.T) {
 	_, err := Render(inputWith(t, strings.Replace(valid, "size", "Size", 1)+"}"))
 	if err == nil || !strings.Contains(err.Error(), "size: a string is required, but it is missing") {

@@ -49,6 +49,14 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 			changes: []moduletest.Change{{"module.yaml", "kind: ExampleProviderSpec\n", "kind: ExampleProviderSpec\n      aliases: [ExampleProviderSpec]\n"}},
 			want:    `module.yaml:9: spec.providerSpecs[0].aliases[0] is "ExampleProviderSpec": an alias must not be empty or a kind of the module; remove it`,
 		},
+		"an alias of a field is a field": {
+			changes: []moduletest.Change{{"module.yaml", "kind: ExampleProviderSpec\n", "kind: ExampleProviderSpec\n      fieldAliases: {size: disks}\n"}},
+			want:    `module.yaml:9: spec.providerSpecs[0].fieldAliases has the alias "size", which is empty or a field of var.provider_spec; remove it`,
+		},
+		"an alias of no field": {
+			changes: []moduletest.Change{{"module.yaml", "kind: ExampleProviderSpec\n", "kind: ExampleProviderSpec\n      fieldAliases: {flavor: sise}\n"}},
+			want:    `module.yaml:9: spec.providerSpecs[0].fieldAliases maps flavor to "sise", which is not a top-level field of var.provider_spec; name a field`,
+		},
 		"the kind of any stack is claimed": {
 			changes: []moduletest.Change{{"module.yaml", "[example.io/v1, example.io/v1beta1]\n      kind: ExampleProviderSpec", "[machine-iac.io/v1alpha1]\n      kind: PulumiMachineProviderSpec"}},
 			want: "module.yaml:7: spec.providerSpecs[0].apiVersions[0] is a kind that serves every module of an engine; " +

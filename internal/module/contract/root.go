@@ -5,6 +5,7 @@ package contract
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -123,6 +124,7 @@ func CheckPaths(meta *Metadata, providerSpec module.Variable) {
 	if meta.Spec.Preview != nil {
 		checkPreview(meta, providerSpec)
 	}
+	checkFieldAliases(meta, providerSpec.Type)
 	checkPlace(meta, providerSpec)
 	checkAddressClaims(meta, providerSpec)
 	checkAttachedVolumes(meta)
@@ -134,6 +136,22 @@ func CheckPaths(meta *Metadata, providerSpec module.Variable) {
 	meta.Spec.UserData = &v1alpha1.ModuleUserData{Key: defaultUserDataKey}
 	if constraint, exists := fieldType(providerSpec.Type, module.DefaultUserDataPath); exists && constraint == cty.String {
 		meta.Spec.UserData.Path = module.DefaultUserDataPath
+	}
+}
+
+// checkFieldAliases checks that aliases are no fields, and stand for top-level fields.
+func checkFieldAliases(meta *Metadata, providerSpec cty.Type) {
+	for i, served := range meta.Spec.ProviderSpecs {
+		at := fmt.Sprintf("spec.providerSpecs[%d].fieldAliases", i)
+		for _, alias := range slices.Sorted(maps.Keys(served.FieldAliases)) {
+			field := served.FieldAliases[alias]
+			if _, exists := providerSpec.AttributeTypes()[alias]; exists || alias == "" {
+				meta.AtField(at, fmt.Sprintf("has the alias %q, which is empty or a field of var.provider_spec", alias), "remove it")
+			} else if _, exists := providerSpec.AttributeTypes()[field]; !exists {
+				meta.AtField(at, fmt.Sprintf("maps %s to %q, which is not a top-level field of var.provider_spec", alias, field),
+					"name a field")
+			}
+		}
 	}
 }
 
