@@ -39,6 +39,9 @@ variable "provider_spec" {
     })), [])
     credentialsSecret = object({ name = string })
     userDataSecret    = optional(object({ name = string }))
+    # Not used: nothing runs on a simulated Node.
+    image           = optional(string)
+    deletionTimeout = optional(string)
   })
   description = "The values of a PulumiMachineProviderSpec; the README explains each."
 
