@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -16,6 +17,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/iac"
 	"github.com/machine-iac/machine-iac-operator/controllers/capacity"
 	"github.com/machine-iac/machine-iac-operator/controllers/drain"
+	"github.com/machine-iac/machine-iac-operator/controllers/legacyhealthcheck"
 	"github.com/machine-iac/machine-iac-operator/controllers/machine"
 	"github.com/machine-iac/machine-iac-operator/controllers/machineclass"
 	"github.com/machine-iac/machine-iac-operator/controllers/machinehealthcheck"
@@ -43,6 +45,7 @@ type dependencies struct {
 var adders = map[string]func(context.Context, manager.Manager, dependencies) error{
 	capacity.Name:           addCapacity,
 	drain.Name:              addDrain,
+	legacyhealthcheck.Name:  addLegacyHealthCheck,
 	machine.Name:            addMachine,
 	machineclass.Name:       addMachineClass,
 	machinehealthcheck.Name: addMachineHealthCheck,
@@ -76,6 +79,18 @@ func addDrain(_ context.Context, mgr manager.Manager, p dependencies) error {
 	metrics.Registry.MustRegister(series.Collectors()...)
 	return drain.SetupWithManager(mgr, drain.Options{Clientset: clientset, Metrics: series,
 		MaxConcurrentDrains: p.options.maxDrains})
+}
+
+// addLegacyHealthCheck adds nothing to a cluster without the CRD, as most are.
+func addLegacyHealthCheck(_ context.Context, mgr manager.Manager, _ dependencies) error {
+	kind := legacyhealthcheck.Kind
+	switch _, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version); {
+	case meta.IsNoMatchError(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("discovering %s: %w", kind.GroupKind(), err)
+	}
+	return legacyhealthcheck.SetupWithManager(mgr, legacyhealthcheck.Options{})
 }
 
 func addMachine(ctx context.Context, mgr manager.Manager, p dependencies) error {
