@@ -30,6 +30,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/install"
 	"github.com/machine-iac/machine-iac-operator/internal/operator"
+	"github.com/machine-iac/machine-iac-operator/internal/selfsigned"
 )
 
 const (
@@ -62,6 +63,7 @@ type options struct {
 	release        string
 	leaderElect    bool
 	metricsAddress string
+	metricsCertDir string
 	healthAddress  string
 	showVersion    bool
 }
@@ -82,6 +84,9 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.BoolVar(&o.leaderElect, "leader-elect", true, "Enable leader election: do nothing until this process leads.")
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443",
 		"Address of the metrics endpoint, served over TLS to callers that may get /metrics. 0 disables it.")
+	flags.StringVar(&o.metricsCertDir, "metrics-cert-dir", "",
+		"Folder with tls.crt and tls.key for the metrics endpoint. Without these files, a certificate generated at start is "+
+			"used.")
 	flags.StringVar(&o.healthAddress, "health-addr", ":9440", "Address of /healthz and /readyz.")
 	flags.BoolVar(&o.showVersion, "version", false, "Print the version and exit.")
 }
@@ -188,6 +193,9 @@ func (o *options) manager(connection *rest.Config, live client.Client, start ope
 	if err != nil {
 		return nil, err
 	}
+	certificate := func(config *tls.Config) {
+		config.GetCertificate = selfsigned.Unless(selfsigned.FromFolder(o.metricsCertDir))
+	}
 	lease, renew, retry := leaseTimes(start)
 	mgr, err := ctrl.NewManager(connection, manager.Options{
 		Scheme: live.Scheme(),
@@ -195,7 +203,7 @@ func (o *options) manager(connection *rest.Config, live client.Client, start ope
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 		Metrics: metricsserver.Options{
 			BindAddress: o.metricsAddress, SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization,
-			TLSOpts: []func(*tls.Config){restrict},
+			TLSOpts: []func(*tls.Config){restrict, certificate},
 		},
 		HealthProbeBindAddress: o.healthAddress,
 		// Tests run several operators in a process.

@@ -193,7 +193,7 @@ func TestAManagerThatCannotStopKeepsTheLease(t *testing.T) {
 	l := p.lead(t)
 	p.o.interruptGrace = time.Second - stopSlack
 	p.o.metricsAddress, p.o.healthAddress = "0", "0"
-	mgr, err := newManager(p.config, nil, l.Leadership, p.o)
+	mgr, err := newManager(p.config, hooks{}, l.Leadership, p.o)
 	if err != nil {
 		t.Fatal(err)
 	}

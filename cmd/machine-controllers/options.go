@@ -56,10 +56,11 @@ type options struct {
 	retryPeriod    time.Duration
 	timing         leadership.Timing // of the three
 
-	metricsAddress string
-	metricsCertDir string
-	healthAddress  string
-	pprofAddress   string
+	metricsAddress  string
+	metricsCertDir  string
+	controllerPorts bool // of metrics
+	healthAddress   string
+	pprofAddress    string
 
 	tlsMinVersion   string
 	tlsCipherSuites string
@@ -276,7 +277,11 @@ func (o *options) bindServers(flags *flag.FlagSet) {
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443",
 		"Address of the metrics endpoint, served over TLS to callers that may get /metrics. 0 disables it.")
 	flags.StringVar(&o.metricsCertDir, "metrics-cert-dir", "",
-		"Folder with tls.crt and tls.key for the metrics endpoint. Default: a certificate generated at start.")
+		"Folder with tls.crt and tls.key for the metrics endpoint. Default: the certificate of the webhooks if the manager "+
+			"keeps it, else one generated at start.")
+	flags.BoolVar(&o.controllerPorts, "metrics-controller-ports", false,
+		"Serve the metrics on the ports of machine-api-operator's controllers, too: those of MachineSets on 8442, of "+
+			"MachineHealthChecks on 8444, all others on 8441.")
 	flags.StringVar(&o.tlsMinVersion, "tls-min-version", "",
 		"Minimum TLS version of the metrics endpoint and the webhooks: VersionTLS12 or VersionTLS13. Default: Go's.")
 	flags.StringVar(&o.tlsCipherSuites, "tls-cipher-suites", "",

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"maps"
+	"net"
 	"path/filepath"
 	"slices"
 	"time"
@@ -29,7 +30,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/iac"
 	"github.com/machine-iac/machine-iac-operator/actuators/orphans"
@@ -71,13 +71,16 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(config, hooks.server, leader.Leadership, o)
+	mgr, err := newManager(config, hooks, leader.Leadership, o)
 	if err != nil {
 		return err
 	}
 	live, err := client.New(mgr.GetConfig(), client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return fmt.Errorf("creating a client without a cache: %w", err)
+	}
+	if err := addControllerPorts(mgr, hooks, o, net.Listen); err != nil {
+		return err
 	}
 	own, cluster, err := o.readCluster(ctx, live)
 	if err != nil {
@@ -159,23 +162,27 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-func newManager(config *rest.Config, hooks webhook.Server, leader *leadership.Leadership,
+func newManager(config *rest.Config, hooks hooks, leader *leadership.Leadership,
 	o options) (manager.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
 	}
 	stop := o.stopTimeout()
+	metricsTLS := []func(*tls.Config){o.tls}
+	if o.metricsCertDir == "" {
+		metricsTLS = append(metricsTLS, hooks.metricsTLS)
+	}
 	mgr, err := ctrl.NewManager(config, manager.Options{
 		Scheme:         scheme,
 		MapperProvider: newMapper,
 		Cache:          cacheOptions(o),
 		Metrics: metricsserver.Options{
 			BindAddress: o.metricsAddress, SecureServing: true, CertDir: o.metricsCertDir,
-			TLSOpts:        []func(*tls.Config){o.tls},
+			TLSOpts:        metricsTLS,
 			FilterProvider: filters.WithAuthenticationAndAuthorization,
 		},
-		WebhookServer:          hooks,
+		WebhookServer:          hooks.server,
 		HealthProbeBindAddress: o.healthAddress,
 		PprofBindAddress:       o.pprofAddress,
 		LeaderElection:         o.leaderElect,

@@ -23,6 +23,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/installation"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/webhooks"
+	"github.com/machine-iac/machine-iac-operator/internal/selfsigned"
 )
 
 // Names in install/controllers/webhooks. The Service and the configurations have the Machine API
@@ -34,6 +35,10 @@ const (
 )
 
 // hooks holds the webhook server and, unless --webhook-cert-dir is set, the keeper of its
+// metricsServices are the Services of the metrics. Their clients trust the authority of the webhooks'
+// certificate, so that it is valid for them, too.
+var metricsServices = []string{"machine-api-controllers", "machine-api-operator"}
+
 // certificate. Both are nil without webhooks.
 type hooks struct {
 	server webhook.Server
@@ -51,7 +56,7 @@ func newHooks(o options) (hooks, error) {
 	own := o.ownNamespace()
 	keeper, err := servingcert.New(servingcert.Options{
 		Secret:        types.NamespacedName{Namespace: own, Name: webhookSecret},
-		DNSNames:      webhookNames(own),
+		DNSNames:      servingNames(own),
 		Configuration: webhookConfiguration,
 	})
 	if err != nil {
@@ -87,10 +92,21 @@ func (o *options) references() *references.Policy {
 	return references.New(o.secretReferences, o.usableSecrets...)
 }
 
-// webhookNames returns the DNS names of the webhooks: that of the Service, and localhost for
+// servingNames returns the DNS names of the servers: those of the Services, and localhost for
 // development.
-func webhookNames(namespace string) []string {
-	return []string{webhookService + "." + namespace + ".svc", "localhost"}
+func servingNames(namespace string) []string {
+	names := []string{webhookService + "." + namespace + ".svc", "localhost"}
+	for _, service := range metricsServices {
+		names = append(names, service+"."+namespace+".svc")
+	}
+	return names
+}
+
+// metricsTLS makes the metrics endpoint use the webhooks' certificate, if the manager keeps one.
+func (h hooks) metricsTLS(config *tls.Config) {
+	if h.keeper != nil {
+		config.GetCertificate = selfsigned.Unless(h.keeper.GetCertificate)
+	}
 }
 
 // add registers the webhooks and their readiness check with the manager.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"strings"
 	"testing"
 
@@ -39,9 +40,29 @@ func TestHooksAreNotReadyWithoutACertificate(t *testing.T) {
 	}
 }
 
+// TestMetricsAreServedWithoutACertificate uses a keeper that has made none yet, and none at all.
+func TestMetricsAreServedWithoutACertificate(t *testing.T) {
+	kept, err := newHooks(options{webhooks: true, webhookPort: 9443, namespace: "ns"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &tls.Config{}
+	kept.metricsTLS(config)
+	if own, err := config.GetCertificate(nil); err != nil || len(own.Certificate) == 0 {
+		t.Errorf("while the keeper has no certificate: %v", err)
+	}
+	config = &tls.Config{}
+	hooks{}.metricsTLS(config)
+	if config.GetCertificate != nil {
+		t.Error("without webhooks, the metrics server does not make its own certificate")
+	}
+}
+
 func TestWebhookNames(t *testing.T) {
-	want := []string{"machine-api-operator-webhook.own.svc", "localhost"}
-	if diff := cmp.Diff(want, webhookNames("own")); diff != "" {
+	want := []string{
+		"machine-api-operator-webhook.own.svc", "localhost", "machine-api-controllers.own.svc", "machine-api-operator.own.svc",
+	}
+	if diff := cmp.Diff(want, servingNames("own")); diff != "" {
 		t.Error(diff)
 	}
 }

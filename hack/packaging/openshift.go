@@ -29,6 +29,10 @@ var payloadAnnotations = map[string]any{
 
 // openshift adds the generated manifests for the cluster-version operator.
 func openshift(from source, all files) error {
+	services := from.kinds("Service")
+	for _, one := range services {
+		at(one.Object, "metadata", "annotations")["service.beta.openshift.io/serving-cert-secret-name"] = one.GetName() + "-tls"
+	}
 	rbac := from.kinds("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 	deployment, err := payloadDeployment(from)
 	if err != nil {
@@ -41,7 +45,7 @@ func openshift(from source, all files) error {
 	for name, objects := range map[string][]object{
 		"00_credentials-request": requests,
 		"09_rbac":                rbac,
-		"10_service":             from.kinds("Service"),
+		"10_service":             services,
 		"11_deployment":          {deployment},
 	} {
 		made := single
@@ -72,6 +76,9 @@ func payloadDeployment(from source) (object, error) {
 		return nil, err
 	}
 	container["image"] = payloadImage
+	if err := servedByServiceCA(at(made.Object, "spec", "template", "spec")); err != nil {
+		return nil, err
+	}
 	environment, ok := container["env"].([]any)
 	if !ok {
 		return nil, fmt.Errorf("the container of the operator has no variables; RELEASE_VERSION is added to them")
@@ -95,6 +102,19 @@ func payloadDeployment(from source) (object, error) {
 		map[string]any{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 120},
 	}
 	return made, nil
+}
+
+// servedByServiceCA replaces the Secret of the metrics' certificate by the one that the service CA
+// makes for the Service.
+func servedByServiceCA(pod map[string]any) error {
+	volumes, _ := pod["volumes"].([]any)
+	for _, one := range volumes {
+		if volume, ok := one.(map[string]any); ok && volume["name"] == "metrics-cert" {
+			at(volume, "secret")["secretName"] = operator + "-tls"
+			return nil
+		}
+	}
+	return fmt.Errorf("the Pod of the operator has no volume metrics-cert")
 }
 
 // featureSets are OpenShift's feature sets with a CRD each.

@@ -1,6 +1,7 @@
 package operands
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,6 +27,11 @@ func (in Inputs) complete(object *unstructured.Unstructured) error {
 	case object.GetName() == egressPolicy:
 		return in.egress(object)
 	case object.GetKind() == "Service" && in.ServiceCA && object.GetName() == "machine-api-operator-webhook":
+	case object.GetKind() == "ServiceMonitor":
+		return in.serviceMonitor(object)
+	case object.GetKind() == "Service" && in.ServiceCA && object.GetName() == Deployment:
+		annotate(object, "service.beta.openshift.io/serving-cert-secret-name", metricsSecret)
+		return addControllerPorts(object)
 		annotate(object, "service.beta.openshift.io/serving-cert-secret-name", webhookSecret)
 	case isWebhook(object) && in.ServiceCA:
 		annotate(object, "service.beta.openshift.io/inject-cabundle", "true")
@@ -97,6 +103,9 @@ func (in Inputs) deployment(object *unstructured.Unstructured) error {
 		mount(pod, main, corev1.Volume{Name: "webhook-cert",
 			VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: webhookSecret}}}, webhookCerts)
 	}
+		mount(pod, main, corev1.Volume{Name: "metrics-cert",
+			VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: metricsSecret}}}, metricsCerts)
+		main.Ports = append(main.Ports, controllerPorts...)
 	mountKeys(pod, main, "module-keys", in.ModuleKeys, moduleKeyMount)
 	mountKeys(pod, main, "state-keys", in.StateKeys, stateKeyMount)
 	in.Placement.set(pod)
@@ -146,6 +155,54 @@ func (in Inputs) daemonSet(object *unstructured.Unstructured) error {
 }
 
 // arguments returns the flags that the controllers get besides those of the manifest.
+// controllerPorts are where OpenShift's monitors look for the metrics of each controller, by a label
+// of the Service. The names are those of machine-api-operator's.
+var controllerPorts = []corev1.ContainerPort{
+	{Name: "machine-mtrc", ContainerPort: 8441},
+	{Name: "machineset-mtrc", ContainerPort: 8442},
+	{Name: "mhc-mtrc", ContainerPort: 8444},
+}
+
+// addControllerPorts adds controllerPorts to the Service of the metrics.
+func addControllerPorts(service *unstructured.Unstructured) error {
+	label(service, "k8s-app", "controller")
+	ports, _, err := unstructured.NestedSlice(service.Object, "spec", "ports")
+	if err != nil {
+		return err
+	}
+	for _, one := range controllerPorts {
+		ports = append(ports, map[string]any{"name": one.Name, "port": int64(one.ContainerPort), "targetPort": one.Name})
+	}
+	return unstructured.SetNestedSlice(service.Object, ports, "spec", "ports")
+}
+
+// serviceMonitor completes how Prometheus verifies an endpoint: by OpenShift's service CA, else by
+// the authority of the webhooks' certificate. Without webhooks there is none.
+func (in Inputs) serviceMonitor(object *unstructured.Unstructured) error {
+	endpoints, _, err := unstructured.NestedSlice(object.Object, "spec", "endpoints")
+	if err != nil {
+		return err
+	}
+	for _, endpoint := range endpoints {
+		fields, ok := endpoint.(map[string]any)
+		if !ok {
+			return errors.New("an endpoint is no object")
+		}
+		name := object.GetName() + "." + in.Namespace + ".svc"
+		switch {
+		case in.ServiceCA:
+			fields["tlsConfig"] = map[string]any{"serverName": name, "caFile": serviceCAFile}
+		case in.WithoutWebhooks:
+			fields["tlsConfig"] = map[string]any{"insecureSkipVerify": true}
+		default:
+			if err := unstructured.SetNestedField(fields, name, "tlsConfig", "serverName"); err != nil {
+				return err
+			}
+		}
+	}
+	return unstructured.SetNestedSlice(object.Object, endpoints, "spec", "endpoints")
+}
+
 func (in Inputs) arguments() []string {
 	var flags []string
 	if in.WithoutHealthChecks {
@@ -160,6 +217,9 @@ func (in Inputs) arguments() []string {
 		flags = append(flags, "--tls-min-version="+in.TLS.MinVersion)
 	}
 	if len(in.TLS.CipherSuites) > 0 {
+	if in.ServiceCA {
+		flags = append(flags, "--metrics-cert-dir="+metricsCerts, "--metrics-controller-ports")
+	}
 		flags = append(flags, "--tls-cipher-suites="+strings.Join(in.TLS.CipherSuites, ","))
 	}
 	if in.ModuleKeys != "" {

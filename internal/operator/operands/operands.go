@@ -43,6 +43,10 @@ const (
 	placeholder   = "machine-iac-operator" // the image in the manifests
 	webhookSecret = "machine-api-operator-webhook-cert"
 	webhookCerts  = "/etc/machine-api-operator/tls"
+	// metricsSecret has machine-api-operator's name; OpenShift's Prometheus mounts serviceCAFile.
+	metricsSecret = "machine-api-controllers-tls"
+	metricsCerts  = "/etc/machine-api-controllers/tls"
+	serviceCAFile = "/etc/prometheus/configmaps/serving-certs-ca-bundle/service-ca.crt"
 	// keysDriver is the Secrets Store CSI driver, whose volumes are no Secrets of the namespace.
 	keysDriver     = "secrets-store.csi.k8s.io"
 	moduleKeyMount = "/etc/machine-iac/module-keys"
@@ -206,7 +210,7 @@ func rank(object *unstructured.Unstructured) int {
 }
 
 // Unwanted returns the objects of the manifests that the inputs exclude and that may have been
-// applied before. Without monitoring, the cluster does not know its kinds.
+// applied before. Without monitoring and vSphere, the cluster may not know the kinds.
 func Unwanted(manifests fs.FS, in Inputs) ([]*unstructured.Unstructured, error) {
 	return in.read(manifests, func(folder string, object *unstructured.Unstructured) bool {
 		return folder != monitoring && !in.wants(folder, object)

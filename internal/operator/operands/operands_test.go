@@ -153,7 +153,8 @@ func TestTheDeploymentFollowsTheInputs(t *testing.T) {
 		t.Errorf("%d replicas on a control plane of one node", *full.Spec.Replicas)
 	}
 	for _, flag := range []string{
-		"--controllers=*,-machinehealthcheck", "--webhook-cert-dir=/etc/machine-api-operator/tls", "--tls-min-version=VersionTLS12", "--tls-cipher-suites=A,B", "--max-concurrent-runs=3",
+		"--controllers=*,-machinehealthcheck", "--webhook-cert-dir=/etc/machine-api-operator/tls",
+		"--metrics-cert-dir=/etc/machine-api-controllers/tls", "--metrics-controller-ports", "--tls-min-version=VersionTLS12", "--tls-cipher-suites=A,B", "--max-concurrent-runs=3",
 	} {
 		if !slices.Contains(main.Args, flag) {
 			t.Errorf("the flags %v lack %s", main.Args, flag)
@@ -169,7 +170,7 @@ func TestTheDeploymentFollowsTheInputs(t *testing.T) {
 	if pod := full.Spec.Template; len(pod.Spec.NodeSelector) != 1 || len(pod.Spec.Tolerations) != 1 || pod.Annotations["example.org/a"] != "b" {
 		t.Errorf("the Pods are placed by %v, %v, %v", pod.Spec.NodeSelector, pod.Spec.Tolerations, pod.Annotations)
 	}
-	for _, volume := range []string{"webhook-cert", "trusted-ca"} {
+	for _, volume := range []string{"webhook-cert", "metrics-cert", "trusted-ca"} {
 		if !slices.ContainsFunc(main.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volume && m.ReadOnly }) {
 			t.Errorf("volume %s is not mounted", volume)
 		}
@@ -251,6 +252,80 @@ func TestWhatDependsOnTheCluster(t *testing.T) {
 	unwanted, err := operands.Unwanted(install.FS, inputs())
 	if err != nil || len(unwanted) != 3 || unwanted[0].GetName() != "machine-api-termination-handler" {
 		t.Errorf("%d unwanted objects, want the termination handler's three (%v)", len(unwanted), err)
+	}
+}
+
+// TestOpenShiftsMonitorsFindEachController looks as ServiceMonitors of machine-api-operator do.
+func TestOpenShiftsMonitorsFindEachController(t *testing.T) {
+	onOpenShift := inputs(func(in *operands.Inputs) { in.ServiceCA = true })
+	serving := map[string]int32{}
+	for _, port := range deployment(t, onOpenShift).Spec.Template.Spec.Containers[0].Ports {
+		serving[port.Name] = port.ContainerPort
+	}
+	found := false
+	for _, one := range rendered(t, onOpenShift) {
+		if one.GetKind() != "Service" || one.GetName() != operands.Deployment {
+			continue
+		}
+		found = true
+		if one.GetLabels()["k8s-app"] != "controller" || one.GetAnnotations()["service.beta.openshift.io/serving-cert-secret-name"] != "machine-api-controllers-tls" {
+			t.Errorf("labels %v, annotations %v", one.GetLabels(), one.GetAnnotations())
+		}
+		service := &corev1.Service{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(one.Object, service); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]int32{}
+		for _, port := range service.Spec.Ports {
+			if serving[port.TargetPort.StrVal] == port.Port {
+				got[port.Name] = port.Port
+			}
+		}
+		want := map[string]int32{"metrics": 8443, "machine-mtrc": 8441, "machineset-mtrc": 8442, "mhc-mtrc": 8444}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	if !found {
+		t.Error("there is no Service of the metrics")
+	}
+}
+
+// TestPrometheusVerifiesTheCertificates compares how each ServiceMonitor verifies its endpoint.
+func TestPrometheusVerifiesTheCertificates(t *testing.T) {
+	const service, caFile = ".elsewhere.svc", "/etc/prometheus/configmaps/serving-certs-ca-bundle/service-ca.crt"
+	for name, test := range map[string]struct {
+		change func(*operands.Inputs)
+		want   func(server string) map[string]any
+	}{
+		"by the authority of the webhooks": {func(*operands.Inputs) {}, func(server string) map[string]any {
+			ca := map[string]any{"secret": map[string]any{"name": "machine-iac-webhook-cert", "key": "ca.crt"}}
+			return map[string]any{"serverName": server + service, "ca": ca}
+		}},
+		"by the service CA": {func(in *operands.Inputs) { in.ServiceCA, in.WithoutWebhooks = true, true }, func(server string) map[string]any {
+			return map[string]any{"serverName": server + service, "caFile": caFile}
+		}},
+		"not without webhooks": {func(in *operands.Inputs) { in.WithoutWebhooks = true }, func(string) map[string]any {
+			return map[string]any{"insecureSkipVerify": true}
+		}},
+	} {
+		monitors := 0
+		for _, one := range rendered(t, inputs(test.change, func(in *operands.Inputs) { in.Namespace, in.Monitoring = "elsewhere", true })) {
+			if one.GetKind() != "ServiceMonitor" {
+				continue
+			}
+			monitors++
+			endpoints, _, _ := unstructured.NestedSlice(one.Object, "spec", "endpoints")
+			for _, endpoint := range endpoints {
+				got, _, _ := unstructured.NestedMap(endpoint.(map[string]any), "tlsConfig")
+				if diff := cmp.Diff(test.want(one.GetName()), got); diff != "" {
+					t.Errorf("%s: %s (-want +got):\n%s", name, one.GetName(), diff)
+				}
+			}
+		}
+		if monitors != 2 {
+			t.Errorf("%s: %d ServiceMonitors, want two", name, monitors)
+		}
 	}
 }
 
