@@ -99,6 +99,39 @@ func TestMinimalProviderSpecsHaveNoKind(t *testing.T) {
 	}
 }
 
+// TestAFieldNeedsItsFeatureGate compares with the words of machine-api-operator.
+func TestAFieldNeedsItsFeatureGate(t *testing.T) {
+	with := func(workspace string) *machinev1beta1.Machine {
+		return machineWith(withValue(&runtime.RawExtension{Raw: []byte(`{"apiVersion": "machine.openshift.io/v1beta1",
+			"kind": "VSphereMachineProviderSpec", "credentialsSecret": {"name": "c"}, "userDataSecret": {"name": "u"},
+			"template": "rhcos", "numCPUs": 4, "memoryMiB": 16384, "diskGiB": 120, "network": {"devices": [{"networkName": "n"}]},
+			"workspace": {"server": "v", "datacenter": "dc", "datastore": "ds", "folder": "/dc/vm/f",
+			"resourcePool": "/dc/host/c/Resources"` + workspace + `}}`)}))
+	}
+	const vmGroup = `, "vmGroup": "group"`
+	options := Options{Catalog: catalogOf(t, "vsphere"), ClusterID: "demo-x7k2p"}
+	enabled := newRules(options)
+	options.DisabledGates = []string{"VSphereHostVMGroupZonal"}
+	disabled := newRules(options)
+	if got := enabled.newMachine(with(vmGroup)); len(got.errs) > 0 {
+		t.Errorf("with the gate: %v", got.errs)
+	}
+	for _, unset := range []string{"", `, "vmGroup": ""`} {
+		if got := disabled.newMachine(with(unset)); len(got.errs) > 0 {
+			t.Errorf("without the field: %v", got.errs)
+		}
+	}
+	const want = `providerSpec.workspace.vmGroup: Invalid value: "group": feature gate VSphereHostVMGroupZonal must be enabled to use vmGroup`
+	if got := disabled.newMachine(with(vmGroup)).errs; len(got) != 1 || got[0].Error() != want {
+		t.Errorf("without the gate: %v, want %s", got, want)
+	}
+	labelled := with(vmGroup)
+	labelled.Labels["more"] = "yes"
+	if got := disabled.changedMachine(with(vmGroup), labelled); len(got.errs) > 0 {
+		t.Errorf("a Machine that has the field already: %v", got.errs)
+	}
+}
+
 func TestRefusalsHaveTheFormOfTheMachineAPI(t *testing.T) {
 	for want, errs := range map[string]admissionResult{
 		"providerSpec.value: Required value: a value must be provided":                                                    newRules(Options{Catalog: catalogOf(t, "aws")}).providerSpec(machineWith(withValue(nil)), templatePath),

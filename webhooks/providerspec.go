@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,6 +40,8 @@ type rules struct {
 	servedElsewhere bool
 	// lacking returns the providers that a module needs and the manager lacks; may be nil.
 	lacking func(*module.Module) []provider.Requirement
+	// disabledGates are OpenShift's feature gates whose fields new objects must not set.
+	disabledGates []string
 	// held caches validations that have passed.
 	held *render.Held
 }
@@ -89,6 +93,7 @@ func (r rules) providerSpec(machine *machinev1beta1.Machine, under string) admis
 		found.errs = fieldErrors(under, err)
 		return found
 	}
+	found.errs = r.gated(machine, served)
 	found.secrets = secretsOf(input)
 	if r.lacking != nil {
 		for _, missing := range r.lacking(served) {
@@ -97,6 +102,22 @@ func (r rules) providerSpec(machine *machinev1beta1.Machine, under string) admis
 		}
 	}
 	return found
+}
+
+// gated returns the errors for fields whose feature gate is disabled, in machine-api-operator's
+// words.
+func (r rules) gated(machine *machinev1beta1.Machine, served *module.Module) (errs field.ErrorList) {
+	gates := served.Spec().FeatureGates
+	for _, path := range slices.Sorted(maps.Keys(gates)) {
+		value := render.Field(machine, served, path)
+		if value == nil || !slices.Contains(r.disabledGates, gates[path]) {
+			continue
+		}
+		_, name := module.SplitLast(path)
+		errs = append(errs, field.Invalid(field.NewPath("providerSpec", strings.Split(path, ".")...), value,
+			fmt.Sprintf("feature gate %s must be enabled to use %s", gates[path], name)))
+	}
+	return errs
 }
 
 // clusterOf returns the Machine's cluster, or the one that it will belong to.

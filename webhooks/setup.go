@@ -56,6 +56,8 @@ type Options struct {
 	ServedElsewhere bool
 	// Lacking returns the providers that a module needs and the manager lacks; nil to skip.
 	Lacking func(*module.Module) []provider.Requirement
+	// DisabledGates are OpenShift's feature gates whose fields new objects must not set.
+	DisabledGates []string
 	// References says which Secrets a providerSpec may name; nil allows all.
 	References *references.Policy
 	// Reader reads Secrets; default is the manager's uncached reader.
@@ -71,7 +73,8 @@ func newRules(options Options) rules {
 		cluster[module.ValueClusterID] = options.ClusterID
 	}
 	return rules{catalog: options.Catalog, clusterID: options.ClusterID, cluster: cluster, reader: options.Cluster,
-		servedElsewhere: options.ServedElsewhere, lacking: options.Lacking, held: &render.Held{}}
+		servedElsewhere: options.ServedElsewhere, lacking: options.Lacking, disabledGates: options.DisabledGates,
+		held: &render.Held{}}
 }
 
 // SetupWithManager registers the webhooks with the manager's webhook server.

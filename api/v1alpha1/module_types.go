@@ -112,6 +112,10 @@ type ModuleSpec struct {
 
 	// defaults lists fields to write into Machines and MachineSets that are created without them.
 	Defaults []ModuleDefault `json:"defaults,omitempty"`
+
+	// featureGates maps fields of the providerSpec, joined by dots, to OpenShift's feature gates. While a gate is
+	// disabled, new objects that set its field are rejected.
+	FeatureGates map[string]string `json:"featureGates,omitempty"`
 }
 
 // ModuleDefault fills in one field of the providerSpec. A field is unset if it is missing or holds null, "", [] or an

@@ -14,6 +14,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/openshift/api/features"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,7 +45,7 @@ func onOpenShift(i *installation) {
 		&configv1.APIServer{ObjectMeta: named},
 		&configv1.FeatureGate{ObjectMeta: named, Status: configv1.FeatureGateStatus{FeatureGates: []configv1.FeatureGateDetails{
 			{Version: "0.9.0", Disabled: []configv1.FeatureGateAttributes{}, Enabled: []configv1.FeatureGateAttributes{}},
-			{Version: "1.0.0", Enabled: []configv1.FeatureGateAttributes{{Name: features.FeatureGateMachineAPIOperatorDisableMachineHealthCheckController}}},
+			{Version: "1.0.0", Enabled: []configv1.FeatureGateAttributes{{Name: features.FeatureGateMachineAPIOperatorDisableMachineHealthCheckController}, {Name: features.FeatureGateVSphereHostVMGroupZonal}}},
 		}}},
 		&corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: operator.ImagesName}, Data: map[string]string{"images.json": `{"machineAPIOperator": "example.org/release@sha256:2"}`},
@@ -105,7 +106,7 @@ func (i *installation) followsOpenShift() (bool, error) {
 	}
 	main := deployment.Spec.Template.Spec.Containers[0]
 	flags := strings.Join(main.Args, " ")
-	for _, want := range []string{"--adoption=OnRequest", "--controllers=*,-machinehealthcheck", "--webhook-cert-dir=", "--tls-min-version=VersionTLS12", "--tls-cipher-suites=TLS_ECDHE"} {
+	for _, want := range []string{"--adoption=OnRequest", "--controllers=*,-machinehealthcheck", "--feature-gates=AWSDedicatedHosts=false,VSphereHostVMGroupZonal=true", "--webhook-cert-dir=", "--tls-min-version=VersionTLS12", "--tls-cipher-suites=TLS_ECDHE"} {
 		if !strings.Contains(flags, want) {
 			return false, nil
 		}
@@ -264,4 +265,41 @@ func accepts(address string, version uint16) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// TestFailureDomainsOfVSphereAreKept follows the feature gate VSphereMultiVCenterDay2, with the
+// rights of the operator: who makes a policy must be able to read its parameters.
+func TestFailureDomainsOfVSphereAreKept(t *testing.T) {
+	long.Test(t)
+	named := metav1.ObjectMeta{Name: "cluster"}
+	gates := &configv1.FeatureGate{ObjectMeta: named, Status: configv1.FeatureGateStatus{FeatureGates: []configv1.FeatureGateDetails{{
+		Version: "1.0.0", Enabled: []configv1.FeatureGateAttributes{{Name: features.FeatureGateVSphereMultiVCenterDay2}},
+	}}}}
+	i := installed(t, func(i *installation) {
+		err := errors.Join(i.plane.InstallClusterConfig(), i.plane.InstallControlPlaneMachineSets(), i.plane.Create(t.Context(), gates,
+			&configv1.Infrastructure{ObjectMeta: named, Status: configv1.InfrastructureStatus{
+				PlatformStatus:       &configv1.PlatformStatus{Type: configv1.VSpherePlatformType},
+				ControlPlaneTopology: configv1.HighlyAvailableTopologyMode, InfrastructureTopology: configv1.HighlyAvailableTopologyMode,
+			}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	count := func() (int, error) {
+		policies, bindings := &admissionregistrationv1.ValidatingAdmissionPolicyList{}, &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{}
+		err := errors.Join(i.plane.Client.List(t.Context(), policies), i.plane.Client.List(t.Context(), bindings))
+		return len(policies.Items) + len(bindings.Items), err
+	}
+	i.eventually("there are three policies and their bindings", func() (bool, error) {
+		found, err := count()
+		return found == 6, err
+	})
+	gates.Status.FeatureGates[0].Enabled = []configv1.FeatureGateAttributes{}
+	if err := i.plane.Client.Status().Update(t.Context(), gates); err != nil {
+		t.Fatal(err)
+	}
+	i.eventually("they go with the gate", func() (bool, error) {
+		found, err := count()
+		return found == 0, err
+	})
 }

@@ -46,6 +46,7 @@ type options struct {
 	syncPeriod time.Duration
 
 	controllers selection
+	gates       map[string]bool // OpenShift's
 
 	leaderElect    bool
 	leaseNamespace string
@@ -138,6 +139,10 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.Var(&o.controllers, "controllers",
 		"Controllers to run, separated by commas: '*' for all but machineclass, 'name' for one, '-name' to leave one out "+
 			"of '*'.")
+
+	flags.Var(cliflag.NewMapStringBool(&o.gates), "feature-gates",
+		"OpenShift's feature gates as NAME=true or NAME=false, separated by commas. New Machines and MachineSets must not "+
+			"set a field whose gate is false.")
 
 	o.bindLeaderElection(flags)
 	o.bindServers(flags)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -22,8 +23,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/installation"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
-	"github.com/machine-iac/machine-iac-operator/webhooks"
 	"github.com/machine-iac/machine-iac-operator/internal/selfsigned"
+	"github.com/machine-iac/machine-iac-operator/webhooks"
 )
 
 // Names in install/controllers/webhooks. The Service and the configurations have the Machine API
@@ -34,11 +35,11 @@ const (
 	webhookSecret        = "machine-iac-webhook-cert"
 )
 
-// hooks holds the webhook server and, unless --webhook-cert-dir is set, the keeper of its
 // metricsServices are the Services of the metrics. Their clients trust the authority of the webhooks'
 // certificate, so that it is valid for them, too.
 var metricsServices = []string{"machine-api-controllers", "machine-api-operator"}
 
+// hooks holds the webhook server and, unless --webhook-cert-dir is set, the keeper of its
 // certificate. Both are nil without webhooks.
 type hooks struct {
 	server webhook.Server
@@ -73,7 +74,7 @@ func (o *options) hookOptions(
 	return webhooks.Options{
 		Installation: identity, Namespace: o.ownNamespace(),
 		Catalog: catalog, ClusterID: o.clusterID, ClusterValues: o.clusterValues(), Cluster: cluster, Rights: granted,
-		Lacking:    o.lacking(),
+		Lacking: o.lacking(), DisabledGates: o.disabledGates(),
 		References: o.references(), ServedElsewhere: !slices.Contains(o.controllers.chosen(), machine.Name),
 	}
 }
@@ -85,6 +86,11 @@ func (o *options) lacking() func(*module.Module) []provider.Requirement {
 		return nil
 	}
 	return func(m *module.Module) []provider.Requirement { return provider.Lacking(o.providerMirror, m.Files()) }
+}
+
+// disabledGates returns the feature gates that are false.
+func (o *options) disabledGates() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(o.gates)), func(name string) bool { return o.gates[name] })
 }
 
 // references returns the policy for Secrets in providerSpecs.

@@ -237,6 +237,8 @@ func (r *Reconciler) infrastructure(ctx context.Context, in *operands.Inputs, se
 	}
 	in.TerminationHandler = slices.Contains([]configv1.PlatformType{configv1.AWSPlatformType, configv1.AzurePlatformType,
 		configv1.GCPPlatformType}, platform)
+	in.Policies = serves(r.live, admissionPolicy)
+	in.FailureDomains = in.Policies && platform == configv1.VSpherePlatformType && serves(r.live, controlPlaneMachineSet)
 	in.SingleReplica = singleNode(found)
 	// An Infrastructure alone is not OpenShift: manuals have people create one on other clusters.
 	if in.ServiceCA = there && serves(r.live, serviceCA); in.ServiceCA {
@@ -280,6 +282,10 @@ func (r *Reconciler) tls(ctx context.Context, in *operands.Inputs, _ *corev1.Con
 	return nil
 }
 
+// followedGates are OpenShift's feature gates of single fields, which the controllers follow.
+var followedGates = []configv1.FeatureGateName{features.FeatureGateAWSDedicatedHosts,
+	features.FeatureGateVSphereHostVMGroupZonal}
+
 // features reads which features are enabled in the operator's version. Until the cluster knows that
 // version, all of them are off.
 func (r *Reconciler) features(ctx context.Context, in *operands.Inputs, _ *corev1.ConfigMap) error {
@@ -287,13 +293,20 @@ func (r *Reconciler) features(ctx context.Context, in *operands.Inputs, _ *corev
 	if _, err := r.read(ctx, client.ObjectKey{Name: clusterName}, found); err != nil {
 		return err
 	}
-	for _, version := range found.Status.FeatureGates {
-		if version.Version != r.options.Version {
-			continue
-		}
-		in.WithoutHealthChecks = slices.ContainsFunc(version.Enabled, func(one configv1.FeatureGateAttributes) bool {
-			return one.Name == features.FeatureGateMachineAPIOperatorDisableMachineHealthCheckController
+	enabled := func(gate configv1.FeatureGateName) bool {
+		return slices.ContainsFunc(found.Status.FeatureGates, func(one configv1.FeatureGateDetails) bool {
+			return one.Version == r.options.Version &&
+				slices.ContainsFunc(one.Enabled, func(on configv1.FeatureGateAttributes) bool { return on.Name == gate })
 		})
 	}
+	in.WithoutHealthChecks = enabled(features.FeatureGateMachineAPIOperatorDisableMachineHealthCheckController)
+	if slices.ContainsFunc(found.Status.FeatureGates,
+		func(one configv1.FeatureGateDetails) bool { return one.Version == r.options.Version }) {
+		in.FeatureGates = map[string]bool{}
+		for _, gate := range followedGates {
+			in.FeatureGates[string(gate)] = enabled(gate)
+		}
+	}
+	in.FailureDomains = in.FailureDomains && enabled(features.FeatureGateVSphereMultiVCenterDay2)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
+	machinev1 "github.com/openshift/api/machine/v1"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -47,6 +48,14 @@ var kinds = []schema.GroupVersionKind{
 	admissionregistrationv1.SchemeGroupVersion.WithKind("MutatingWebhookConfiguration"),
 	admissionregistrationv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfiguration"),
 }
+
+// Kinds of vSphere's admission policies, which clusters have since Kubernetes 1.30, and of the
+// parameters of one.
+var (
+	admissionPolicy        = admissionregistrationv1.SchemeGroupVersion.WithKind("ValidatingAdmissionPolicy")
+	admissionPolicyBinding = admissionregistrationv1.SchemeGroupVersion.WithKind("ValidatingAdmissionPolicyBinding")
+	controlPlaneMachineSet = machinev1.GroupVersion.WithKind("ControlPlaneMachineSet")
+)
 
 // Kinds of the Prometheus Operator. A cluster has both or neither.
 var (
@@ -92,10 +101,14 @@ func CacheOptions(namespace string, live client.Client) cache.Options {
 
 // watched returns the kinds of the operands that the cluster has.
 func watched(live client.Client) []schema.GroupVersionKind {
-	if !serves(live, prometheusRule) {
-		return kinds
+	all := slices.Clone(kinds)
+	if serves(live, prometheusRule) {
+		all = append(all, prometheusRule, serviceMonitor)
 	}
-	return append(slices.Clone(kinds), prometheusRule, serviceMonitor)
+	if serves(live, admissionPolicy) {
+		all = append(all, admissionPolicy, admissionPolicyBinding)
+	}
+	return all
 }
 
 // serves reports whether the cluster has a kind.
@@ -106,7 +119,8 @@ func serves(live client.Client, kind schema.GroupVersionKind) bool {
 
 func namespaced(kind schema.GroupVersionKind) bool {
 	switch kind.Kind {
-	case "ClusterRole", "ClusterRoleBinding", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
+	case "ClusterRole", "ClusterRoleBinding", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration",
+		admissionPolicy.Kind, admissionPolicyBinding.Kind:
 		return false
 	}
 	return true

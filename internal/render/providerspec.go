@@ -9,6 +9,16 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
+// Field returns the value at a path of the Machine's providerSpec, joined by dots and as the author
+// wrote it, or nil.
+func Field(machine *machinev1beta1.Machine, from *module.Module, path string) any {
+	raw := rawAt(readSpec(machine, from, &findings{}).values, path)
+	if module.IsUnset(raw) {
+		return nil
+	}
+	return raw
+}
+
 // ProviderSpec returns the Machine's providerSpec as the module's variable provider_spec, as
 // [Render] would pass it to a run: checked, with defaults applied. It needs only the providerSpec
 // of the Machine, and no Secrets. The error is an [Errors] if the providerSpec is at fault.

@@ -53,6 +53,10 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 			changes: []moduletest.Change{{"module.yaml", "kind: ExampleProviderSpec\n", "kind: ExampleProviderSpec\n      fieldAliases: {size: disks}\n"}},
 			want:    `module.yaml:9: spec.providerSpecs[0].fieldAliases has the alias "size", which is empty or a field of var.provider_spec; remove it`,
 		},
+		"a gate of no field": {
+			changes: []moduletest.Change{{"module.yaml", "spec:\n", "spec:\n  featureGates: {sise: Sizes}\n"}},
+			want:    `module.yaml:6: spec.featureGates has "sise", which is not a field of var.provider_spec or has no gate; map the path of a field, joined by dots, to a feature gate`,
+		},
 		"an alias of no field": {
 			changes: []moduletest.Change{{"module.yaml", "kind: ExampleProviderSpec\n", "kind: ExampleProviderSpec\n      fieldAliases: {flavor: sise}\n"}},
 			want:    `module.yaml:9: spec.providerSpecs[0].fieldAliases maps flavor to "sise", which is not a top-level field of var.provider_spec; name a field`,

@@ -125,6 +125,12 @@ func CheckPaths(meta *Metadata, providerSpec module.Variable) {
 		checkPreview(meta, providerSpec)
 	}
 	checkFieldAliases(meta, providerSpec.Type)
+	for _, path := range slices.Sorted(maps.Keys(meta.Spec.FeatureGates)) {
+		if _, exists := fieldType(providerSpec.Type, path); !exists || meta.Spec.FeatureGates[path] == "" {
+			meta.AtField("spec.featureGates", fmt.Sprintf("has %q, which is not a field of var.provider_spec or has no gate", path),
+				"map the path of a field, joined by dots, to a feature gate")
+		}
+	}
 	checkPlace(meta, providerSpec)
 	checkAddressClaims(meta, providerSpec)
 	checkAttachedVolumes(meta)

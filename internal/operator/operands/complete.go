@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/utils/ptr"
 )
 
@@ -26,12 +27,12 @@ func (in Inputs) complete(object *unstructured.Unstructured) error {
 		return in.daemonSet(object)
 	case object.GetName() == egressPolicy:
 		return in.egress(object)
-	case object.GetKind() == "Service" && in.ServiceCA && object.GetName() == "machine-api-operator-webhook":
 	case object.GetKind() == "ServiceMonitor":
 		return in.serviceMonitor(object)
 	case object.GetKind() == "Service" && in.ServiceCA && object.GetName() == Deployment:
 		annotate(object, "service.beta.openshift.io/serving-cert-secret-name", metricsSecret)
 		return addControllerPorts(object)
+	case object.GetKind() == "Service" && in.ServiceCA && object.GetName() == "machine-api-operator-webhook":
 		annotate(object, "service.beta.openshift.io/serving-cert-secret-name", webhookSecret)
 	case isWebhook(object) && in.ServiceCA:
 		annotate(object, "service.beta.openshift.io/inject-cabundle", "true")
@@ -102,10 +103,10 @@ func (in Inputs) deployment(object *unstructured.Unstructured) error {
 	if in.ServiceCA {
 		mount(pod, main, corev1.Volume{Name: "webhook-cert",
 			VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: webhookSecret}}}, webhookCerts)
-	}
 		mount(pod, main, corev1.Volume{Name: "metrics-cert",
 			VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: metricsSecret}}}, metricsCerts)
 		main.Ports = append(main.Ports, controllerPorts...)
+	}
 	mountKeys(pod, main, "module-keys", in.ModuleKeys, moduleKeyMount)
 	mountKeys(pod, main, "state-keys", in.StateKeys, stateKeyMount)
 	in.Placement.set(pod)
@@ -154,7 +155,6 @@ func (in Inputs) daemonSet(object *unstructured.Unstructured) error {
 	return unstructured.SetNestedSlice(object.Object, containers, "spec", "template", "spec", "containers")
 }
 
-// arguments returns the flags that the controllers get besides those of the manifest.
 // controllerPorts are where OpenShift's monitors look for the metrics of each controller, by a label
 // of the Service. The names are those of machine-api-operator's.
 var controllerPorts = []corev1.ContainerPort{
@@ -203,23 +203,27 @@ func (in Inputs) serviceMonitor(object *unstructured.Unstructured) error {
 	return unstructured.SetNestedSlice(object.Object, endpoints, "spec", "endpoints")
 }
 
+// arguments returns the flags that the controllers get besides those of the manifest.
 func (in Inputs) arguments() []string {
 	var flags []string
 	if in.WithoutHealthChecks {
 		flags = append(flags, "--controllers=*,-machinehealthcheck")
+	}
+	if len(in.FeatureGates) > 0 {
+		flags = append(flags, "--feature-gates="+cliflag.NewMapStringBool(&in.FeatureGates).String())
 	}
 	if in.WithoutWebhooks {
 		flags = append(flags, "--webhook-enabled=false")
 	} else if in.ServiceCA {
 		flags = append(flags, "--webhook-cert-dir="+webhookCerts)
 	}
+	if in.ServiceCA {
+		flags = append(flags, "--metrics-cert-dir="+metricsCerts, "--metrics-controller-ports")
+	}
 	if in.TLS.MinVersion != "" {
 		flags = append(flags, "--tls-min-version="+in.TLS.MinVersion)
 	}
 	if len(in.TLS.CipherSuites) > 0 {
-	if in.ServiceCA {
-		flags = append(flags, "--metrics-cert-dir="+metricsCerts, "--metrics-controller-ports")
-	}
 		flags = append(flags, "--tls-cipher-suites="+strings.Join(in.TLS.CipherSuites, ","))
 	}
 	if in.ModuleKeys != "" {

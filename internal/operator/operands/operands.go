@@ -79,6 +79,11 @@ type Inputs struct {
 	ServiceCA bool
 	// TerminationHandler has the termination handler run on Nodes of Spot instances.
 	TerminationHandler bool
+	// Policies is true if the cluster has ValidatingAdmissionPolicies.
+	Policies bool
+	// FailureDomains has admission policies applied that keep vSphere's failure domains while Machines use
+	// them.
+	FailureDomains bool
 	// Monitoring has alerts and the dashboard made, where the cluster has the API of the Prometheus
 	// Operator.
 	Monitoring bool
@@ -89,6 +94,8 @@ type Inputs struct {
 	WithoutWebhooks bool
 	// WithoutHealthChecks runs no controller of MachineHealthChecks.
 	WithoutHealthChecks bool
+	// FeatureGates are OpenShift's that the controllers follow; none are passed without OpenShift.
+	FeatureGates map[string]bool
 	// Egress is what the controllers reach besides name servers; everything where it is empty.
 	Egress []Destination
 	// ModuleKeys is the SecretProviderClass with the keys that sign stored modules, in the same
@@ -141,6 +148,7 @@ func Render(manifests fs.FS, in Inputs) ([]*unstructured.Unstructured, error) {
 const (
 	terminationHandler = "termination-handler"
 	monitoring         = "monitoring"
+	failureDomains     = "vsphere"
 )
 
 // wants reports whether an object of a folder is to be applied.
@@ -150,6 +158,8 @@ func (in Inputs) wants(folder string, object *unstructured.Unstructured) bool {
 		return in.TerminationHandler
 	case monitoring:
 		return in.Monitoring
+	case failureDomains:
+		return in.FailureDomains
 	}
 	return !in.WithoutWebhooks || !isWebhook(object)
 }
@@ -188,7 +198,7 @@ func (in Inputs) read(manifests fs.FS,
 }
 
 func isWebhook(object *unstructured.Unstructured) bool {
-	return object.GroupVersionKind().Group == "admissionregistration.k8s.io"
+	return strings.HasSuffix(object.GetKind(), "WebhookConfiguration")
 }
 
 // rank orders objects: dependencies first, and what calls the Deployment's Pods last.
@@ -213,7 +223,7 @@ func rank(object *unstructured.Unstructured) int {
 // applied before. Without monitoring and vSphere, the cluster may not know the kinds.
 func Unwanted(manifests fs.FS, in Inputs) ([]*unstructured.Unstructured, error) {
 	return in.read(manifests, func(folder string, object *unstructured.Unstructured) bool {
-		return folder != monitoring && !in.wants(folder, object)
+		return folder != monitoring && (folder != failureDomains || in.Policies) && !in.wants(folder, object)
 	})
 }
 

@@ -391,7 +391,7 @@ func TestAllHasWhatAnyInputsRender(t *testing.T) {
 	}
 	for _, console := range []bool{false, true} {
 		for _, one := range rendered(t, inputs(func(in *operands.Inputs) {
-			in.Namespace, in.TerminationHandler, in.Monitoring, in.Console = "elsewhere", true, true, console
+			in.Namespace, in.TerminationHandler, in.Monitoring, in.FailureDomains, in.Console = "elsewhere", true, true, true, console
 		})) {
 			if name := one.GetKind() + " " + one.GetNamespace() + "/" + one.GetName(); !names[name] {
 				t.Errorf("%s is not among all", name)
