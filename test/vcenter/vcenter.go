@@ -40,7 +40,9 @@ const (
 
 type VM struct {
 	UUID, Annotation, PowerState string
-	CPUs, MemoryMiB              int
+	// Address is the guest's, also before it reports it.
+	Address         string
+	CPUs, MemoryMiB int
 	// Created is its creation, Changed the last change of its configuration.
 	Created, Changed time.Time
 	// ClonedFrom is the name of its source.
@@ -237,6 +239,12 @@ func (v *VCenter) HasFile(ctx context.Context, file string) (there bool, err err
 // Deny has the vCenter refuse methods of its API, such as CloneVM_Task, and no others, until it is called again.
 func (v *VCenter) Deny(ctx context.Context, methods ...string) error {
 	_, err := v.Ask(ctx, http.MethodPost, "/test/deny", url.Values{"method": methods}, nil)
+	return err
+}
+
+// Delay has guests report their addresses only so long after they boot.
+func (v *VCenter) Delay(ctx context.Context, delay time.Duration) error {
+	_, err := v.Ask(ctx, http.MethodPost, "/test/guests", url.Values{"delay": {delay.String()}}, nil)
 	return err
 }
 

@@ -2,18 +2,30 @@ package main
 
 import (
 	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// playGuests plays the tools of guests: a virtual machine that is powered on reports an address soon after, and one that is not reports
+// guests plays the tools of guests: a virtual machine that is powered on reports an address after a delay, and one that is not reports
 // nothing.
-func playGuests(ctx *simulator.Context, stop <-chan struct{}) {
+type guests struct{ delay atomic.Int64 }
+
+// serve sets the delay.
+func (g *guests) serve(w http.ResponseWriter, r *http.Request) {
+	delay, err := time.ParseDuration(r.URL.Query().Get("delay"))
+	g.delay.Store(int64(delay))
+	answer(w, nil, err)
+}
+
+func (g *guests) play(ctx *simulator.Context, stop <-chan struct{}) {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
-	last := 1
 	for {
 		select {
 		case <-stop:
@@ -31,17 +43,22 @@ func playGuests(ctx *simulator.Context, stop <-chan struct{}) {
 				case vm.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOn && vm.Guest.IpAddress != "":
 					ctx.Update(vm, silence())
 				case vm.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn:
-					// Reported again and again, so that no client misses a change that came before it listened.
-					address := vm.Guest.IpAddress
-					if address == "" {
-						last++
-						address = fmt.Sprintf("10.%d.%d.%d", last>>16&255, last>>8&255, last&255)
+					boot := vm.Summary.Runtime.BootTime
+					if vm.Guest.IpAddress == "" && boot != nil && time.Since(*boot) < time.Duration(g.delay.Load()) {
+						break
 					}
-					ctx.Update(vm, report(address))
+					// Reported again and again, so that no client misses a change that came before it listened.
+					ctx.Update(vm, report(addressOf(vm.Self)))
 				}
 			})
 		}
 	}
+}
+
+// addressOf returns the address of a guest.
+func addressOf(vm types.ManagedObjectReference) string {
+	number, _ := strconv.Atoi(strings.TrimPrefix(vm.Value, "vm-"))
+	return fmt.Sprintf("10.%d.%d.%d", number>>16&255, number>>8&255, number&255)
 }
 
 // report returns what the tools of a guest report of its network.

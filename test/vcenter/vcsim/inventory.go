@@ -33,10 +33,12 @@ type inventory struct {
 type virtualMachine struct {
 	UUID string `json:"uuid"`
 	// Created and Changed are when it was made, and when its configuration was written last.
-	Created      time.Time         `json:"created"`
-	Changed      time.Time         `json:"changed"`
-	Annotation   string            `json:"annotation"`
-	PowerState   string            `json:"powerState"`
+	Created    time.Time `json:"created"`
+	Changed    time.Time `json:"changed"`
+	Annotation string    `json:"annotation"`
+	PowerState string    `json:"powerState"`
+	// Address is the guest's, also before it reports it.
+	Address      string            `json:"address"`
 	CPUs         int32             `json:"cpus"`
 	MemoryMiB    int32             `json:"memoryMiB"`
 	ClonedFrom   string            `json:"clonedFrom"`
@@ -123,7 +125,8 @@ func (i *inventory) read(ctx context.Context, path string) (*virtualMachine, err
 	}
 	found := &virtualMachine{
 		UUID: read.Config.Uuid, Annotation: read.Config.Annotation, PowerState: string(read.Runtime.PowerState),
-		CPUs: read.Config.Hardware.NumCPU, MemoryMiB: read.Config.Hardware.MemoryMB, ExtraConfig: map[string]string{}, Changed: read.Config.Modified,
+		Address: addressOf(vm.Reference()),
+		CPUs:    read.Config.Hardware.NumCPU, MemoryMiB: read.Config.Hardware.MemoryMB, ExtraConfig: map[string]string{}, Changed: read.Config.Modified,
 	}
 	if read.Config.CreateDate != nil {
 		found.Created = *read.Config.CreateDate

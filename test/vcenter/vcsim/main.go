@@ -18,6 +18,7 @@
 //	GET    /test/file?path=FILE                     whether a datastore has the file
 //	GET    /test/sessions                           how many sessions of both APIs are open, without the two of this program
 //	POST   /test/deny?method=NAME&method=NAME       refuse these methods of the API, and no others
+//	POST   /test/guests?delay=DURATION              have guests report their addresses that long after they boot
 //	GET    /test/calls                              how often what was requested
 package main
 
@@ -75,6 +76,8 @@ func run(listen string, login *url.Userinfo, certificate string) error {
 		soap, err := look.sessions(r.Context())
 		answer(w, soap+restSessions(model.Service.ServeMux)-2, err)
 	})
+	played := &guests{}
+	model.Service.HandleFunc("/test/guests", played.serve)
 	counted := &calls{made: map[string]int{}}
 	model.Service.HandleFunc("/test/calls", counted.serve)
 	server := model.Service.NewServer()
@@ -92,7 +95,7 @@ func run(listen string, login *url.Userinfo, certificate string) error {
 	}
 	stopped := make(chan struct{})
 	defer close(stopped)
-	go playGuests(model.Service.Context, stopped)
+	go played.play(model.Service.Context, stopped)
 	fmt.Println(server.URL.Host) // whoever started this waits for the line
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
