@@ -18,7 +18,7 @@ const (
 	checkAnnotation = "machine-iac.io/check-drift"
 	// instanceAnnotation marks Machines with an instance of this operator.
 	instanceAnnotation = "machine-iac.io/instance"
-	// addressAnnotation records the Node address that a check was last requested for, and when.
+	// addressAnnotation records the Node addresses that a check was last requested for, and when.
 	addressAnnotation = "machine-iac.io/address-checked"
 )
 
@@ -29,9 +29,10 @@ const (
 	addressInterval = 5 * time.Minute
 )
 
-// checkAddress requests a check of the instance if the Machine lacks its Node's InternalIP: guests report addresses
-// after they boot, and addresses change. Without any IP address, nodeRef waits: cluster-machine-approver compares the
-// addresses of Machines that have a nodeRef, and a kubelet repeats a refused request only after a quarter of an hour.
+// checkAddress requests a check of the instance if the Machine lacks an InternalIP of its Node: guests report addresses
+// after they boot, one after the other, and addresses change. Without any IP address, nodeRef waits:
+// cluster-machine-approver wants all of a Node's addresses in the Machine that has the nodeRef, and a kubelet repeats a
+// refused request only after a quarter of an hour.
 type checkAddress struct {
 	client client.Client
 	clock  clock.PassiveClock
@@ -39,15 +40,18 @@ type checkAddress struct {
 
 // Reconcile implements pipeline.Step.
 func (c *checkAddress) Reconcile(ctx context.Context, s *scope) (bool, error) {
-	ip, known := nodeInternalIP(s.node), machineInternalIPs(s.machine)
+	known := machineInternalIPs(s.machine)
+	missing := slices.DeleteFunc(internalIPs(s.node.Status.Addresses), func(ip string) bool {
+		return slices.Contains(known, ip)
+	})
 	_, ours := s.machine.Annotations[instanceAnnotation]
-	if len(ip) == 0 || slices.Contains(known, ip[0]) || !ours || !s.machine.DeletionTimestamp.IsZero() {
+	if len(missing) == 0 || !ours || !s.machine.DeletionTimestamp.IsZero() {
 		return true, nil
 	}
 	if len(s.machine.Status.Addresses) == 0 {
 		return true, nil // the create has not published them yet
 	}
-	asked, err := c.request(ctx, s, ip[0])
+	asked, err := c.request(ctx, s, strings.Join(missing, ","))
 	if err != nil || s.machine.Status.NodeRef != nil || len(known) > 0 {
 		return err == nil, err
 	}
@@ -58,19 +62,19 @@ func (c *checkAddress) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	return true, nil
 }
 
-// request requests a check once per address, and returns when the last one was requested.
-func (c *checkAddress) request(ctx context.Context, s *scope, ip string) (time.Time, error) {
+// request requests a check once per missing addresses, and returns when the last one was requested.
+func (c *checkAddress) request(ctx context.Context, s *scope, missing string) (time.Time, error) {
 	now := c.clock.Now()
-	address, at, _ := strings.Cut(s.machine.Annotations[addressAnnotation], " ")
+	addresses, at, _ := strings.Cut(s.machine.Annotations[addressAnnotation], " ")
 	last, err := time.Parse(time.RFC3339, at)
-	if asked := err == nil && !last.After(now); asked && address == ip {
+	if asked := err == nil && !last.After(now); asked && addresses == missing {
 		return last, nil
 	} else if asked && now.Sub(last) < addressInterval {
 		s.RequeueAfter(addressInterval - now.Sub(last))
 		return last, nil
 	}
 	before := s.machine.DeepCopy()
-	mark := ip + " " + now.UTC().Format(time.RFC3339)
+	mark := missing + " " + now.UTC().Format(time.RFC3339)
 	s.machine.Annotations[addressAnnotation], s.machine.Annotations[checkAnnotation] = mark, mark
 	if err := c.client.Patch(ctx, s.machine, pipeline.IfUnchanged(before)); err != nil {
 		return now, s.Written(fmt.Errorf("requesting a check of Machine %s: %w", keyOf(before), err))

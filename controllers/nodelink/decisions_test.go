@@ -247,6 +247,7 @@ func TestChanges(t *testing.T) {
 		"a node's taint":            {node, onNode(builder.WithTaints(corev1.Taint{Key: "x"})), true},
 		"a node's providerID":       {node, onNode(builder.WithNodeProviderID("x")), true},
 		"a node's first IP":         {node, onNode(builder.WithNodeInternalIPs("1.2.3.4")), true},
+		"a node's second IP":        {node, onNode(builder.WithNodeInternalIPs(nodeInternalIP(node)[0], "fd00::1")), true},
 		"a node made again":         {node, onNode(func(n *corev1.Node) { n.UID = types.UID("v") }), true},
 		"a machine's phase":         {machine, onMachine(builder.WithPhase("Running")), false},
 		"a machine's own label":     {machine, onMachine(builder.WithLabels(stringMap{"x": "y"})), false},

@@ -20,7 +20,7 @@
 //     them; one that had another value before gets it back. What was applied and what it replaced
 //     is recorded on the Node, so that those of others are not changed.
 //   - Before nodeRef is set, the Node is read from the API server.
-//   - A Machine that lacks its Node's InternalIP is checked soon, once per address (annotation
+//   - A Machine that lacks an InternalIP of its Node is checked soon, once per address (annotation
 //     machine-iac.io/address-checked). One with names but no IP address is linked when it has one, or
 //     two minutes after the request.
 //   - An invalid label is left out and reported in an event; the others are applied.

@@ -163,6 +163,17 @@ var _ = Describe("NodeLink", func() {
 		Consistently(request).Should(Equal(asked))
 	})
 
+	It("asks for the second address of a Node, and does not wait for it", func(ctx SpecContext) {
+		startManager()
+		node := builder.Node(builder.WithNodeInternalIPs("10.0.6.1", "fd00::1"))
+		machine := newMachine(builder.WithProviderID(node.Spec.ProviderID), builder.WithInternalIPs("10.0.6.1"),
+			builder.WithAnnotations(map[string]string{"machine-iac.io/instance": "x"}))
+		create(ctx, machine, node)
+		Eventually(nodeRef(ctx, machine)).Should(referTo(node))
+		Expect(fetched(ctx, machine)().GetAnnotations()).To(
+			HaveKeyWithValue("machine-iac.io/check-drift", HavePrefix("fd00::1 ")))
+	})
+
 	It("links a Machine that gets no address after two minutes", func(ctx SpecContext) {
 		startManager()
 		node := builder.Node(builder.WithNodeInternalIPs("10.0.5.1"))

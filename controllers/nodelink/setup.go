@@ -88,8 +88,12 @@ func machineProviderID(machine *machinev1beta1.Machine) []string {
 }
 
 func machineInternalIPs(machine *machinev1beta1.Machine) []string {
+	return internalIPs(machine.Status.Addresses)
+}
+
+func internalIPs(addresses []corev1.NodeAddress) []string {
 	var out []string
-	for _, address := range machine.Status.Addresses {
+	for _, address := range addresses {
 		if address.Type == corev1.NodeInternalIP && address.Address != "" && !slices.Contains(out, address.Address) {
 			out = append(out, address.Address)
 		}
@@ -107,12 +111,8 @@ func nodeProviderID(node *corev1.Node) []string {
 // nodeInternalIP returns the Node's first InternalIP only: others may be those of bridges, the same
 // on every Node.
 func nodeInternalIP(node *corev1.Node) []string {
-	for _, address := range node.Status.Addresses {
-		if address.Type == corev1.NodeInternalIP && address.Address != "" {
-			return []string{address.Address}
-		}
-	}
-	return nil
+	all := internalIPs(node.Status.Addresses)
+	return all[:min(1, len(all))]
 }
 
 // nodesForMachine returns the Nodes that match a Machine.
@@ -191,7 +191,7 @@ func nodeChanged(before, after client.Object) bool {
 		return false
 	}
 	return x.UID != y.UID || x.Spec.ProviderID != y.Spec.ProviderID ||
-		!equality.Semantic.DeepEqual(nodeInternalIP(x), nodeInternalIP(y)) ||
+		!equality.Semantic.DeepEqual(internalIPs(x.Status.Addresses), internalIPs(y.Status.Addresses)) ||
 		!equality.Semantic.DeepEqual(x.Labels, y.Labels) ||
 		!equality.Semantic.DeepEqual(x.Annotations, y.Annotations) ||
 		!equality.Semantic.DeepEqual(x.Spec.Taints, y.Spec.Taints)
