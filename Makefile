@@ -64,7 +64,7 @@ tools: ## Put every tool that CI and demo need into bin/, once: installed ones t
 	@$(TOOLS_SH)
 
 # What one target needs: a row of the table in hack/tools.sh.
-TOOLS_FOR := demo demo-gardener plugin test test-all test-modules e2e e2e-pulumi e2e-upgrade e2e-libvirt e2e-openstack e2e-gardener e2e-jobs life chaos bench bench-check profile fmt lint verify
+TOOLS_FOR := demo demo-gardener plugin test test-all test-modules e2e e2e-pulumi e2e-upgrade e2e-libvirt e2e-openstack e2e-gardener e2e-jobs life peers chaos bench bench-check profile fmt lint verify
 .PHONY: $(TOOLS_FOR:%=tools-%)
 $(TOOLS_FOR:%=tools-%): tools-%:
 	@$(TOOLS_SH) --for $*
@@ -226,6 +226,13 @@ PROVIDERS ?=
 .PHONY: life
 life: tools-life build-demo ## Take Machines of every platform through their whole life, and write docs/platforms.md: make life PLATFORM=azure PROVIDERS=DIR. libvirt needs root.
 	PLATFORM="$(PLATFORM)" PROVIDERS="$(if $(PROVIDERS),$(abspath $(PROVIDERS)))" $(if $(findstring libvirt,$(PLATFORM)),hack/libvirt.sh )go test -tags life -count 1 -timeout 120m -v ./test/life $(TESTFLAGS)
+
+# The folder with OpenShift's programs, bin/peers when empty.
+PEERS ?=
+
+.PHONY: peers
+peers: tools-peers build-demo ## Run OpenShift's unmodified programs beside the manager; those that are missing are skipped: make peers PEERS=DIR.
+	PEERS="$(if $(PEERS),$(abspath $(PEERS)))" go test -tags peers -count 1 -timeout 60m -v ./test/peers $(TESTFLAGS)
 
 # How many rounds are played, from which seed on. Set as well where it is wanted: FAULTS, WRITE, MINUTES, RECORD, VERBOSE, LANES, LEASE, AWAY, PATIENCE (test/chaos/doc.go).
 ROUNDS ?= 20

@@ -109,6 +109,7 @@ e2e-openstack|$cluster tofu provider-kubectl provider-openstack
 e2e-gardener|$cluster tofu provider-kubectl
 e2e-jobs|$cluster tofu provider-kubectl kueue
 life|$cluster tofu provider-* vcsim $pulumi
+peers|$cluster tofu provider-kubectl provider-vsphere vcsim
 chaos|$cluster tofu provider-kubectl provider-openstack $pulumi
 bench|$cluster tofu provider-kubectl $pulumi
 bench-check|$cluster tofu provider-kubectl $pulumi
