@@ -41,6 +41,7 @@ var stories = []struct {
 	play        func(*testing.T, *world)
 }{
 	{"cluster-machine-approver", "approves the certificates of a Node", approves},
+	{"cluster-control-plane-machine-set-operator", "rolls three masters, one at a time", rolls},
 }
 
 func TestPeers(t *testing.T) {
