@@ -42,6 +42,13 @@ var stories = []struct {
 }{
 	{"cluster-machine-approver", "approves the certificates of a Node", approves},
 	{"cluster-control-plane-machine-set-operator", "rolls three masters, one at a time", rolls},
+	{"cluster-autoscaler", "scales from and to zero as provider openshift", func(t *testing.T, w *world) {
+		scales(t, w, "openshift")
+	}},
+	{"cluster-autoscaler", "scales from and to zero as provider clusterapi", func(t *testing.T, w *world) {
+		scales(t, w, "clusterapi")
+	}},
+	{"cluster-autoscaler-operator", "annotates a MachineSet and keeps a Deployment", annotates},
 }
 
 func TestPeers(t *testing.T) {
