@@ -24,6 +24,7 @@ require (
 	github.com/open-policy-agent/cert-controller v0.16.0
 	github.com/openshift/api v0.0.0-20260715165912-72066cc9718b
 	github.com/prometheus/client_golang v1.24.0
+	github.com/prometheus/client_model v0.6.2
 	github.com/prometheus/procfs v0.21.1
 	github.com/pulumi/pulumi/sdk/v3 v3.255.0
 	github.com/spf13/cobra v1.10.2
@@ -167,7 +168,6 @@ require (
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/pkg/term v1.1.0 // indirect
 	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
-	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.70.0 // indirect
 	github.com/pulumi/appdash v0.0.0-20231130102222-75f619a67231 // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect

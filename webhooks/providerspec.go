@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
@@ -38,8 +37,8 @@ type rules struct {
 	known  *module.Cluster
 	// servedElsewhere allows providerSpecs that no module serves.
 	servedElsewhere bool
-	// lacking returns the providers that a module needs and the manager lacks; may be nil.
-	lacking func(*module.Module) []provider.Requirement
+	// lacking names the providers that a module needs and the manager lacks; may be nil.
+	lacking func(*module.Module) []string
 	// disabledGates are OpenShift's feature gates whose fields new objects must not set.
 	disabledGates []string
 	// held caches validations that have passed.

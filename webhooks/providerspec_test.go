@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
@@ -60,9 +59,7 @@ func TestAMissingProviderIsAWarning(t *testing.T) {
 	if found := r.providerSpec(machineWith(), ""); len(found.warnings) > 0 {
 		t.Fatalf("without it: %q", found.warnings)
 	}
-	r.lacking = func(m *module.Module) []provider.Requirement {
-		return []provider.Requirement{{Source: "acme/" + m.Name(), Version: "1.0.0"}}
-	}
+	r.lacking = func(m *module.Module) []string { return []string{"acme/" + m.Name() + " 1.0.0"} }
 	found := r.providerSpec(machineWith(), "")
 	const want = "module kubemark needs the provider acme/kubemark 1.0.0, which the manager's provider mirror lacks: " +
 		"Machines wait until it is added, as docs/image.md shows"

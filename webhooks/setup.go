@@ -15,7 +15,6 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
-	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/installation"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
@@ -54,8 +53,8 @@ type Options struct {
 	// ServedElsewhere reports that another controller serves Machines, so that providerSpecs that no
 	// module serves are allowed.
 	ServedElsewhere bool
-	// Lacking returns the providers that a module needs and the manager lacks; nil to skip.
-	Lacking func(*module.Module) []provider.Requirement
+	// Lacking names the providers that a module needs and the manager lacks; nil to skip.
+	Lacking func(*module.Module) []string
 	// DisabledGates are OpenShift's feature gates whose fields new objects must not set.
 	DisabledGates []string
 	// References says which Secrets a providerSpec may name; nil allows all.

@@ -79,13 +79,18 @@ func (o *options) hookOptions(
 	}
 }
 
-// lacking returns the function that finds the providers that a module needs and the mirror lacks. It is nil
+// lacking returns the function that names the providers that a module needs and the mirror lacks. It is nil
 // if engines may get them elsewhere.
-func (o *options) lacking() func(*module.Module) []provider.Requirement {
+func (o *options) lacking() func(*module.Module) []string {
 	if o.providerMirror == "" || o.allowDownloads || o.jobs.place == inJobs {
 		return nil
 	}
-	return func(m *module.Module) []provider.Requirement { return provider.Lacking(o.providerMirror, m.Files()) }
+	return func(m *module.Module) (names []string) {
+		for _, one := range provider.Lacking(o.providerMirror, m.Files()) {
+			names = append(names, one.String())
+		}
+		return names
+	}
 }
 
 // disabledGates returns the feature gates that are false.

@@ -68,10 +68,10 @@ type Options struct {
 type Reconciler struct {
 	options Options
 	// valid are the last flags that the manager took.
-	valid   []string
-	live    client.Client
-	status  *reporter
-	clock   clock.PassiveClock
+	valid  []string
+	live   client.Client
+	status *reporter
+	clock  clock.PassiveClock
 	// outdated means that the operator's own server does not follow the cluster's TLS profile.
 	outdated bool
 	// unconfined is the flag that allows engines to run unconfined, as last read.

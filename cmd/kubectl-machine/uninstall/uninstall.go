@@ -77,7 +77,7 @@ MachineHealthChecks. It is refused while there is a Machine, a MachineSet or a s
 	return command
 }
 
-func (o *options) run(command *cobra.Command) error {
+func (o *options) validate() error {
 	switch o.dryRun {
 	case dryRunNone, dryRunClient, dryRunServer:
 	default:
@@ -85,6 +85,13 @@ func (o *options) run(command *cobra.Command) error {
 	}
 	if o.purge && o.evenWithMachines {
 		return errors.New("--purge removes the CRDs and --even-with-machines keeps the Machines: choose one")
+	}
+	return nil
+}
+
+func (o *options) run(command *cobra.Command) error {
+	if err := o.validate(); err != nil {
+		return err
 	}
 	config, namespace, err := o.Configuration()
 	if err != nil {
