@@ -99,8 +99,9 @@ var _ = Describe("A stored module", func() {
 			})
 		}),
 		Entry("by more parts than a module has", func(ctx SpecContext, s *shelf) {
-			part := s.secrets(ctx, store.RolePart)[0]
-			for i := 3; i < 12; i++ {
+			parts := s.secrets(ctx, store.RolePart)
+			part := parts[0]
+			for i := len(parts) + 1; i < 12; i++ {
 				more := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: part.Namespace, Name: fmt.Sprintf("%s%d", part.Name[:len(part.Name)-1], i)}}
 				more.Data = map[string][]byte{"module.tar.gz": make([]byte, 1<<20)}
 				Expect(plane.Client.Create(ctx, more)).To(Succeed())
