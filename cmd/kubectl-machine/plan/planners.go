@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -108,12 +109,12 @@ func (o engineOptions) mirror(ctx context.Context, requests []*preview.Request) 
 	if recorded == "" {
 		return "", nil
 	}
-	info, err := os.Stat(recorded)
+	content, err := os.ReadFile(recorded)
 	if err != nil {
-		return "", fmt.Errorf("finding the recorded schemas: %w", err)
+		return "", fmt.Errorf("reading the recorded schemas: %w", err)
 	}
-	// Another release has another size or time.
-	dir := filepath.Join(o.cacheDir, fmt.Sprintf("schemas-%x-%x", info.Size(), info.ModTime().UnixNano()))
+	sum := sha256.Sum256(content) // another release has others
+	dir := filepath.Join(o.cacheDir, fmt.Sprintf("schemas-%x", sum[:8]))
 	if out, err := exec.CommandContext(ctx, recorded, "mirror", dir).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("unpacking the recorded schemas: %w: %s", err, out)
 	}

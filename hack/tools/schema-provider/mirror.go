@@ -49,7 +49,10 @@ func mirror(dir string) error {
 			program = target // later ones are links to it: it is on the mirror's own file system
 		}
 	}
-	return os.WriteFile(dir+".sha256", []byte(manifest.String()), 0o644) //nolint:gosec // it holds no secret
+	if there, err := os.ReadFile(dir + ".sha256"); err == nil && string(there) == manifest.String() {
+		return nil // another process may be reading it
+	}
+	return replace(dir+".sha256", strings.NewReader(manifest.String()), 0o644)
 }
 
 // place links a program, or copies it from another file system. An engine follows no symbolic link out of a mirror.
@@ -68,13 +71,18 @@ func place(program, target string) error {
 		return err
 	}
 	defer from.Close() //nolint:errcheck // it was only read
-	to, err := os.CreateTemp(filepath.Dir(target), ".new-")
+	return replace(target, from, 0o755)
+}
+
+// replace writes a file that is complete whenever it is there.
+func replace(file string, content io.Reader, mode fs.FileMode) error {
+	to, err := os.CreateTemp(filepath.Dir(file), ".new-")
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(to, from)
-	if err := errors.Join(err, to.Chmod(0o755), to.Close()); err != nil {
+	_, err = io.Copy(to, content)
+	if err := errors.Join(err, to.Chmod(mode), to.Close()); err != nil {
 		return errors.Join(err, os.Remove(to.Name()))
 	}
-	return os.Rename(to.Name(), target)
+	return os.Rename(to.Name(), file)
 }
