@@ -198,10 +198,10 @@ func (t *task) noteApplied(report *engine.Report) {
 	}
 }
 
-// trackProgress tracks the resources that the engine is creating. One that takes longer than
-// others leaves the engine waiting.
+// trackProgress tracks the resources that the engine is creating. One that takes long, other than
+// reading it, leaves the engine waiting.
 func (t *task) trackProgress(event engine.Event) {
-	if event.Kind == engine.EventProgress {
+	if event.Kind == engine.EventProgress && event.Action != engine.ActionRead {
 		t.actuator.pool.Idles(t.poolUID)
 	}
 	if event.Action != engine.ActionCreate {

@@ -327,7 +327,7 @@ func (p *Pool) Abort() {
 	default:
 		close(p.aborted)
 		p.options.Logger.Info("Aborting engine runs: this process is not the leader", "dropped", dropped, "running",
-			p.queue.running)
+			p.queue.running+p.idle)
 	}
 }
 
@@ -373,7 +373,7 @@ func (p *Pool) admit() *run {
 	if len(with) > 0 {
 		footprint += batchFootprint
 	}
-	if p.options.Memory != nil && p.queue.running > 0 && !p.options.Memory.Fits(footprint) {
+	if p.options.Memory != nil && p.queue.running+p.idle > 0 && !p.options.Memory.Fits(footprint) {
 		return nil
 	}
 	p.queue.start(next, now)
@@ -454,6 +454,7 @@ func (p *Pool) release(first *run) {
 	now := p.options.Clock.Now()
 	if first.idle {
 		p.idle--
+		p.queue.idles(first, -1)
 	} else {
 		p.queue.release(first, now)
 	}

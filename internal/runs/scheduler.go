@@ -45,6 +45,8 @@ type scheduler struct {
 	operations  map[Operation]*operationQueue
 	groups      map[string]*group
 	credentials map[string]int
+	// idleGroups and idleCredentials count the executing runs without a worker.
+	idleGroups, idleCredentials map[string]int
 	// throttles are the throttled credentials.
 	throttles map[string]*throttle
 	// waiting and running count runs; queued counts the waiting ones by kind.
@@ -125,7 +127,8 @@ func (l *groupQueue) before(other *groupQueue) bool {
 
 func newScheduler(l limits) *scheduler {
 	s := &scheduler{limits: l, operations: map[Operation]*operationQueue{}, groups: map[string]*group{},
-		credentials: map[string]int{}, throttles: map[string]*throttle{}}
+		credentials: map[string]int{}, throttles: map[string]*throttle{},
+		idleGroups: map[string]int{}, idleCredentials: map[string]int{}}
 	for rank, operation := range precedence {
 		q := &operationQueue{rank: rank, most: l.workers, least: l.reserved, lanes: map[string]*lane{}}
 		if operation == Drift {
@@ -260,6 +263,15 @@ func (s *scheduler) count(r *run, more int, now time.Time) {
 	}
 }
 
+// idles tracks a run that executes without a worker, or has ended.
+func (s *scheduler) idles(r *run, more int) {
+	for counts, key := range map[*map[string]int]string{&s.idleGroups: r.Group, &s.idleCredentials: r.Credential} {
+		if (*counts)[key] += more; (*counts)[key] == 0 {
+			delete(*counts, key)
+		}
+	}
+}
+
 // best returns the queue whose turn it is. An operation below its reserved share comes first, then
 // the group with the fewest running runs, then the run with the highest priority, which grows with
 // age.
@@ -333,7 +345,8 @@ func (q *operationQueue) next(s *scheduler, now time.Time, lifted bool) *groupQu
 // never lifted.
 func (s *scheduler) capped(credential string, now time.Time, lifted bool) bool {
 	running := s.credentials[credential]
-	if t := s.throttles[credential]; t != nil && (now.Before(t.until) || running >= t.most) {
+	if t := s.throttles[credential]; t != nil &&
+		(now.Before(t.until) || running+s.idleCredentials[credential] >= t.most) {
 		return true
 	}
 	return !lifted && credential != "" && running >= s.limits.perCredential

@@ -79,16 +79,19 @@ func (p *Pool) Waits(uid types.UID, what string) {
 
 // Idles records that the engine of a Machine's executing run, or of its batch, now waits for the
 // infrastructure. Its worker is free for other runs from then on, unless Options.MaxIdle others are
-// idle already, or its credential is throttled. Call it again while the engine waits.
+// idle already, Options.MaxPerGroup of its group, or its credential is throttled. A drift check
+// keeps its worker. Call it again while the engine waits.
 func (p *Pool) Idles(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r, ok := p.runs[uid]
-	if !ok || r.limit == nil || r.first.idle || p.idle >= p.options.MaxIdle || p.queue.throttles[r.Credential] != nil {
+	if !ok || r.limit == nil || r.first.idle || r.Operation == Drift || p.queue.throttles[r.Credential] != nil ||
+		p.idle >= p.options.MaxIdle || p.queue.idleGroups[r.Group] >= p.options.MaxPerGroup {
 		return
 	}
 	r.first.idle = true
 	p.idle++
+	p.queue.idles(r.first, 1)
 	p.queue.release(r.first, p.options.Clock.Now())
 	p.dispatch()
 }

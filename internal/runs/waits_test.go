@@ -94,7 +94,7 @@ func TestARunThatWaitsAndIsNotWantedEnds(t *testing.T) {
 }
 
 func TestARunThatOnlyWaitsForTheInfrastructureNeedsNoWorker(t *testing.T) {
-	pool := New(Options{MaxConcurrent: 1, MaxIdle: 1})
+	pool := New(Options{MaxConcurrent: 1, MaxIdle: 1, MaxPerGroup: 2})
 	start(t, pool)
 	tasks := map[types.UID]*script{}
 	for _, name := range []string{"a", "b", "c"} {
@@ -180,5 +180,63 @@ func TestABatchThatWaitsReleasesItsWorkerOnce(t *testing.T) {
 	pool.workers.Wait()
 	if pool.idle != 0 || pool.queue.running != 0 {
 		t.Errorf("%d are idle and %d hold workers in the end", pool.idle, pool.queue.running)
+	}
+}
+
+// tooLarge is a memory into which nothing fits beside anything else.
+type tooLarge struct{}
+
+func (tooLarge) Fits(string) bool    { return false }
+func (tooLarge) Started(_, _ string) {}
+func (tooLarge) Ended(string)        {}
+
+func TestRunsThatAreIdleStillNeedMemory(t *testing.T) {
+	pool := New(Options{MaxConcurrent: 2, MaxIdle: 2, MaxPerGroup: 2, Memory: tooLarge{}})
+	start(t, pool)
+	first := &script{name: "a", log: &journal{}, block: make(chan struct{}), started: make(chan struct{})}
+	submit(t, pool, request("a", "", Create, first))
+	<-first.started
+	pool.Idles("a")
+	if status := submit(t, pool, request("b", "", Create, &script{name: "b", log: &journal{}})); status.Phase != Queued {
+		t.Errorf("a second run is %s, want it to wait for memory", status.Phase)
+	}
+	close(first.block)
+	expectWakes(t, pool, 2)
+}
+
+func TestWhichRunsStayWithTheirWorkers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		second Operation
+		group  string
+		idle   int
+	}{
+		"another group's":              {Create, "h", 2},
+		"the group's beyond its share": {Create, "g", 1},
+		"a drift check":                {Drift, "h", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pool := New(Options{MaxConcurrent: 4, MaxIdle: 4, MaxPerGroup: 1})
+			start(t, pool)
+			one := &script{name: "a", log: &journal{}, block: make(chan struct{}), started: make(chan struct{})}
+			other := &script{name: "b", log: &journal{}, block: make(chan struct{}), started: make(chan struct{})}
+			submit(t, pool, request("a", "g", Create, one))
+			submit(t, pool, request("b", tc.group, tc.second, other))
+			<-one.started
+			pool.Idles("a")
+			<-other.started
+			pool.Idles("b")
+			pool.mu.Lock()
+			if pool.idle != tc.idle {
+				t.Errorf("%d runs are idle, want %d", pool.idle, tc.idle)
+			}
+			pool.mu.Unlock()
+			close(one.block)
+			close(other.block)
+			expectWakes(t, pool, 2)
+			pool.workers.Wait()
+			if left := len(pool.queue.idleGroups) + len(pool.queue.idleCredentials); left > 0 {
+				t.Errorf("%d groups and credentials are idle in the end", left)
+			}
+		})
 	}
 }
