@@ -22,6 +22,22 @@ const osLabel = "machine.openshift.io/os-id"
 // Capacity implements actuators.CapacityEstimator from the provider module's metadata, and from the
 // infrastructure if only that knows the instance type.
 func (a *Actuator) Capacity(ctx context.Context, machine *machinev1beta1.Machine) (*actuators.Capacity, error) {
+	return a.capacity(ctx, machine, true)
+}
+
+// catalogs is the estimator that asks no infrastructure.
+type catalogs struct{ *Actuator }
+
+// Catalogs returns an estimator for objects that no webhook reviews: it uses no Secret that they name.
+func (a *Actuator) Catalogs() actuators.CapacityEstimator { return catalogs{a} }
+
+func (c catalogs) Capacity(ctx context.Context, machine *machinev1beta1.Machine) (*actuators.Capacity, error) {
+	return c.capacity(ctx, machine, false)
+}
+
+func (a *Actuator) capacity(
+	ctx context.Context, machine *machinev1beta1.Machine, asks bool,
+) (*actuators.Capacity, error) {
 	machine, served, err := a.desired.Complete(machine)
 	if err != nil {
 		return nil, reporting.Typed(runs.Create, err)
@@ -36,7 +52,7 @@ func (a *Actuator) Capacity(ctx context.Context, machine *machinev1beta1.Machine
 	size, err := module.SizeOf(served, providerSpec)
 	if unknown, ok := errors.AsType[*module.UnknownTypeError](err); ok {
 		typeErr := actuators.UnknownInstanceType(unknown.Type, unknown.Module, "%s.%s", render.ValuesPath(machine), unknown)
-		if len(served.CapacityFiles()) == 0 {
+		if !asks || len(served.CapacityFiles()) == 0 {
 			return nil, typeErr
 		}
 		size, err = a.sizes.read(ctx, a, sizeRequest{machine: machine, served: served, providerSpec: providerSpec,

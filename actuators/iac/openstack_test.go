@@ -432,7 +432,7 @@ func TestAFlavorThatTheCloudLacksIsUnknown(t *testing.T) {
 	c := newCloud(t)
 	_, err := c.sizeOf(c.machine(func(spec map[string]any) { spec["flavor"] = "none" }))
 	unknown, ok := errors.AsType[*actuators.UnknownInstanceTypeError](err)
-	if !ok || unknown.RetryAfter != sizeKept || !strings.Contains(unknown.Message, "none") || !strings.Contains(unknown.Message, "Your query returned no results") {
+	if !ok || unknown.RetryAfter != sizeFailed || !strings.Contains(unknown.Message, "none") || !strings.Contains(unknown.Message, "Your query returned no results") {
 		t.Errorf("got %v, want an unknown type in the provider's words, and another try later", err)
 	}
 	c.has(map[string]int{"servers": 0, "ports": 0, "trunks": 0, "volumes": 0, "server groups": 0})

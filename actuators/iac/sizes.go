@@ -19,10 +19,11 @@ import (
 )
 
 const (
-	// sizeKept is how long a size counts, and a failed read is not repeated.
-	sizeKept = time.Hour
-	// sizeLost is when a read that has not ended is repeated: the pool may have dropped it.
-	sizeLost = 15 * time.Minute
+	// sizeKept is how long a size counts, sizeFailed how long a failed read is not repeated.
+	sizeKept, sizeFailed = time.Hour, 5 * time.Minute
+	// sizeLost is when a read that has not ended is repeated: the pool may have dropped it. A run
+	// takes less.
+	sizeLost = time.Hour
 	// sizePoll is when to ask for the outcome of a read.
 	sizePoll = 5 * time.Second
 )
@@ -56,8 +57,14 @@ func (s *sizes) read(ctx context.Context, a *Actuator, r sizeRequest) (*module.S
 	now := a.clock.Now()
 	s.mu.Lock()
 	maps.DeleteFunc(s.known, func(_ [sha256.Size]byte, one *sizeRead) bool {
-		age := now.Sub(one.at)
-		return age >= sizeKept || !one.ended && age >= sizeLost
+		kept := sizeKept
+		switch {
+		case !one.ended:
+			kept = sizeLost
+		case one.err != nil:
+			kept = sizeFailed
+		}
+		return now.Sub(one.at) >= kept
 	})
 	known, asked := s.known[key]
 	if !asked {
@@ -71,7 +78,9 @@ func (s *sizes) read(ctx context.Context, a *Actuator, r sizeRequest) (*module.S
 	s.mu.Unlock()
 	if !asked {
 		if err := s.ask(ctx, a, r, known); err != nil {
-			s.end(a, known, nil, err)
+			s.mu.Lock()
+			delete(s.known, key)
+			s.mu.Unlock()
 			return nil, r.failed(err)
 		}
 	}
@@ -110,10 +119,10 @@ func (s *sizes) end(a *Actuator, known *sizeRead, found json.RawMessage, err err
 	*known = sizeRead{at: a.clock.Now(), ended: true, found: found, err: err}
 }
 
-// failed returns that the type is unknown because it could not be read.
+// failed returns the UnknownInstanceTypeError for a read that failed.
 func (r sizeRequest) failed(err error) error {
 	failed := actuators.UnknownInstanceType(r.unknown.Type, r.unknown.Provider, "%s; the infrastructure was asked: %s",
 		r.unknown.Message, err)
-	failed.RetryAfter = sizeKept
+	failed.RetryAfter = sizeFailed
 	return failed
 }
