@@ -124,7 +124,7 @@ func TestAdopt(t *testing.T) {
 	})
 	for line, want := range map[string]string{
 		"adopt nobody":                 `"nobody"`,
-		"adopt nameless":               "the Machine nameless: there is no provider ID",
+		"adopt nameless":               "the Machine nameless: no provider ID",
 		"adopt --plan clean nameless":  "nothing was changed",
 		"adopt --from-state f clean":   "address",
 		"adopt silent --timeout 200ms": "the manager has not reported on silent within 200ms",
@@ -136,7 +136,7 @@ func TestAdopt(t *testing.T) {
 	}
 	w.expect(t, "adopt --plan clean", 0, "Clean")
 	w.found(t, "installed")
-	w.expect(t, "adopt --plan -l found=no", 0, "Left out, because there is no provider ID", "nameless")
+	w.expect(t, "adopt --plan -l found=no", 0, "Left out: nameless (no provider ID")
 	w.expect(t, "adopt --plan -l found=yes", 0, "installed", "Clean")
 	w.expect(t, "adopt installed", 0, "Adopted")
 	w.doomed(t, "doomed", "cloud:///5")

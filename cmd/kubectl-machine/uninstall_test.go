@@ -182,7 +182,7 @@ func TestUninstallPurges(t *testing.T) {
 		t.Fatal(err)
 	}
 	i.expect("uninstall --purge --even-with-machines"+here, 1, "choose one")
-	i.expect("uninstall --purge"+here, 1, "Machines (1) and states (1)")
+	i.expect("uninstall --purge"+here, 1, "first delete what is in the namespace "+i.namespace+", Machines (1) and states (1)")
 	i.isComplete("refusals")
 	states := &corev1.SecretList{}
 	if err := i.Client.List(t.Context(), states, client.InNamespace(i.namespace), client.HasLabels{state.LabelMachineUID}); err != nil || len(states.Items) == 0 {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -85,8 +86,13 @@ func (o *options) lacking() func(*module.Module) []string {
 	if o.providerMirror == "" || o.allowDownloads || o.jobs.place == inJobs {
 		return nil
 	}
+	var pinned sync.Map // by digest
 	return func(m *module.Module) (names []string) {
-		for _, one := range provider.Lacking(o.providerMirror, m.Files()) {
+		known, ok := pinned.Load(m.Digest())
+		if !ok {
+			known, _ = pinned.LoadOrStore(m.Digest(), provider.Pinned(m.Files()))
+		}
+		for _, one := range provider.Lacking(o.providerMirror, known.([]provider.Requirement)) {
 			names = append(names, one.String())
 		}
 		return names

@@ -41,11 +41,11 @@ func NewAdopt() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "adopt [MACHINE...]",
 		Short: "Adopt instances that something else than the operator has made",
-		Long: `Adopt the instances of Machines that something else than the operator has made: another actuator, or plain Terraform. The manager finds each
-instance by its provider ID or its ID in machine-iac.io/adopt-id, or has found it by the Machine's name already, imports what the Machine's module would have made, and changes it in place at most. With --plan it only plans that, and
-what differs is shown. Without names, all Machines of the namespace are meant whose instance is not adopted and that are not being deleted; those
-without a known instance are left out, and named. The
-instance of a Machine that is named and being deleted is adopted and then destroyed.
+		Long: `Adopt the instances of Machines that another actuator or plain Terraform has made. The manager finds each instance by
+its provider ID, by the annotation machine-iac.io/adopt-id, or by the Machine's name. It imports what the Machine's
+module would have made, and changes it in place at most. With --plan it only plans, and shows what differs. Without
+names, it takes all Machines of the namespace that are neither adopted nor being deleted, and lists those without a
+known instance. A named Machine that is being deleted is adopted, and then destroyed.
 
 The command sets the annotation machine-iac.io/adoption of each Machine and waits for the manager. You need the right to
 "adopt" machines.machine.openshift.io, and the manager another --adoption than Never. With --from-state, the instance is found by its ID in a
@@ -90,7 +90,7 @@ func (f *adoptFlags) run(command *cobra.Command, names []string) error {
 		return err
 	}
 	if len(unknown) > 0 {
-		fmt.Fprintf(command.ErrOrStderr(), "Left out, because %s: %s\n", unidentified, strings.Join(unknown, ", "))
+		fmt.Fprintf(command.ErrOrStderr(), "Left out: %s (%s)\n", strings.Join(unknown, ", "), unidentified)
 	}
 	if len(machines) == 0 {
 		f.Nothing(command, "There are no Machines to adopt", facts.Namespace)
@@ -131,8 +131,8 @@ func (f *adoptFlags) run(command *cobra.Command, names []string) error {
 	return resultCode(list)
 }
 
-// unidentified is why a Machine cannot be adopted whose instance nothing names.
-const unidentified = "there is no provider ID, and the manager has found no instance of the name: set spec.providerID or " +
+// unidentified is why the manager cannot find an instance, with the fix.
+const unidentified = "no provider ID, and no instance found by the Machine's name; set spec.providerID or " +
 	"the annotation machine-iac.io/adopt-id, or name the resource in a Terraform state with --from-state and --address"
 
 // adoptable returns the Machines whose instance is not adopted, and the names of those whose

@@ -113,13 +113,16 @@ func (o engineOptions) mirror(ctx context.Context, requests []*preview.Request) 
 	if err != nil {
 		return "", fmt.Errorf("reading the recorded schemas: %w", err)
 	}
+	if err := os.MkdirAll(o.cacheDir, 0o700); err != nil {
+		return "", fmt.Errorf("making the cache: %w", err)
+	}
 	sum := sha256.Sum256(content) // another release has others
 	dir := filepath.Join(o.cacheDir, fmt.Sprintf("schemas-%x", sum[:8]))
 	if out, err := exec.CommandContext(ctx, recorded, "mirror", dir).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("unpacking the recorded schemas: %w: %s", err, out)
 	}
 	for _, one := range requests {
-		if len(provider.Lacking(dir, one.Module.Files())) > 0 {
+		if len(provider.Lacking(dir, provider.Pinned(one.Module.Files()))) > 0 {
 			return "", nil
 		}
 	}
@@ -177,8 +180,8 @@ func (o engineOptions) openPulumi(ctx context.Context, into *planners) (preview.
 	if err != nil {
 		return nil, err
 	}
-	planner, err := offline.NewStackPlanner(ctx, offline.StackOptions{Binary: binary, Plugins: plugins, ProviderMirror: o.providerMirror,
-		Parallel: o.parallel, Sandbox: confined})
+	planner, err := offline.NewStackPlanner(ctx, offline.StackOptions{Binary: binary, Plugins: plugins,
+		ProviderMirror: o.providerMirror, Parallel: o.parallel, Sandbox: confined})
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func checkProviders(mirror string, requests []*preview.Request) error {
 	}
 	var missing []string
 	for _, one := range requests {
-		for _, needed := range provider.Lacking(mirror, one.Module.Files()) {
+		for _, needed := range provider.Lacking(mirror, provider.Pinned(one.Module.Files())) {
 			lacks := fmt.Sprintf("%s (module %s)", needed, one.Module.Name())
 			if !slices.Contains(missing, lacks) {
 				missing = append(missing, lacks)

@@ -126,9 +126,9 @@ func purgeable(ctx context.Context, live client.Client) error {
 		if err != nil {
 			return fmt.Errorf("listing %ss of all namespaces: %w", kind, err)
 		}
-		for i := range list.Items {
-			return fmt.Errorf("--purge removes the CRDs, and with them %s %s/%s and all others: delete them first and wait until they are gone; nothing was removed",
-				kind, list.Items[i].Namespace, list.Items[i].Name)
+		if len(list.Items) > 0 {
+			return fmt.Errorf("--purge removes the CRDs, and with them %s %s/%s and all others: delete them first and "+
+				"wait until they are gone; nothing was removed", kind, list.Items[0].Namespace, list.Items[0].Name)
 		}
 	}
 	return nil

@@ -38,8 +38,10 @@ type removal struct {
 	live      client.Client
 	namespace string
 	dryRun    string
-	out       io.Writer
-	errOut    io.Writer
+	// purge says that there may be nothing but remains.
+	purge  bool
+	out    io.Writer
+	errOut io.Writer
 
 	// operator is the operator's Deployment; nil where it is gone already.
 	operator *unstructured.Unstructured
@@ -74,7 +76,7 @@ func (r *removal) find(ctx context.Context) error {
 	// tells whose they are.
 	here := slices.ContainsFunc(r.operands,
 		func(one *unstructured.Unstructured) bool { return one.GetNamespace() == r.namespace })
-	if r.operator == nil && !here {
+	if r.operator == nil && !here && !r.purge {
 		return fmt.Errorf("there is no Deployment %s and nothing that it has installed in the namespace %s; name the namespace of the installation, such as -n openshift-machine-api",
 			operatorName, r.namespace)
 	}

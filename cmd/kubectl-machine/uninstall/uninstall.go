@@ -48,8 +48,8 @@ CRDs stay as they are.
 While there are Machines or states nothing is removed, unless --even-with-machines is set: nothing would manage them any more, and a Machine that is
 deleted keeps its finalizer until the operator is installed again.
 
-With --purge nothing stays: settings, the keys of this installation, contents of modules and the CRDs are removed as well, and with the CRDs all
-MachineHealthChecks. It is refused while there is a Machine, a MachineSet or a state.`,
+With --purge, settings, keys, contents of modules and the CRDs are removed as well, and all MachineHealthChecks with the CRDs. What you applied from
+install/legacy or config stays; remove it with 'kubectl delete -k'. --purge is refused while there is a Machine, a MachineSet or a state.`,
 		Example: `  # Show what would be removed, and what would stay
   kubectl machine uninstall -n openshift-machine-api --dry-run=client
 
@@ -107,7 +107,7 @@ func (o *options) run(command *cobra.Command) error {
 	}
 	ctx, cancel := context.WithTimeout(command.Context(), o.timeout)
 	defer cancel()
-	r := &removal{live: live, namespace: namespace, dryRun: o.dryRun, out: command.OutOrStdout(),
+	r := &removal{live: live, namespace: namespace, dryRun: o.dryRun, purge: o.purge, out: command.OutOrStdout(),
 		errOut: command.ErrOrStderr()}
 	if err := r.find(ctx); err != nil {
 		return err
@@ -117,6 +117,9 @@ func (o *options) run(command *cobra.Command) error {
 		return err
 	}
 	if stays.machines() && !o.evenWithMachines {
+		if o.purge {
+			return stays.unpurgeable(namespace)
+		}
 		if o.dryRun == dryRunNone {
 			return stays.refusal(namespace)
 		}
@@ -132,10 +135,31 @@ func (o *options) run(command *cobra.Command) error {
 		return err
 	}
 	if o.purge {
-		return stays.purge(ctx, r)
+		return o.removeRest(ctx, r, cluster)
 	}
 	stays.print(command.OutOrStdout(), namespace)
 	return nil
+}
+
+// removeRest purges what stays. It looks again: a Machine may have come while Pods ended.
+func (o *options) removeRest(ctx context.Context, r *removal, cluster *inspect.Cluster) error {
+	stays, err := readRemains(ctx, cluster, r.live)
+	if err != nil {
+		return err
+	}
+	if stays.machines() && o.dryRun == dryRunNone {
+		return stays.unpurgeable(r.namespace)
+	}
+	if err := purgeable(ctx, r.live); err != nil {
+		return err
+	}
+	return stays.purge(ctx, r)
+}
+
+// unpurgeable returns why nothing of the rest is removed.
+func (s *remains) unpurgeable(namespace string) error {
+	return fmt.Errorf("--purge removes the CRDs: first delete what is in the namespace %s, %s, and wait until it is gone; "+
+		"then repeat the command", namespace, s.counts())
 }
 
 // refusal returns why nothing is removed.

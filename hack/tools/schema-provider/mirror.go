@@ -1,10 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,7 +17,7 @@ import (
 var registries = []string{"registry.opentofu.org", "registry.terraform.io"}
 
 // mirror makes a filesystem mirror with every record for this platform, all files of which are this program, and its
-// manifest beside it: lock files have the checksums of the real providers. What is there stays.
+// manifest beside it: lock files have the checksums of the real providers. A file with other content is replaced.
 func mirror(dir string) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -26,12 +27,12 @@ func mirror(dir string) error {
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(content)
-	var manifest strings.Builder
 	files, err := fs.Glob(records, "schemas/*.json")
 	if err != nil {
 		return err
 	}
+	first := ""
+	var manifest strings.Builder
 	for _, file := range files {
 		name, version, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".json"), "-")
 		schema, err := readRecord(name, version)
@@ -42,45 +43,51 @@ func mirror(dir string) error {
 		for _, registry := range registries {
 			target := filepath.Join(dir, registry, filepath.FromSlash(source), version, runtime.GOOS+"_"+runtime.GOARCH,
 				"terraform-provider-"+name+"_v"+version)
-			if err := place(program, target); err != nil {
+			if err := place(content, first, target); err != nil {
 				return fmt.Errorf("making the mirror %s: %w", dir, err)
 			}
-			fmt.Fprintf(&manifest, "%x  %s\n", sum, filepath.Base(target))
-			program = target // later ones are links to it: it is on the mirror's own file system
+			first = cmp.Or(first, target)
+			fmt.Fprintf(&manifest, "%x  %s\n", sha256.Sum256(content), filepath.Base(target))
 		}
 	}
 	if there, err := os.ReadFile(dir + ".sha256"); err == nil && string(there) == manifest.String() {
 		return nil // another process may be reading it
 	}
-	return replace(dir+".sha256", strings.NewReader(manifest.String()), 0o644)
+	return replace(dir+".sha256", []byte(manifest.String()), 0o644)
 }
 
-// place links a program, or copies it from another file system. An engine follows no symbolic link out of a mirror.
-func place(program, target string) error {
-	if _, err := os.Stat(target); err == nil {
+// place writes a file of the mirror, as a link to the first one if there is one. An engine follows no symbolic link out of a
+// mirror.
+func place(content []byte, first, target string) error {
+	if first == "" {
+		if there, err := os.ReadFile(target); err == nil && bytes.Equal(there, content) {
+			return nil
+		}
+	} else if linked(first, target) {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil { //nolint:gosec // it holds no secret
 		return err
 	}
-	if err := os.Link(program, target); err == nil || errors.Is(err, fs.ErrExist) {
+	if first != "" && os.Link(first, target) == nil {
 		return nil
 	}
-	from, err := os.Open(program)
-	if err != nil {
-		return err
-	}
-	defer from.Close() //nolint:errcheck // it was only read
-	return replace(target, from, 0o755)
+	return replace(target, content, 0o755)
+}
+
+func linked(first, target string) bool {
+	one, err := os.Stat(first)
+	other, otherErr := os.Stat(target)
+	return err == nil && otherErr == nil && os.SameFile(one, other)
 }
 
 // replace writes a file that is complete whenever it is there.
-func replace(file string, content io.Reader, mode fs.FileMode) error {
+func replace(file string, content []byte, mode fs.FileMode) error {
 	to, err := os.CreateTemp(filepath.Dir(file), ".new-")
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(to, content)
+	_, err = to.Write(content)
 	if err := errors.Join(err, to.Chmod(mode), to.Close()); err != nil {
 		return errors.Join(err, os.Remove(to.Name()))
 	}

@@ -17,9 +17,9 @@ type Requirement struct{ Source, Version string }
 
 func (r Requirement) String() string { return r.Source + " " + r.Version }
 
-// Lacking returns the providers that a module pins and a filesystem mirror lacks for this platform.
-func Lacking(mirror string, module fs.FS) []Requirement {
-	return slices.DeleteFunc(pinned(module), func(r Requirement) bool { return r.in(mirror) })
+// Lacking returns the providers of those that a filesystem mirror lacks for this platform.
+func Lacking(mirror string, pinned []Requirement) []Requirement {
+	return slices.DeleteFunc(slices.Clone(pinned), func(r Requirement) bool { return r.in(mirror) })
 }
 
 // in reports whether a mirror has the provider, unpacked or packed, from any registry: engines
@@ -40,9 +40,9 @@ func (r Requirement) in(mirror string) bool {
 	return false
 }
 
-// pinned returns the providers that a module pins to one version. The engine checks everything else
+// Pinned returns the providers that a module pins to one version. The engine checks everything else
 // in its files.
-func pinned(files fs.FS) []Requirement {
+func Pinned(files fs.FS) []Requirement {
 	names, err := fs.Glob(files, "*.tf")
 	if err != nil {
 		return nil

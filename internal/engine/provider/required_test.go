@@ -24,7 +24,7 @@ func TestLackingNamesPinnedProvidersThatTheMirrorLacks(t *testing.T) {
 	write(t, filepath.Join(mirror, "registry.opentofu.org/acme/packed", "terraform-provider-packed_3.0.0_"+platform+".zip"), "archive")
 	write(t, filepath.Join(mirror, acme, "1.1.0", "plan9_mips", binary), "program")
 	want := []Requirement{{"acme/cloud", "1.1.0"}, {"registry.opentofu.org/acme/other", "2.0.0"}}
-	if got := Lacking(mirror, module); !slices.Equal(got, want) {
+	if got := Lacking(mirror, Pinned(module)); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
