@@ -85,8 +85,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443",
 		"Address of the metrics endpoint, served over TLS to callers that may get /metrics. 0 disables it.")
 	flags.StringVar(&o.metricsCertDir, "metrics-cert-dir", "",
-		"Folder with tls.crt and tls.key for the metrics endpoint. Without these files, a certificate generated at start is "+
-			"used.")
+		"Folder with tls.crt and tls.key for the metrics endpoint. Without these files: one generated at start.")
 	flags.StringVar(&o.healthAddress, "health-addr", ":9440", "Address of /healthz and /readyz.")
 	flags.BoolVar(&o.showVersion, "version", false, "Print the version and exit.")
 }

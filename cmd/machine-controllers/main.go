@@ -44,11 +44,14 @@ func start(ctx context.Context, arguments []string) error {
 	var logging zap.Options
 	flags := newFlags(&o, &logging)
 	err := flags.Parse(arguments)
-	if errors.Is(err, flag.ErrHelp) {
+	if errors.Is(err, flag.ErrHelp) && !validate {
 		return nil
 	}
 	if err != nil {
 		return err
+	}
+	if o.showVersion && validate {
+		return errors.New("--version ends the manager; remove it")
 	}
 	if o.showVersion {
 		fmt.Println(version)

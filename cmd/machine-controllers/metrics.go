@@ -37,7 +37,7 @@ func ofHealthChecks(series string) bool { return strings.HasPrefix(series, "mapi
 
 // addControllerPorts serves the metrics on controllerPorts, too, with the same certificate and to
 // the same callers. listen is [net.Listen].
-func addControllerPorts(mgr manager.Manager, hooks hooks, o options,
+func addControllerPorts(mgr manager.Manager, h hooks, o options,
 	listen func(network, address string) (net.Listener, error)) error {
 	if !o.controllerPorts {
 		return nil
@@ -48,24 +48,33 @@ func addControllerPorts(mgr manager.Manager, hooks hooks, o options,
 	}
 	config := &tls.Config{NextProtos: []string{"h2", "http/1.1"}}
 	o.tls(config)
-	if hooks.metricsTLS(config); o.metricsCertDir != "" || config.GetCertificate == nil {
+	h.metricsTLS(config)
+	if o.metricsCertDir != "" || config.GetCertificate == nil {
 		config.GetCertificate = selfsigned.Unless(selfsigned.FromFolder(o.metricsCertDir))
 	}
 	for port, has := range controllerPorts {
-		handler, err := guard(ctrl.Log.WithName("metrics"), promhttp.HandlerFor(only(metrics.Registry, has), promhttp.HandlerOpts{}))
+		series := promhttp.HandlerFor(only(metrics.Registry, has), promhttp.HandlerOpts{})
+		handler, err := guard(ctrl.Log.WithName("metrics"), series)
 		if err != nil {
 			return fmt.Errorf("creating the handler of the metrics: %w", err)
 		}
-		mux := http.NewServeMux()
-		mux.Handle("/metrics", handler)
 		listener, err := listen("tcp", ":"+strconv.Itoa(port))
 		if err != nil {
 			return fmt.Errorf("listening for --metrics-controller-ports: %w", err)
 		}
-		server := &http.Server{Handler: mux, ReadHeaderTimeout: 30 * time.Second}
-		if err := mgr.Add(&manager.Server{Name: "metrics", Server: server, Listener: tls.NewListener(listener, config)}); err != nil {
-			return fmt.Errorf("adding the server of the metrics: %w", err)
+		if err := addControllerPort(mgr, handler, tls.NewListener(listener, config)); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func addControllerPort(mgr manager.Manager, handler http.Handler, listener net.Listener) error {
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", handler)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 30 * time.Second}
+	if err := mgr.Add(&manager.Server{Name: "metrics", Server: server, Listener: listener}); err != nil {
+		return fmt.Errorf("adding the server of the metrics: %w", err)
 	}
 	return nil
 }

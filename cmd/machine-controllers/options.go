@@ -141,8 +141,8 @@ func (o *options) bind(flags *flag.FlagSet) {
 			"of '*'.")
 
 	flags.Var(cliflag.NewMapStringBool(&o.gates), "feature-gates",
-		"OpenShift's feature gates as NAME=true or NAME=false, separated by commas. New Machines and MachineSets must not "+
-			"set a field whose gate is false.")
+		"OpenShift's feature gates: NAME=true,NAME=false. New Machines and MachineSets must not set a field whose gate is "+
+			"false.")
 
 	o.bindLeaderElection(flags)
 	o.bindServers(flags)
@@ -229,7 +229,7 @@ func (o *options) bindEngines(flags *flag.FlagSet) {
 // bindRuns adds the flags for concurrency and intervals.
 func (o *options) bindRuns(flags *flag.FlagSet) {
 	flags.IntVar(&o.maxRuns, "max-concurrent-runs", 8, "Maximum number of concurrent engine runs. With --runs-in=process, "+
-		"as many more execute while they only wait for the infrastructure.")
+		"as many again may wait for the infrastructure.")
 	flags.IntVar(&o.warmProviders, "warm-providers", 8,
 		"Number of provider plugins per engine to keep running between runs. Each serves one run at a time with one set "+
 			"of credentials. This saves most of a run's CPU time. 0 starts a plugin for each run.")
@@ -282,11 +282,11 @@ func (o *options) bindServers(flags *flag.FlagSet) {
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443",
 		"Address of the metrics endpoint, served over TLS to callers that may get /metrics. 0 disables it.")
 	flags.StringVar(&o.metricsCertDir, "metrics-cert-dir", "",
-		"Folder with tls.crt and tls.key for the metrics endpoint. Default: the certificate of the webhooks if the manager "+
-			"keeps it, else one generated at start.")
+		"Folder with tls.crt and tls.key for the metrics endpoint. Default: the webhooks' certificate if the manager keeps "+
+			"it, else a generated one.")
 	flags.BoolVar(&o.controllerPorts, "metrics-controller-ports", false,
-		"Serve the metrics on the ports of machine-api-operator's controllers, too: those of MachineSets on 8442, of "+
-			"MachineHealthChecks on 8444, all others on 8441.")
+		"Also serve the metrics on machine-api-operator's ports: MachineSets on 8442, MachineHealthChecks on 8444, all "+
+			"others on 8441.")
 	flags.StringVar(&o.tlsMinVersion, "tls-min-version", "",
 		"Minimum TLS version of the metrics endpoint and the webhooks: VersionTLS12 or VersionTLS13. Default: Go's.")
 	flags.StringVar(&o.tlsCipherSuites, "tls-cipher-suites", "",

@@ -81,6 +81,8 @@ func TestFlagsAreValidatedForTheOperator(t *testing.T) {
 		"--runs-in=jobs --runs-address=::1":   "",
 		"--allow-provider-download":           "flag provided but not defined: -allow-provider-download",
 		"--max-concurrent-runs=0":             "--max-concurrent-runs must be positive",
+		"--help":                              "help requested",
+		"--version":                           "--version ends the manager",
 		"--engine-path":                       "flag needs an argument: -engine-path",
 		"-- --max-concurrent-runs=16":         `unexpected argument "--max-concurrent-runs=16"`,
 		"--max-concurrent-runs=16 validate":   `unexpected argument "validate"`,

@@ -89,7 +89,7 @@ func (r *Reconciler) validate(ctx context.Context, arguments []string) error {
 	command := exec.CommandContext(ctx, r.options.Manager, append([]string{"validate"}, arguments...)...)
 	command.Env = []string{"POD_NAMESPACE=validate", "POD_NAME=validate", "POD_IP=127.0.0.1"} // as its Pod has
 	out, err := command.CombinedOutput()
-	if _, refused := errors.AsType[*exec.ExitError](err); refused {
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok && ended.ExitCode() == 1 {
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 		return fmt.Errorf("%s: %s", settingArguments, strings.TrimPrefix(lines[len(lines)-1], "machine-controllers: "))
 	}
@@ -287,25 +287,26 @@ var followedGates = []configv1.FeatureGateName{features.FeatureGateAWSDedicatedH
 	features.FeatureGateVSphereHostVMGroupZonal}
 
 // features reads which features are enabled in the operator's version. Until the cluster knows that
-// version, all of them are off.
+// version, they are off, and the controllers get no gates, so that they reject no field.
 func (r *Reconciler) features(ctx context.Context, in *operands.Inputs, _ *corev1.ConfigMap) error {
 	found := &configv1.FeatureGate{}
 	if _, err := r.read(ctx, client.ObjectKey{Name: clusterName}, found); err != nil {
 		return err
 	}
+	at := slices.IndexFunc(found.Status.FeatureGates,
+		func(one configv1.FeatureGateDetails) bool { return one.Version == r.options.Version })
+	if at < 0 {
+		in.FailureDomains = false
+		return nil
+	}
 	enabled := func(gate configv1.FeatureGateName) bool {
-		return slices.ContainsFunc(found.Status.FeatureGates, func(one configv1.FeatureGateDetails) bool {
-			return one.Version == r.options.Version &&
-				slices.ContainsFunc(one.Enabled, func(on configv1.FeatureGateAttributes) bool { return on.Name == gate })
-		})
+		return slices.ContainsFunc(found.Status.FeatureGates[at].Enabled,
+			func(on configv1.FeatureGateAttributes) bool { return on.Name == gate })
 	}
 	in.WithoutHealthChecks = enabled(features.FeatureGateMachineAPIOperatorDisableMachineHealthCheckController)
-	if slices.ContainsFunc(found.Status.FeatureGates,
-		func(one configv1.FeatureGateDetails) bool { return one.Version == r.options.Version }) {
-		in.FeatureGates = map[string]bool{}
-		for _, gate := range followedGates {
-			in.FeatureGates[string(gate)] = enabled(gate)
-		}
+	in.FeatureGates = map[string]bool{}
+	for _, gate := range followedGates {
+		in.FeatureGates[string(gate)] = enabled(gate)
 	}
 	in.FailureDomains = in.FailureDomains && enabled(features.FeatureGateVSphereMultiVCenterDay2)
 	return nil

@@ -190,9 +190,11 @@ func (in Inputs) serviceMonitor(object *unstructured.Unstructured) error {
 		}
 		name := object.GetName() + "." + in.Namespace + ".svc"
 		switch {
-		case in.ServiceCA:
+		case in.ServiceCA && !slices.ContainsFunc(in.Arguments, func(flag string) bool {
+			return strings.HasPrefix(flag, "--metrics-cert-dir=")
+		}):
 			fields["tlsConfig"] = map[string]any{"serverName": name, "caFile": serviceCAFile}
-		case in.WithoutWebhooks:
+		case in.withoutAuthority():
 			fields["tlsConfig"] = map[string]any{"insecureSkipVerify": true}
 		default:
 			if err := unstructured.SetNestedField(fields, name, "tlsConfig", "serverName"); err != nil {
@@ -201,6 +203,15 @@ func (in Inputs) serviceMonitor(object *unstructured.Unstructured) error {
 		}
 	}
 	return unstructured.SetNestedSlice(object.Object, endpoints, "spec", "endpoints")
+}
+
+// withoutAuthority reports whether the manager keeps no certificate of its own, or the metrics have
+// another.
+func (in Inputs) withoutAuthority() bool {
+	return in.WithoutWebhooks || slices.ContainsFunc(in.Arguments, func(flag string) bool {
+		name, _, _ := strings.Cut(flag, "=")
+		return slices.Contains([]string{"--webhook-enabled", "--webhook-cert-dir", "--metrics-cert-dir"}, name)
+	})
 }
 
 // arguments returns the flags that the controllers get besides those of the manifest.
