@@ -76,8 +76,7 @@ type ModuleSpec struct {
 	// lookup. Other resources must refer by ID to a listed one.
 	Identity []ResourceIdentity `json:"identity,omitempty"`
 
-	// providerStatus is the platform's own type of status.providerStatus of Machines. Without it, the type is
-	// [TerraformMachineProviderStatus].
+	// providerStatus is the platform's type of status.providerStatus. Defaults to [TerraformMachineProviderStatus].
 	ProviderStatus *ModuleProviderStatus `json:"providerStatus,omitempty"`
 
 	// brokenStates lists values of the output instance_state that an instance never recovers from. After an interrupted
@@ -139,8 +138,7 @@ type ProviderSpecKind struct {
 	Kind string `json:"kind"`
 	// aliases lists wrong names of the kind that are in common use. They are accepted with a warning.
 	Aliases []string `json:"aliases,omitempty"`
-	// fieldAliases maps other names of top-level fields to the module's, such as those of another controller of the
-	// kind. They are accepted with a warning.
+	// fieldAliases maps other names of top-level fields to the module's. They are accepted with a warning.
 	FieldAliases map[string]string `json:"fieldAliases,omitempty"`
 	// fieldNames is Exact or CaseInsensitive, as Go controllers decode. Map keys are always exact. Defaults to Exact.
 	FieldNames FieldNames `json:"fieldNames,omitempty"`

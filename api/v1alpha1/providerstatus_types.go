@@ -102,14 +102,15 @@ func (s *TerraformMachineProviderStatus) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// IsStatusField reports whether a name is that of a field of [TerraformMachineProviderStatus].
-func IsStatusField(name string) bool { return statusFields[name] }
+// IsStatusField reports whether a name is that of a field of [TerraformMachineProviderStatus], in any
+// case, as JSON is decoded.
+func IsStatusField(name string) bool { return statusFields[strings.ToLower(name)] }
 
 var statusFields = func() map[string]bool {
-	names := map[string]bool{"apiVersion": true, "kind": true}
+	names := map[string]bool{"apiversion": true, "kind": true}
 	for field := range reflect.TypeFor[TerraformMachineProviderStatus]().Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		names[name] = true
+		names[strings.ToLower(name)] = true
 	}
 	return names
 }()

@@ -3,6 +3,7 @@ package nodelink
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +28,8 @@ const (
 	addressPatience = 2 * time.Minute
 	// addressInterval is the least time between two requests, since kubelets write their addresses themselves.
 	addressInterval = 5 * time.Minute
+	// maxAddresses bounds the annotation.
+	maxAddresses = 8
 )
 
 // checkAddress requests a check of the instance if the Machine lacks an InternalIP of its Node: guests report addresses
@@ -42,8 +45,11 @@ type checkAddress struct {
 func (c *checkAddress) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	known := machineInternalIPs(s.machine)
 	missing := slices.DeleteFunc(internalIPs(s.node.Status.Addresses), func(ip string) bool {
-		return slices.Contains(known, ip)
+		_, err := netip.ParseAddr(ip) // a kubelet may write anything
+		return err != nil || slices.Contains(known, ip)
 	})
+	slices.Sort(missing)
+	missing = missing[:min(maxAddresses, len(missing))]
 	_, ours := s.machine.Annotations[instanceAnnotation]
 	if len(missing) == 0 || !ours || !s.machine.DeletionTimestamp.IsZero() {
 		return true, nil
