@@ -219,9 +219,8 @@ e2e-gardener: tools-e2e-gardener build ## Gardener's machine-controller-manager 
 e2e-jobs: tools-e2e-jobs build ## Runs in Jobs: a real Job controller, a node whose Pods are processes, Kueue, and runs that are cut off. Needs root.
 	go test -tags e2e_jobs -count 1 -timeout 45m -v ./test/e2ejobs $(TESTFLAGS)
 
-# One platform of test/life, all when empty; the folder with programs of providers that the tools lack.
+# One platform of test/life, all when empty.
 PLATFORM ?=
-PROVIDERS ?=
 
 .PHONY: life
 life: tools-life build-demo ## Take Machines of every platform through their whole life, and write docs/platforms.md: make life PLATFORM=azure PROVIDERS=DIR. libvirt needs root.

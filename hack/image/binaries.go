@@ -199,8 +199,6 @@ func toolFiles(tools map[string]string) (engines, providers []file) {
 	return engines, providers
 }
 
-// manifest lists the mirror's providers with their digests, in the format of sha256sum. The manager looks for it beside
-// the mirror.
 // without returns the added providers that the image does not have in that version: its own have what modules need.
 func without(added, own []file) []file {
 	return slices.DeleteFunc(added, func(f file) bool {
@@ -219,7 +217,9 @@ func addedProviders(folder string, platform v1.Platform) ([]file, error) {
 	}
 	suffix := platform.OS + "_" + platform.Architecture
 	mirror, files := os.DirFS(folder), map[string]file{}
-	for _, pattern := range []string{"*/*/*/*/" + suffix + "/terraform-provider-*", "*/*/*/terraform-provider-*_" + suffix + ".zip"} {
+	for _, pattern := range []string{
+		"*/*/*/*/" + suffix + "/terraform-provider-*", "*/*/*/terraform-provider-*_" + suffix + ".zip",
+	} {
 		names, err := fs.Glob(mirror, pattern)
 		if err != nil {
 			return nil, err
@@ -229,7 +229,8 @@ func addedProviders(folder string, platform v1.Platform) ([]file, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%s has no provider for %s: fill it with 'tofu providers mirror -platform=%s %s'", folder, platform, suffix, folder)
+		return nil, fmt.Errorf("%s has no provider for %s: fill it with 'tofu providers mirror -platform=%s %s'", folder,
+			platform, suffix, folder)
 	}
 	for name := range maps.Clone(files) {
 		host, rest, _ := strings.Cut(name, "/")
@@ -244,6 +245,8 @@ func addedProviders(folder string, platform v1.Platform) ([]file, error) {
 	return slices.Collect(maps.Values(files)), nil
 }
 
+// manifest lists the mirror's providers with their digests, in the format of sha256sum. The manager looks for it beside
+// the mirror.
 func manifest(providers []file) (file, error) {
 	folder := path.Join(share, path.Dir(path.Clean(mirror)))
 	var lines []string

@@ -74,14 +74,13 @@ func Get(ctx context.Context, url, token string) (int, string, error) {
 
 // Sum adds up the samples of a series that have the given labels, each written as name="value".
 func Sum(metrics, series string, labels ...string) float64 {
-	lacks := func(line string) func(string) bool {
-		return func(label string) bool { return !strings.Contains(line, label) }
-	}
 	var sum float64
 	lines := bufio.NewScanner(strings.NewReader(metrics))
 	for lines.Scan() {
 		name, value, ok := strings.Cut(lines.Text(), " ")
-		if base, _, _ := strings.Cut(name, "{"); !ok || base != series || slices.ContainsFunc(labels, lacks(name)) {
+		if base, _, _ := strings.Cut(name, "{"); !ok || base != series || slices.ContainsFunc(labels, func(label string) bool {
+			return !strings.Contains(name, label)
+		}) {
 			continue
 		}
 		if sample, err := strconv.ParseFloat(value, 64); err == nil {

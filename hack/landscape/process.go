@@ -2,7 +2,10 @@ package landscape
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"path/filepath"
+	"strings"
 
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 )
@@ -41,6 +44,9 @@ func (l *Landscape) Start(program string, flags ...string) (*Process, error) {
 
 // Metric returns the sum of a metric's samples.
 func (p *Process) Metric(ctx context.Context, name string) (float64, error) {
-	_, metrics, err := lab.Get(ctx, "http://127.0.0.1:"+p.port+"/metrics", "")
+	code, metrics, err := lab.Get(ctx, "http://127.0.0.1:"+p.port+"/metrics", "")
+	if err == nil && (code != http.StatusOK || !strings.Contains(metrics, "\n"+name)) {
+		err = fmt.Errorf("%s has no metric %s (status %d)", p.What, name, code)
+	}
 	return lab.Sum(metrics, name), err
 }

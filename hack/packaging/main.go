@@ -5,8 +5,9 @@
 //	packaging generate [-check] [ROOT]
 //	packaging release [-check] -version v1.2.3 [-image REFERENCE] [-o dist] [ROOT]
 //
-// generate writes the generated files of install/helm, install/openshift, install/olm and stacks. release writes crds.yaml,
-// install.yaml, openshift.yaml, the chart and the bundle for a version and an image, and the checksums of all files in the folder.
+// generate writes the generated files of install/helm, install/openshift, install/olm and stacks. release writes
+// crds.yaml, install.yaml, openshift.yaml, the chart and the bundle for a version and an image, and the checksums of
+// all files in the folder.
 // With -check they write nothing, and fail if anything is out of date or cannot be released. ROOT is the repository, by
 // default the current folder.
 package main

@@ -126,8 +126,8 @@ func (r *release) manifest(from source, made files) error {
 	text := fmt.Appendf(nil, "# machine-iac-operator %s: the operator, which installs the rest.\n"+
 		"# kubectl create namespace %s && kubectl apply -f crds.yaml -f install.yaml\n", r.version, namespace)
 	made["install.yaml"] = append(text, content...)
-	made["crds.yaml"] = append(fmt.Appendf(nil, "# The CRDs of machine-iac-operator %s. Deleting them deletes all Machines.\n",
-		r.version), definitions...)
+	made["crds.yaml"] = append(fmt.Appendf(nil, "# The CRDs of machine-iac-operator %s. Deleting them deletes all "+
+		"Machines.\n", r.version), definitions...)
 	return nil
 }
 

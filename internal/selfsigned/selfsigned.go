@@ -14,7 +14,7 @@ import (
 // Getter returns a server's certificate, as in a [tls.Config].
 type Getter = func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 
-// Unless returns a self-signed certificate as long as another is not there.
+// Unless returns a Getter that calls other, and serves a self-signed certificate while other fails.
 func Unless(other Getter) Getter {
 	own := sync.OnceValues(func() (*tls.Certificate, error) {
 		certificate, key, err := certutil.GenerateSelfSignedCertKey("localhost", nil, nil)

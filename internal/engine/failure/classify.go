@@ -31,8 +31,8 @@ func Classify(diagnostics []Diagnostic, final func(text string) bool) Class {
 
 // precedence returns the rank of a class among several errors; the lowest wins.
 func precedence(class Class) int {
-	return slices.Index([]Class{StateNotSaved, Killed, Locked, ImportMissing, ProviderNotInstalled, Credentials, Quota, Throttled, Transient,
-		Unknown, InvalidConfiguration}, class)
+	return slices.Index([]Class{StateNotSaved, Killed, Locked, ImportMissing, ProviderNotInstalled, Credentials, Quota,
+		Throttled, Transient, Unknown, InvalidConfiguration}, class)
 }
 
 func (d Diagnostic) class(final func(text string) bool) Class {
