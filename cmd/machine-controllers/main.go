@@ -36,31 +36,24 @@ func start(ctx context.Context, arguments []string) error {
 	if len(arguments) > 0 && arguments[0] == runCommand {
 		return work(ctx, arguments[1:])
 	}
-	validate := len(arguments) > 0 && arguments[0] == validateCommand
-	if validate {
-		arguments = arguments[1:]
+	if len(arguments) > 0 && arguments[0] == validateCommand {
+		return validate(arguments[1:])
 	}
 	var o options
 	var logging zap.Options
 	flags := newFlags(&o, &logging)
 	err := flags.Parse(arguments)
-	if errors.Is(err, flag.ErrHelp) && !validate {
+	if errors.Is(err, flag.ErrHelp) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if o.showVersion && validate {
-		return errors.New("--version ends the manager; remove it")
-	}
 	if o.showVersion {
 		fmt.Println(version)
 		return nil
 	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q; see --help for the flags", flags.Arg(0))
-	}
-	if err := o.complete(); err != nil || validate {
+	if err := o.checked(flags); err != nil {
 		return err
 	}
 	if err := errors.Join(o.readModuleKeys(), o.readStateKeys()); err != nil {
@@ -73,6 +66,28 @@ func start(ctx context.Context, arguments []string) error {
 	}
 	ctrl.SetLogger(logs.WithoutBodies(zap.New(zap.UseFlagOptions(&logging))))
 	return run(ctx, o)
+}
+
+// validate returns why the manager would not start with these flags.
+func validate(arguments []string) error {
+	var o options
+	var logging zap.Options
+	flags := newFlags(&o, &logging)
+	if err := flags.Parse(arguments); err != nil {
+		return err
+	}
+	if o.showVersion {
+		return errors.New("--version ends the manager; remove it")
+	}
+	return o.checked(flags)
+}
+
+// checked refuses arguments that are no flags, and completes the options.
+func (o *options) checked(flags *flag.FlagSet) error {
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q; see --help for the flags", flags.Arg(0))
+	}
+	return o.complete()
 }
 
 // newFlags returns all flags of the command. docs/reference/flags.md lists them.
