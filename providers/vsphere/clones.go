@@ -124,14 +124,26 @@ func (c calls) changeNothing(ctx context.Context, vm types.ManagedObjectReferenc
 	return nil
 }
 
-// leaveOff returns an update that leaves a virtual machine off. The provider's powers it on, even where an interrupted create has not configured it.
+// guestWaits are how many minutes an update waits for the addresses of a guest that it has powered on.
+var guestWaits = []string{"wait_for_guest_net_timeout", "wait_for_guest_ip_timeout"}
+
+// leaveOff returns an update that leaves a virtual machine off, and waits for no address of it. The provider's powers it on, even where an
+// interrupted create has not configured it.
 func (v *vcenter) leaveOff(update schema.UpdateFunc) schema.UpdateFunc {
-	return func(d *schema.ResourceData, meta any) error {
-		if d.Get(powerField) == string(types.VirtualMachinePowerStatePoweredOff) {
-			v.making.Lock()
-			defer v.making.Unlock()
-			v.asked.Store(&asked{off: d.Get("moid").(string)})
-			defer v.asked.Store(nil)
+	return func(d *schema.ResourceData, meta any) (err error) {
+		if d.Get(powerField) != string(types.VirtualMachinePowerStatePoweredOff) {
+			return update(d, meta)
+		}
+		v.making.Lock()
+		defer v.making.Unlock()
+		v.asked.Store(&asked{off: d.Get("moid").(string)})
+		defer v.asked.Store(nil)
+		for _, wait := range guestWaits {
+			minutes := d.Get(wait)
+			defer func() { err = errors.Join(err, d.Set(wait, minutes)) }()
+			if err := d.Set(wait, 0); err != nil {
+				return err
+			}
 		}
 		return update(d, meta)
 	}
