@@ -229,10 +229,17 @@ func about(machine *machinev1beta1.Machine) func(*http.Request) bool {
 }
 
 // nothingIsLeft checks that there is no folder of a run, which may have secrets.
+// The Machines of a batch settle before its process has ended.
 func (b *bench) nothingIsLeft(dir string) {
 	b.t.Helper()
-	if left, err := filepath.Glob(filepath.Join(dir, "runs", "*")); err != nil || len(left) > 0 {
-		b.t.Errorf("folders %q are left (%v)", left, err)
+	for deadline := time.Now().Add(patience); ; time.Sleep(pause) {
+		left, err := filepath.Glob(filepath.Join(dir, "runs", "*"))
+		if err == nil && len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("folders %q are left (%v)", left, err)
+		}
 	}
 }
 

@@ -184,8 +184,8 @@ func TestALookAsksForTheServerAlone(t *testing.T) {
 	c.check(machine)
 	check := requests()
 	t.Logf("a look makes %d requests, a drift check %d: %q, %q", len(look), len(check), look, check)
-	if len(look) == 0 || len(look) >= len(check) {
-		t.Errorf("a look makes %d requests, a drift check %d; want fewer", len(look), len(check))
+	if len(look) == 0 || len(look) > 4 || len(check) > 6 {
+		t.Errorf("a look makes %d requests, a drift check %d; want 4 and 6 at most", len(look), len(check))
 	}
 	for _, request := range look {
 		if !strings.HasPrefix(request, http.MethodGet+" ") || strings.Contains(request, "/ports") || strings.Contains(request, "/networks") {

@@ -9,6 +9,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+func TestFieldsInAnotherCaseAreNotThePlatforms(t *testing.T) {
+	var status TerraformMachineProviderStatus
+	if err := json.Unmarshal([]byte(`{"Failure":{"operation":"Create","class":"Quota"},"KIND":"x","vmId":"1"}`), &status); err != nil {
+		t.Fatal(err)
+	}
+	if len(status.Platform) != 1 || status.Platform["vmId"] != "1" {
+		t.Errorf("got the platform's fields %v, want vmId only", status.Platform)
+	}
+}
+
 func TestProviderStatusKeepsItsFieldNames(t *testing.T) {
 	at := metav1.NewTime(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC))
 	status := TerraformMachineProviderStatus{

@@ -8,11 +8,8 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
-	authorizationv1 "k8s.io/api/authorization/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -83,27 +80,11 @@ func addDrain(_ context.Context, mgr manager.Manager, p dependencies) error {
 		MaxConcurrentDrains: p.options.maxDrains})
 }
 
-// addLegacyHealthCheck adds nothing to a cluster without the CRD, as most are, or without the right to
-// list its objects: an informer that never syncs would end the manager.
+// addLegacyHealthCheck adds nothing to a cluster that does not serve the API, as most do not.
 func addLegacyHealthCheck(ctx context.Context, mgr manager.Manager, p dependencies) error {
-	kind := legacyhealthcheck.Kind
-	switch _, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version); {
-	case meta.IsNoMatchError(err):
-		return nil
-	case err != nil:
-		return fmt.Errorf("discovering %s: %w", kind.GroupKind(), err)
-	}
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: p.options.namespace, Verb: "list",
-			Group: kind.Group, Resource: "machinehealthchecks"},
-	}}
-	if err := mgr.GetClient().Create(ctx, review); err != nil {
-		return fmt.Errorf("reading the rights on %s: %w", kind.GroupKind(), err)
-	}
-	if !review.Status.Allowed {
-		ctrl.Log.Info("Not converting MachineHealthChecks: the manager may not list them; apply install/legacy, and restart it",
-			"group", kind.Group, "namespace", p.options.namespace)
-		return nil
+	readable, err := legacyhealthcheck.Readable(ctx, mgr.GetClient(), p.options.namespace)
+	if err != nil || !readable {
+		return err
 	}
 	return legacyhealthcheck.SetupWithManager(mgr, legacyhealthcheck.Options{})
 }

@@ -1,13 +1,18 @@
 package legacyhealthcheck
 
 import (
+	"context"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/test/suite"
 )
 
 var workers = map[string]any{"matchLabels": map[string]any{"role": "worker"}}
@@ -80,5 +85,23 @@ var _ = Describe("A Cluster", func() {
 		Expect(plane.Client.List(ctx, list, client.InNamespace(w.namespace))).To(Succeed())
 		Expect(list.Items).To(HaveLen(1))
 		Expect(list.Items[0].Object["spec"]).To(Equal(made.Object["spec"]))
+	})
+})
+
+var _ = Describe("The API of legacy MachineHealthChecks", func() {
+	readable := func(ctx context.Context, user rest.ImpersonationConfig) bool {
+		GinkgoHelper()
+		config := rest.CopyConfig(plane.Config)
+		config.Impersonate = user
+		as, err := client.New(config, client.Options{Scheme: plane.Scheme})
+		Expect(err).NotTo(HaveOccurred())
+		found, err := Readable(ctx, as, suite.Namespace(ctx, plane))
+		Expect(err).NotTo(HaveOccurred())
+		return found
+	}
+
+	It("is not read by a manager without the right, which goes on", func(ctx SpecContext) {
+		Expect(readable(ctx, rest.ImpersonationConfig{})).To(BeTrue())
+		Expect(readable(ctx, rest.ImpersonationConfig{UserName: "manager", Groups: []string{"system:authenticated"}})).To(BeFalse())
 	})
 })

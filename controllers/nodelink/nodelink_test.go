@@ -3,6 +3,7 @@ package nodelink_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -161,6 +162,16 @@ var _ = Describe("NodeLink", func() {
 			Expect(plane.Client.Status().Update(ctx, node)).To(Succeed())
 		}
 		Consistently(request).Should(Equal(asked))
+	})
+
+	It("asks for no address that is none", func(ctx SpecContext) {
+		startManager()
+		node := builder.Node(builder.WithNodeInternalIPs("10.0.7.1", "no address", strings.Repeat("1", 1<<10)))
+		machine := newMachine(builder.WithProviderID(node.Spec.ProviderID), builder.WithInternalIPs("10.0.7.1"),
+			builder.WithAnnotations(map[string]string{"machine-iac.io/instance": "x"}))
+		create(ctx, machine, node)
+		Eventually(nodeRef(ctx, machine)).Should(referTo(node))
+		Expect(fetched(ctx, machine)().GetAnnotations()).NotTo(HaveKey("machine-iac.io/check-drift"))
 	})
 
 	It("asks for the second address of a Node, and does not wait for it", func(ctx SpecContext) {

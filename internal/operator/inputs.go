@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"github.com/openshift/api/features"
@@ -80,12 +81,17 @@ func (r *Reconciler) inputs(ctx context.Context) (operands.Inputs, error) {
 	return in, nil
 }
 
+// validateTimeout is much longer than the manager takes to read its flags.
+const validateTimeout = time.Minute
+
 // validate has the manager check the flags of the settings, which would end each new Pod if they were
 // wrong.
 func (r *Reconciler) validate(ctx context.Context, arguments []string) error {
 	if r.options.Manager == "" || slices.Equal(arguments, r.valid) {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, validateTimeout)
+	defer cancel()
 	command := exec.CommandContext(ctx, r.options.Manager, append([]string{"validate"}, arguments...)...)
 	command.Env = []string{"POD_NAMESPACE=validate", "POD_NAME=validate", "POD_IP=127.0.0.1"} // as its Pod has
 	out, err := command.CombinedOutput()

@@ -251,9 +251,7 @@ func (s *scheduler) release(r *run, now time.Time) {
 func (s *scheduler) count(r *run, more int, now time.Time) {
 	s.running += more
 	s.operations[r.Operation].running += more
-	if s.credentials[r.Credential] += more; s.credentials[r.Credential] == 0 {
-		delete(s.credentials, r.Credential)
-	}
+	add(s.credentials, r.Credential, more)
 	of := s.groups[r.Group]
 	of.running += more
 	s.sequence++
@@ -265,10 +263,14 @@ func (s *scheduler) count(r *run, more int, now time.Time) {
 
 // idles tracks a run that executes without a worker, or has ended.
 func (s *scheduler) idles(r *run, more int) {
-	for counts, key := range map[*map[string]int]string{&s.idleGroups: r.Group, &s.idleCredentials: r.Credential} {
-		if (*counts)[key] += more; (*counts)[key] == 0 {
-			delete(*counts, key)
-		}
+	add(s.idleGroups, r.Group, more)
+	add(s.idleCredentials, r.Credential, more)
+}
+
+// add changes a count, and forgets it when it is zero.
+func add(counts map[string]int, key string, more int) {
+	if counts[key] += more; counts[key] == 0 {
+		delete(counts, key)
 	}
 }
 

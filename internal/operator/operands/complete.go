@@ -190,9 +190,7 @@ func (in Inputs) serviceMonitor(object *unstructured.Unstructured) error {
 		}
 		name := object.GetName() + "." + in.Namespace + ".svc"
 		switch {
-		case in.ServiceCA && !slices.ContainsFunc(in.Arguments, func(flag string) bool {
-			return strings.HasPrefix(flag, "--metrics-cert-dir=")
-		}):
+		case in.ServiceCA && !in.sets("--metrics-cert-dir"):
 			fields["tlsConfig"] = map[string]any{"serverName": name, "caFile": serviceCAFile}
 		case in.withoutAuthority():
 			fields["tlsConfig"] = map[string]any{"insecureSkipVerify": true}
@@ -208,9 +206,14 @@ func (in Inputs) serviceMonitor(object *unstructured.Unstructured) error {
 // withoutAuthority reports whether the manager keeps no certificate of its own, or the metrics have
 // another.
 func (in Inputs) withoutAuthority() bool {
-	return in.WithoutWebhooks || slices.ContainsFunc(in.Arguments, func(flag string) bool {
-		name, _, _ := strings.Cut(flag, "=")
-		return slices.Contains([]string{"--webhook-enabled", "--webhook-cert-dir", "--metrics-cert-dir"}, name)
+	return in.WithoutWebhooks || in.sets("--webhook-enabled", "--webhook-cert-dir", "--metrics-cert-dir")
+}
+
+// sets reports whether the settings have one of these flags.
+func (in Inputs) sets(flags ...string) bool {
+	return slices.ContainsFunc(in.Arguments, func(argument string) bool {
+		name, _, _ := strings.Cut(argument, "=")
+		return slices.Contains(flags, name)
 	})
 }
 

@@ -305,6 +305,12 @@ func TestPrometheusVerifiesTheCertificates(t *testing.T) {
 		"by the service CA": {func(in *operands.Inputs) { in.ServiceCA, in.WithoutWebhooks = true, true }, func(server string) map[string]any {
 			return map[string]any{"serverName": server + service, "caFile": caFile}
 		}},
+		"not by one that flags replace": {func(in *operands.Inputs) { in.Arguments = []string{"--webhook-cert-dir=/own"} }, func(string) map[string]any {
+			return map[string]any{"insecureSkipVerify": true}
+		}},
+		"not by the service CA that flags replace": {func(in *operands.Inputs) {
+			in.ServiceCA, in.Arguments = true, []string{"--metrics-cert-dir=/own"}
+		}, func(string) map[string]any { return map[string]any{"insecureSkipVerify": true} }},
 		"not without webhooks": {func(in *operands.Inputs) { in.WithoutWebhooks = true }, func(string) map[string]any {
 			return map[string]any{"insecureSkipVerify": true}
 		}},
