@@ -32,7 +32,7 @@ func writeModules(t *testing.T, folder string) {
 		{"examples/machineset.yaml", "kubemarkproviderconfig.openshift.io/v1alpha1", "echo.example.com/v1"},
 		{"module.yaml", adopted, ""},
 		{"variables.tf", echo, echo + "    echo = optional(number, 0)\n"},
-		{"main.tf", `annotations = { "kwok.x-k8s.io/node" = "fake" }`, `annotations = { "user-data" = var.user_data }`},
+		{"main.tf", `{ "kwok.x-k8s.io/node" = "fake" }`, `{ "user-data" = var.user_data }`},
 		{"main.tf", "labels      = local.labels",
 			`labels      = merge(local.labels, var.provider_spec.echo == 0 ? {} : {
     echo = var.provider_spec.echo == 1 ? var.user_data : join(" and ", split("\"", var.user_data))
