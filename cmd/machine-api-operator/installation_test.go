@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -331,6 +332,7 @@ func (i *installation) theRolloutIsReported() {
 		status, err := i.status(operator.MachineAPIOperator)
 		return conditions(status) == "Available=False/Initializing Degraded=False/Initializing Progressing=True/SyncingResources Upgradeable=True/AsExpected", err
 	})
+	i.aCrashIsReported()
 	deployment := i.rollOut()
 	i.eventually("the status says that the version is rolled out", func() (bool, error) {
 		status, err := i.status(operator.MachineAPIOperator)
@@ -402,6 +404,44 @@ func (i *installation) aDeletedCRDIsReported() {
 	i.eventually("the installation is well again", func() (bool, error) {
 		status, err := i.status(operator.MachineAPIOperator)
 		return strings.HasPrefix(conditions(status), "Available=True/AsExpected Degraded=False/AsExpected"), err
+	})
+}
+
+// aCrashIsReported plays the kubelet's part, which does not run here.
+func (i *installation) aCrashIsReported() {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "crashing", Labels: operands.ControllerLabels},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "machine-controllers", Image: "x"}}},
+	}
+	pod.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}}
+	pod.Spec.Containers[0].SecurityContext = &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}
+	pod.Spec.ServiceAccountName = operands.Deployment
+	if err := i.plane.Client.Create(i.Context(), pod); err != nil {
+		i.Fatal(err)
+	}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "machine-controllers", RestartCount: 2,
+		State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: "first\nno such folder\n"}},
+	}}
+	if err := i.plane.Client.Status().Update(i.Context(), pod); err != nil {
+		i.Fatal(err)
+	}
+	i.eventually("the crash is reported", func() (bool, error) {
+		status, err := i.status(operator.MachineAPIOperator)
+		for _, one := range status.Conditions {
+			if one.Type == configv1.OperatorDegraded && one.Status == configv1.ConditionTrue {
+				return one.Reason == "ControllersCrash" && strings.HasSuffix(one.Message, "/crashing has crashed 2 times, last with exit code 1: no such folder"), err
+			}
+		}
+		return false, err
+	})
+	if err := i.plane.Client.Delete(i.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
+		i.Fatal(err)
+	}
+	i.eventually("the crash is over", func() (bool, error) {
+		status, err := i.status(operator.MachineAPIOperator)
+		return strings.Contains(conditions(status), "Degraded=False/AsExpected Progressing=True/SyncingResources"), err
 	})
 }
 

@@ -5,6 +5,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,24 +99,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, err
 	}
 	wait, err := r.sync(ctx)
-	if reporting := r.status.write(ctx, outcome{rolledOut: wait == 0 &&
-		err == nil, failure: err, unconfined: r.unconfined}); reporting != nil {
+	if reporting := r.status.write(ctx, outcome{rolledOut: wait == 0 && err == nil, failure: err,
+		unconfined: r.unconfined}); reporting != nil {
 		return reconcile.Result{}, errors.Join(err, reporting)
 	}
 	if r.outdated && r.options.Restart != nil {
 		r.options.Restart()
 	}
-	if _, ok := errors.AsType[*missingCRDsError](err); ok {
+	_, missing := errors.AsType[*missingCRDsError](err)
+	_, crashes := errors.AsType[*crashError](err)
+	if missing || crashes {
 		log.FromContext(ctx).Error(err, "Cannot install everything")
-		return reconcile.Result{RequeueAfter: resync}, nil
+		return reconcile.Result{RequeueAfter: cmp.Or(wait, resync)}, nil
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if wait == 0 {
-		wait = resync
-	}
-	return reconcile.Result{RequeueAfter: wait}, nil
+	return reconcile.Result{RequeueAfter: cmp.Or(wait, resync)}, nil
 }
 
 // sync applies everything. It returns when to requeue because something has not rolled out yet, or
@@ -269,7 +269,7 @@ func (r *Reconciler) rollout(ctx context.Context, applied []*unstructured.Unstru
 	}
 	if len(waits) > 0 {
 		log.FromContext(ctx).V(1).Info("Waiting for the rollout", "why", strings.Join(reasons, "; "))
-		return slices.Min(waits), nil
+		return slices.Min(waits), r.crash(ctx)
 	}
 	if !initial(r.status.before) {
 		return 0, nil

@@ -21,6 +21,8 @@ const (
 	reasonDowngrade = "DowngradeRefused"
 	// reasonMissingCRDs is this operator's own. machine-api-operator leaves its CRDs to the cluster's version operator.
 	reasonMissingCRDs = "CRDsMissing"
+	// reasonCrash is this operator's own, too: machine-api-operator says that its Deployment is not ready.
+	reasonCrash = "ControllersCrash"
 	// reasonSandbox says that engines may run unconfined.
 	reasonSandbox = "SandboxNotRequired"
 )
@@ -73,13 +75,7 @@ func next(before configv1.ClusterOperatorStatus, version string, related []confi
 		set(configv1.OperatorDegraded, configv1.ConditionFalse, reasonInitializing, "Operator is initializing")
 	}
 	set(configv1.OperatorUpgradeable, configv1.ConditionTrue, reasonAsExpected, "")
-	if o.unconfined != "" {
-		set(enginesConfined, configv1.ConditionFalse, reasonSandbox,
-			fmt.Sprintf("The ConfigMap %s has %s in %s: where that confines nothing, a provider can read the token of the controllers' "+
-				"service account, which may list all Secrets of the namespace", SettingsName, o.unconfined, settingArguments))
-	} else if condition(before, enginesConfined) != nil {
-		set(enginesConfined, configv1.ConditionTrue, reasonAsExpected, "")
-	}
+	remarks(before, o, set)
 	if o.rolledOut {
 		set(configv1.OperatorAvailable, configv1.ConditionTrue, reasonAsExpected,
 			"Cluster Machine API Operator is available at operator: "+version)
@@ -88,17 +84,7 @@ func next(before configv1.ClusterOperatorStatus, version string, related []confi
 		after.Versions = []configv1.OperandVersion{{Name: versionName, Version: version}}
 		return after
 	}
-	if refused, ok := errors.AsType[*downgradeError](o.failure); ok { // immediately: nothing progresses
-		set(configv1.OperatorProgressing, configv1.ConditionFalse, reasonDowngrade, "")
-		set(configv1.OperatorDegraded, configv1.ConditionTrue, reasonDowngrade, refused.message)
-		return after
-	}
-	if missing, ok := errors.AsType[*missingCRDsError](o.failure); ok {
-		if !initial(before) {
-			set(configv1.OperatorAvailable, configv1.ConditionFalse, reasonMissingCRDs, missing.Error())
-		}
-		set(configv1.OperatorProgressing, configv1.ConditionFalse, reasonMissingCRDs, "")
-		set(configv1.OperatorDegraded, configv1.ConditionTrue, reasonMissingCRDs, missing.Error())
+	if stopped(before, o.failure, set) {
 		return after
 	}
 	recovered(before, set)
@@ -119,11 +105,46 @@ func next(before configv1.ClusterOperatorStatus, version string, related []confi
 	return after
 }
 
-// recovered withdraws what no longer holds: a downgrade that is allowed now, and CRDs that are back.
-func recovered(before configv1.ClusterOperatorStatus,
-	set func(configv1.ClusterStatusConditionType, configv1.ConditionStatus, string, string)) {
+// setter sets a condition.
+type setter func(kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus, reason, message string)
+
+// remarks sets the conditions that are there only once they have been of interest.
+func remarks(before configv1.ClusterOperatorStatus, o outcome, set setter) {
+	if o.unconfined != "" {
+		set(enginesConfined, configv1.ConditionFalse, reasonSandbox,
+			fmt.Sprintf("The ConfigMap %s has %s in %s: where that confines nothing, a provider can read the token of the controllers' "+
+				"service account, which may list all Secrets of the namespace", SettingsName, o.unconfined, settingArguments))
+	} else if condition(before, enginesConfined) != nil {
+		set(enginesConfined, configv1.ConditionTrue, reasonAsExpected, "")
+	}
+}
+
+// stopped sets the conditions at once for failures that do not pass by waiting, and reports whether
+// this is one.
+func stopped(before configv1.ClusterOperatorStatus, failure error, set setter) bool {
+	reason := ""
+	if _, ok := errors.AsType[*downgradeError](failure); ok {
+		reason = reasonDowngrade
+	} else if _, ok := errors.AsType[*missingCRDsError](failure); ok {
+		reason = reasonMissingCRDs
+		if !initial(before) {
+			set(configv1.OperatorAvailable, configv1.ConditionFalse, reason, failure.Error())
+		}
+	} else if _, ok := errors.AsType[*crashError](failure); ok {
+		reason = reasonCrash
+	} else {
+		return false
+	}
+	set(configv1.OperatorProgressing, configv1.ConditionFalse, reason, "")
+	set(configv1.OperatorDegraded, configv1.ConditionTrue, reason, failure.Error())
+	return true
+}
+
+// recovered withdraws what no longer holds: a downgrade that is allowed now, CRDs that are back, and a
+// crash after which the Pods start.
+func recovered(before configv1.ClusterOperatorStatus, set setter) {
 	was := condition(before, configv1.OperatorDegraded)
-	if was != nil && (was.Reason == reasonDowngrade || was.Reason == reasonMissingCRDs) {
+	if was != nil && slices.Contains([]string{reasonDowngrade, reasonMissingCRDs, reasonCrash}, was.Reason) {
 		set(configv1.OperatorDegraded, configv1.ConditionFalse, reasonAsExpected, "")
 	}
 	was = condition(before, configv1.OperatorAvailable)

@@ -49,6 +49,18 @@ func TestNext(t *testing.T) {
 			before: running, version: "0.9.0", syncs: map[int]outcome{9: {failure: &downgradeError{"1.0.0 was here"}}},
 			available: "True", progressing: "False", degraded: "True", reported: "1.0.0", message: "1.0.0 was here",
 		},
+		"Pods that crash": {
+			before: running, version: "1.0.0", syncs: map[int]outcome{9: {failure: &crashError{"no such flag"}}},
+			available: "True", progressing: "False", degraded: "True", reported: "1.0.0", message: "no such flag",
+		},
+		"Pods that crash in an upgrade": {
+			before: running, version: "1.1.0", syncs: map[int]outcome{9: {}, 10: {failure: &crashError{"no such flag"}}},
+			available: "True", progressing: "False", degraded: "True", reported: "1.0.0", message: "no such flag",
+		},
+		"Pods that start again": {
+			before: running, version: "1.1.0", syncs: map[int]outcome{9: {}, 10: {failure: &crashError{"no such flag"}}, 11: {}},
+			available: "True", progressing: "True", degraded: "False", reported: "1.0.0",
+		},
 		"a CRD that was deleted": {
 			before: running, version: "1.0.0", syncs: map[int]outcome{9: {failure: missing}},
 			available: "False", progressing: "False", degraded: "True", reported: "1.0.0", message: missing.Error(),

@@ -56,6 +56,10 @@ const (
 	caHash         = "operator.openshift.io/dep-" + Namespace + "." + TrustedCA + ".configmap"
 )
 
+// ControllerLabels select the Pods of the controllers.
+var ControllerLabels = map[string]string{"app.kubernetes.io/name": "machine-iac-operator",
+	"app.kubernetes.io/component": "machine-controllers"}
+
 // Inputs are what the objects depend on besides the manifests.
 type Inputs struct {
 	// Namespace is the operator's own, where the controllers run and Machines are managed.
