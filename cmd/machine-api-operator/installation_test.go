@@ -183,6 +183,9 @@ func (i *installation) status(kind schema.GroupVersionKind) (status configv1.Clu
 func conditions(status configv1.ClusterOperatorStatus) string {
 	var all []string
 	for _, one := range status.Conditions {
+		if one.Type == "ChangesReverted" {
+			continue // editsAreTakenBack has its test
+		}
 		all = append(all, fmt.Sprintf("%s=%s/%s", one.Type, one.Status, one.Reason))
 	}
 	slices.Sort(all)
@@ -274,6 +277,12 @@ func (i *installation) editsAreTakenBack() {
 	}, func(d *appsv1.Deployment) bool {
 		added := slices.ContainsFunc(main(d).Env, func(e corev1.EnvVar) bool { return e.Name == "ADDED" })
 		return *d.Spec.Replicas == 2 && main(d).Image == "example.org/machine-iac-operator:v1" && !added && len(d.Spec.Template.Spec.Containers) == 1
+	})
+	i.eventually("the status says what was reverted", func() (bool, error) {
+		status, err := i.status(operator.MachineAPIOperator)
+		return slices.ContainsFunc(status.Conditions, func(one configv1.ClusterOperatorStatusCondition) bool {
+			return one.Type == "ChangesReverted" && one.Status == configv1.ConditionTrue && strings.Contains(one.Message, "Deployment "+namespace+"/machine-api-controllers (field manager kubectl-edit)")
+		}), err
 	})
 	edit(i, &corev1.Service{}, "machine-api-operator-webhook", func(s *corev1.Service) {
 		s.Spec.Ports[0].Port = 444

@@ -21,7 +21,11 @@ const fieldManager = "machine-api-operator"
 // applier makes objects match the operator's manifests, with server-side apply only. It replaces
 // fields that others have set, removes fields that others have added to an object's definition, and
 // leaves fields to others that belong to them.
-type applier struct{ client client.Client }
+type applier struct {
+	client client.Client
+	// reverts, if set, is told who has changed an object.
+	reverts func(object *unstructured.Unstructured, by []string)
+}
 
 // apply applies an object and returns the result. before is the last known object, or nil if it did
 // not exist. If that is stale in a way that matters, the error is a conflict.
@@ -34,9 +38,12 @@ func (a applier) apply(ctx context.Context, object, before *unstructured.Unstruc
 	if scaled(before) {
 		unstructured.RemoveNestedField(desired.Object, "spec", "replicas")
 	}
-	if entries, foreign := takeOver(before); foreign {
+	if entries, by := takeOver(before); len(by) > 0 {
 		if err := a.own(ctx, before, entries); err != nil {
 			return nil, err
+		}
+		if a.reverts != nil {
+			a.reverts(before, by)
 		}
 	}
 	live, err := a.send(ctx, desired)

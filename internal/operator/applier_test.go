@@ -81,7 +81,7 @@ func (k *kept) live() *unstructured.Unstructured {
 
 func (k *kept) applied(before *unstructured.Unstructured) *unstructured.Unstructured {
 	k.Helper()
-	live, err := applier{plane.Client}.apply(k.Context(), k.object(), before)
+	live, err := applier{client: plane.Client}.apply(k.Context(), k.object(), before)
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -369,7 +369,7 @@ func TestAStaleViewIsAConflictAndChangesNothing(t *testing.T) {
 	if err := plane.Client.Patch(t.Context(), config, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"newer":"1"}}}`))); err != nil {
 		t.Fatal(err)
 	}
-	_, err := applier{plane.Client}.apply(t.Context(), k.object(), stale)
+	_, err := applier{client: plane.Client}.apply(t.Context(), k.object(), stale)
 	if !apierrors.IsConflict(err) {
 		t.Fatalf("the error is %v, want a conflict", err)
 	}

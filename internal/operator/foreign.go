@@ -13,8 +13,8 @@ import (
 var definition = []string{"spec", "rules", "webhooks", "data", "subjects", "roleRef", "aggregationRule"}
 
 // takeOver returns the managed fields of an object with all fields of its definition owned by the
-// operator alone, and whether others owned any that the operator has not applied.
-func takeOver(live *unstructured.Unstructured) (entries []any, foreign bool) {
+// operator alone, and who owned any that the operator has not applied.
+func takeOver(live *unstructured.Unstructured) (entries []any, by []string) {
 	managed := live.GetManagedFields()
 	own := slices.IndexFunc(managed, func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager == fieldManager && entry.Operation == metav1.ManagedFieldsOperationApply &&
@@ -36,24 +36,26 @@ func takeOver(live *unstructured.Unstructured) (entries []any, foreign bool) {
 		}
 		fields := decode(managed[i])
 		over := taken(live, fields)
-		foreign = foreign || !over.Difference(ours).Empty()
+		if !over.Difference(ours).Empty() {
+			by = append(by, managed[i].Manager)
+		}
 		all = all.Union(over)
 		encode(&managed[i], fields.Difference(over)) // with two owners, neither could remove a field
 	}
-	if !foreign {
-		return nil, false
+	if len(by) == 0 {
+		return nil, nil
 	}
 	encode(&managed[own], all)
 	for i := range managed {
 		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&managed[i])
 		if err != nil {
-			return nil, false
+			return nil, nil
 		}
 		if i == own || !decode(managed[i]).Empty() {
 			entries = append(entries, fields)
 		}
 	}
-	return entries, true
+	return entries, by
 }
 
 // encode sets the fields of an entry.

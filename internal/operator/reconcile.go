@@ -77,6 +77,8 @@ type Reconciler struct {
 	outdated bool
 	// unconfined is the flag that allows engines to run unconfined, as last read.
 	unconfined string
+	// reverted is what somebody else had changed at the last sync, and who.
+	reverted string
 }
 
 var _ reconcile.Reconciler = &Reconciler{}
@@ -98,9 +100,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err := r.status.read(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
+	r.reverted = ""
 	wait, err := r.sync(ctx)
 	if reporting := r.status.write(ctx, outcome{rolledOut: wait == 0 && err == nil, failure: err,
-		unconfined: r.unconfined}); reporting != nil {
+		unconfined: r.unconfined, reverted: r.reverted}); reporting != nil {
 		return reconcile.Result{}, errors.Join(err, reporting)
 	}
 	if r.outdated && r.options.Restart != nil {
@@ -206,7 +209,7 @@ func (r *Reconciler) apply(ctx context.Context, objects []*unstructured.Unstruct
 		} else if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", nameOf(one), err)
 		}
-		live, err := applier{r.live}.apply(ctx, one, before)
+		live, err := applier{r.live, r.reverts}.apply(ctx, one, before)
 		if err != nil {
 			failed = append(failed, err)
 			continue
@@ -221,6 +224,11 @@ func (r *Reconciler) apply(ctx context.Context, objects []*unstructured.Unstruct
 		return applied, failed[0]
 	}
 	return applied, errors.Join(failed...)
+}
+
+// reverts takes down who has changed an object.
+func (r *Reconciler) reverts(object *unstructured.Unstructured, by []string) {
+	r.reverted = fmt.Sprintf("%s (field manager %s)", nameOf(object), strings.Join(by, ", "))
 }
 
 // reader returns the client to read an operand with. ConfigMaps are not cached: clusters have many

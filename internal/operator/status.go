@@ -30,6 +30,14 @@ const (
 // enginesConfined is a condition that is there once engines were allowed to run unconfined.
 const enginesConfined configv1.ClusterStatusConditionType = "EnginesConfined"
 
+// changesReverted is a condition that is there once the operator has reverted what others changed. It
+// is True for revertedFor.
+const (
+	changesReverted configv1.ClusterStatusConditionType = "ChangesReverted"
+	reasonReverted                                      = "ChangedByOthers"
+	revertedFor                                         = time.Hour
+)
+
 // upgradePatience is how long an upgrade may fail before the operator is degraded.
 const upgradePatience = 20 * time.Minute
 
@@ -44,6 +52,8 @@ type outcome struct {
 	failure error
 	// unconfined is the flag that allows engines to run unconfined, empty where none does.
 	unconfined string
+	// reverted is what somebody else had changed, empty where nobody did.
+	reverted string
 }
 
 // downgradeError says that a newer operator has applied the operands, so that nothing was.
@@ -75,7 +85,7 @@ func next(before configv1.ClusterOperatorStatus, version string, related []confi
 		set(configv1.OperatorDegraded, configv1.ConditionFalse, reasonInitializing, "Operator is initializing")
 	}
 	set(configv1.OperatorUpgradeable, configv1.ConditionTrue, reasonAsExpected, "")
-	remarks(before, o, set)
+	remarks(before, now, o, set)
 	if o.rolledOut {
 		set(configv1.OperatorAvailable, configv1.ConditionTrue, reasonAsExpected,
 			"Cluster Machine API Operator is available at operator: "+version)
@@ -109,13 +119,19 @@ func next(before configv1.ClusterOperatorStatus, version string, related []confi
 type setter func(kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus, reason, message string)
 
 // remarks sets the conditions that are there only once they have been of interest.
-func remarks(before configv1.ClusterOperatorStatus, o outcome, set setter) {
+func remarks(before configv1.ClusterOperatorStatus, now time.Time, o outcome, set setter) {
 	if o.unconfined != "" {
 		set(enginesConfined, configv1.ConditionFalse, reasonSandbox,
 			fmt.Sprintf("The ConfigMap %s has %s in %s: where that confines nothing, a provider can read the token of the controllers' "+
 				"service account, which may list all Secrets of the namespace", SettingsName, o.unconfined, settingArguments))
 	} else if condition(before, enginesConfined) != nil {
 		set(enginesConfined, configv1.ConditionTrue, reasonAsExpected, "")
+	}
+	if o.reverted != "" {
+		set(changesReverted, configv1.ConditionTrue, reasonReverted, fmt.Sprintf("The operator reverted a change of %s; "+
+			"change the settings in the ConfigMap %s instead", o.reverted, SettingsName))
+	} else if condition(before, changesReverted) != nil && now.Sub(since(before, changesReverted, now)) > revertedFor {
+		set(changesReverted, configv1.ConditionFalse, reasonAsExpected, "")
 	}
 }
 

@@ -131,6 +131,19 @@ func TestEnginesThatRunUnconfinedAreReported(t *testing.T) {
 	}
 }
 
+func TestChangesThatWereRevertedAreReportedForAnHour(t *testing.T) {
+	running := after(configv1.ClusterOperatorStatus{}, "1.0.0", map[int]outcome{0: {rolledOut: true}})
+	if found := condition(running, changesReverted); found != nil {
+		t.Errorf("nothing was changed: %+v", found)
+	}
+	for minute, want := range map[int]configv1.ConditionStatus{2: configv1.ConditionTrue, 61: configv1.ConditionTrue, 62: configv1.ConditionFalse} {
+		got := condition(after(running, "1.0.0", map[int]outcome{1: {rolledOut: true, reverted: "Role x"}, minute: {rolledOut: true}}), changesReverted)
+		if got == nil || got.Status != want || want == configv1.ConditionTrue && !strings.Contains(got.Message, "a change of Role x; change the settings in the ConfigMap") {
+			t.Errorf("after %d minutes: %+v, want %s", minute-1, got, want)
+		}
+	}
+}
+
 func TestTheTimeOfATransitionIsThatOfTheStatus(t *testing.T) {
 	first := after(configv1.ClusterOperatorStatus{}, "1.0.0", map[int]outcome{0: {rolledOut: true}})
 	later := after(first, "1.0.0", map[int]outcome{1: {failure: errAway}, 2: {failure: errors.New("another one")}})
