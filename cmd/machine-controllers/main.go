@@ -39,6 +39,9 @@ func start(ctx context.Context, arguments []string) error {
 	if len(arguments) > 0 && arguments[0] == validateCommand {
 		return validate(arguments[1:])
 	}
+	if len(arguments) > 0 && arguments[0] == addProvidersCommand {
+		return addProviders(arguments[1:])
+	}
 	var o options
 	var logging zap.Options
 	flags := newFlags(&o, &logging)

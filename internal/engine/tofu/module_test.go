@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
 
@@ -371,6 +372,14 @@ func TestAProviderThatIsPutIntoTheMirrorLaterIsNoticed(t *testing.T) {
 	expectTexts(t, e.Prepare(t.Context(), m), []string{"kubectl", "does not match"})
 	writeManifest(t, mirror, strings.Fields(digestOfKubectl(t))[0])
 	prepare(t, e, m)
+}
+
+func TestProvidersOfAMergedMirrorAreUsed(t *testing.T) {
+	mirror := filepath.Join(t.TempDir(), "mirror")
+	if err := provider.Merge(mirrorForTests(t), mirror, true); err != nil {
+		t.Fatal(err)
+	}
+	prepare(t, newEngine(t, func(o *Options) { o.ProviderMirror = mirror }), objectModule(objectLock+"}\n"))
 }
 
 func TestOnlyALackingProviderIsRemembered(t *testing.T) {

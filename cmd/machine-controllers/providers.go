@@ -1,0 +1,58 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
+)
+
+// addProvidersCommand is the first argument to merge an image's mirror into the one of a volume. Init
+// containers of the manager's Pod do, if the operator's setting names images with providers.
+const addProvidersCommand = "add-providers"
+
+func addProviders(arguments []string) error {
+	flags := flag.NewFlagSet(addProvidersCommand, flag.ContinueOnError)
+	own := flags.Bool("own", false,
+		"Link to the mirror instead of copying it, and copy this program for images that have no program.")
+	if err := flags.Parse(arguments); err != nil {
+		return err
+	}
+	if flags.NArg() != 2 {
+		return fmt.Errorf("usage: machine-controllers %s [--own] MIRROR VOLUME", addProvidersCommand)
+	}
+	from, volume := flags.Arg(0), flags.Arg(1)
+	if *own {
+		if err := copyProgram(volume); err != nil {
+			return fmt.Errorf("copying this program: %w", err)
+		}
+	}
+	return provider.Merge(from, filepath.Join(volume, "mirror"), *own)
+}
+
+// copyProgram copies this program. It renames the copy, since an earlier one may be running.
+func copyProgram(to string) error {
+	own, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	from, err := os.Open(own)
+	if err != nil {
+		return err
+	}
+	defer from.Close() //nolint:errcheck // it was only read
+	name := filepath.Join(to, programName)
+	copied, err := os.OpenFile(name+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(copied, from)
+	if err := errors.Join(err, copied.Close()); err != nil {
+		return err
+	}
+	return os.Rename(name+".new", name)
+}
