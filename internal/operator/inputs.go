@@ -41,12 +41,23 @@ const (
 	settingModuleKeys = "moduleKeys" // the SecretProviderClass with keys for stored modules; none without
 	settingStateKeys  = "stateKeys"  // the same with keys for states
 
-	settingNodeSelector = "nodeSelector" // of the controllers' Pods, in YAML; replaces OpenShift's
-	settingTolerations  = "tolerations"  // likewise
+	// Those of the controllers and their Pods, in YAML.
+	settingNodeSelector       = "nodeSelector"
+	settingTolerations        = "tolerations"
+	settingAffinity           = "affinity"
+	settingPriorityClass      = "priorityClassName"
+	settingReplicas           = "replicas"
+	settingResources          = "resources"
+	settingEnv                = "env"
+	settingAccountAnnotations = "serviceAccountAnnotations"
+	settingProxy              = "proxy"
+	settingWork               = "work"
+	settingProviders          = "providers"
 )
 
 var allSettings = []string{settingPlatform, settingWebhooks, settingArguments, settingEgress, settingModuleKeys,
-	settingStateKeys, settingNodeSelector, settingTolerations}
+	settingStateKeys, settingNodeSelector, settingTolerations, settingAffinity, settingPriorityClass, settingReplicas,
+	settingResources, settingEnv, settingAccountAnnotations, settingProxy, settingWork, settingProviders}
 
 // cluster is the name of OpenShift's configuration objects.
 const clusterName = "cluster"
@@ -72,7 +83,7 @@ func (r *Reconciler) inputs(ctx context.Context) (operands.Inputs, error) {
 		}
 	}
 	for _, step := range []func(context.Context, *operands.Inputs, *corev1.ConfigMap) error{
-		r.image, r.infrastructure, r.placement, r.proxy, r.authorities, r.tls, r.features,
+		r.image, r.infrastructure, r.proxy, r.tune, r.authorities, r.tls, r.features,
 	} {
 		if err := step(ctx, &in, settings); err != nil {
 			return in, err

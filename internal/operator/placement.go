@@ -7,7 +7,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/internal/operator/operands"
 )
@@ -49,10 +48,10 @@ func evicted(taint string) corev1.Toleration {
 		TolerationSeconds: ptr.To[int64](evictAfter)}
 }
 
-// placement applies the administrator's settings. The annotation for workload partitioning is the
+// tune applies the administrator's settings. The annotation for workload partitioning is the
 // one of the operator's own Pod: if that Pod was admitted with it, the controllers' are.
-func (r *Reconciler) placement(ctx context.Context, in *operands.Inputs, settings *corev1.ConfigMap) error {
-	if err := placed(settings, &in.Placement); err != nil {
+func (r *Reconciler) tune(ctx context.Context, in *operands.Inputs, settings *corev1.ConfigMap) error {
+	if err := tuned(settings, in); err != nil {
 		return fmt.Errorf("ConfigMap %s/%s: %w", r.options.Namespace, SettingsName, err)
 	}
 	if in.Placement.Annotations == nil || r.options.PodName == "" {
@@ -64,24 +63,6 @@ func (r *Reconciler) placement(ctx context.Context, in *operands.Inputs, setting
 	}
 	if effect := pod.Annotations[managementWorkload]; effect != "" {
 		in.Placement.Annotations[managementWorkload] = effect
-	}
-	return nil
-}
-
-// placed takes over the settings of where the controllers run. The API server checks the values.
-func placed(settings *corev1.ConfigMap, into *operands.Placement) error {
-	if text, set := settings.Data[settingNodeSelector]; set {
-		into.NodeSelector = nil
-		if err := yaml.UnmarshalStrict([]byte(text), &into.NodeSelector); err != nil {
-			return fmt.Errorf("invalid %s: write labels in YAML, such as %s: \"\": %w", settingNodeSelector,
-				controlPlaneRole, err)
-		}
-	}
-	if text, set := settings.Data[settingTolerations]; set {
-		into.Tolerations = nil
-		if err := yaml.UnmarshalStrict([]byte(text), &into.Tolerations); err != nil {
-			return fmt.Errorf("invalid %s: write a list in YAML, as in a Pod: %w", settingTolerations, err)
-		}
 	}
 	return nil
 }

@@ -182,7 +182,7 @@ func TestChoose(t *testing.T) {
 		data map[string]string
 		want string
 	}{
-		"an unknown key":         {map[string]string{"webhook": "Disabled"}, `"webhook" is no setting; use platform, webhooks, arguments, egress, moduleKeys, stateKeys, nodeSelector or tolerations`},
+		"an unknown key":         {map[string]string{"webhook": "Disabled"}, `"webhook" is no setting; use platform, webhooks, arguments, egress, moduleKeys, stateKeys, nodeSelector, tolerations, `},
 		"an unknown value":       {map[string]string{"webhooks": "off"}, `webhooks is "off"; set it to Enabled or Disabled`},
 		"a line that is no flag": {map[string]string{"arguments": "--a=b\nmax-concurrent-runs=3\n"}, `"max-concurrent-runs=3", which is no flag`},
 		"what is no network":     {map[string]string{"egress": "192.0.2.0/24 443\napi.example.com\n"}, `egress: "api.example.com" is no network`},

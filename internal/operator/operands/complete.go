@@ -27,6 +27,8 @@ func (in Inputs) complete(object *unstructured.Unstructured) error {
 		return in.daemonSet(object)
 	case object.GetName() == egressPolicy:
 		return in.egress(object)
+	case object.GetKind() == "ServiceAccount" && object.GetName() == Deployment:
+		in.Tuning.annotate(object)
 	case object.GetKind() == "ServiceMonitor":
 		return in.serviceMonitor(object)
 	case object.GetKind() == "Service" && in.ServiceCA && object.GetName() == Deployment:
@@ -95,7 +97,7 @@ func (in Inputs) deployment(object *unstructured.Unstructured) error {
 	}
 	main.Image = in.Image
 	main.Args = append(main.Args, in.arguments()...)
-	main.Env = append(main.Env, in.Proxy.environment()...)
+	main.Env = append(main.Env, in.Proxy.Environment()...)
 	if in.SingleReplica {
 		one := int32(1)
 		made.Spec.Replicas = &one
@@ -112,15 +114,11 @@ func (in Inputs) deployment(object *unstructured.Unstructured) error {
 	in.Placement.set(pod)
 	annotations := map[string]string{VersionAnnotation: in.Version}
 	if in.TrustedCA != "" {
-		mount(pod, main, corev1.Volume{Name: "trusted-ca",
-			VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-				LocalObjectReference: corev1.LocalObjectReference{Name: TrustedCA},
-				Items:                []corev1.KeyToPath{{Key: TrustedCAKey, Path: caFile}},
-			}}}, caMount)
-		main.Env = append(main.Env, corev1.EnvVar{Name: "SSL_CERT_FILE", Value: caMount + "/" + caFile})
-		// A change rolls the Pods out.
+		in.trust(pod, main)
 		annotations[caHash] = in.TrustedCA
-		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, caHash, in.TrustedCA)
+	}
+	if err := in.Tuning.set(made, main); err != nil {
+		return err
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(made)
 	if err != nil {
@@ -135,6 +133,17 @@ func (in Inputs) deployment(object *unstructured.Unstructured) error {
 		annotate(object, name, value)
 	}
 	return nil
+}
+
+// trust mounts the trusted CA.
+func (in Inputs) trust(pod *corev1.PodTemplateSpec, main *corev1.Container) {
+	mount(pod, main, corev1.Volume{Name: "trusted-ca",
+		VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: TrustedCA},
+			Items:                []corev1.KeyToPath{{Key: TrustedCAKey, Path: caFile}},
+		}}}, caMount)
+	main.Env = append(main.Env, corev1.EnvVar{Name: "SSL_CERT_FILE", Value: caMount + "/" + caFile})
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, caHash, in.TrustedCA) // a change rolls the Pods out
 }
 
 // daemonSet completes the termination handler. It calls the metadata service of its host, which
@@ -246,11 +255,14 @@ func (in Inputs) arguments() []string {
 	if in.StateKeys != "" {
 		flags = append(flags, "--state-key-file="+stateKeyMount)
 	}
+	if len(in.Tuning.Providers) > 0 {
+		flags = append(flags, "--provider-mirror="+providersMount+"/mirror")
+	}
 	return append(flags, in.Arguments...)
 }
 
-// environment returns the variables that programs read a proxy from.
-func (p Proxy) environment() []corev1.EnvVar {
+// Environment returns the variables that programs read a proxy from.
+func (p Proxy) Environment() []corev1.EnvVar {
 	var set []corev1.EnvVar
 	for _, one := range []corev1.EnvVar{{Name: "HTTP_PROXY", Value: p.HTTP}, {Name: "HTTPS_PROXY", Value: p.HTTPS},
 		{Name: "NO_PROXY", Value: p.No}} {

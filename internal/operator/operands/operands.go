@@ -73,6 +73,8 @@ type Inputs struct {
 	SingleReplica bool
 	// Placement is where the controllers' Pods run.
 	Placement Placement
+	// Tuning is what an administrator sets of the controllers.
+	Tuning Tuning
 	// Proxy is how the controllers reach what is outside the cluster; empty values are not set.
 	Proxy Proxy
 	// TrustedCA is the hash of the CAs in the ConfigMap [TrustedCA], or empty.
@@ -111,8 +113,13 @@ type Inputs struct {
 	Arguments []string
 }
 
-// Proxy is the cluster's proxy, as programs read it from their environment.
-type Proxy struct{ HTTP, HTTPS, No string }
+// Proxy is the cluster's proxy, as programs read it from their environment. The keys are those of
+// OpenShift's Proxy.
+type Proxy struct {
+	HTTP  string `json:"httpProxy,omitempty"`
+	HTTPS string `json:"httpsProxy,omitempty"`
+	No    string `json:"noProxy,omitempty"`
+}
 
 // TLS restricts the connections that servers accept; zero values leave Go's defaults.
 type TLS struct {

@@ -11,8 +11,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/machine-iac/machine-iac-operator/install"
@@ -177,6 +179,89 @@ func TestTheDeploymentFollowsTheInputs(t *testing.T) {
 	}
 	if hash := "operator.openshift.io/dep-openshift-machine-api.mao-trusted-ca.configmap"; full.Annotations[hash] != "abc" || full.Spec.Template.Annotations[hash] != "abc" {
 		t.Error("a change of the trusted CA would not roll the Pods out")
+	}
+}
+
+func TestTheDeploymentFollowsTheSettings(t *testing.T) {
+	image := "registry.example/providers@sha256:2"
+	tuned := inputs(func(in *operands.Inputs) {
+		in.SingleReplica, in.TrustedCA = true, "abc"
+		in.Arguments = []string{"--provider-mirror=/own"}
+		in.Placement.PriorityClassName, in.Placement.Affinity = "high", &corev1.Affinity{}
+		in.Tuning = operands.Tuning{
+			Replicas: ptr.To[int32](3), Resources: &corev1.ResourceRequirements{}, AccountAnnotations: map[string]string{"example.org/role": "worker"},
+			Env: []corev1.EnvVar{{Name: "SSL_CERT_FILE", Value: "/mine"}, {Name: "A", Value: "b"}}, Providers: []operands.ProviderImage{{Image: image}},
+			Work: operands.Work{Size: ptr.To(resource.MustParse("4Gi")), Medium: "Disk"},
+		}
+	})
+	made := deployment(t, tuned)
+	pod := made.Spec.Template.Spec
+	main := pod.Containers[0]
+	if *made.Spec.Replicas != 3 || pod.PriorityClassName != "high" || len(main.Resources.Limits)+len(main.Resources.Requests) != 0 || pod.Affinity.PodAntiAffinity != nil {
+		t.Errorf("%d replicas, priority %s, resources %v, affinity %v", *made.Spec.Replicas, pod.PriorityClassName, main.Resources, pod.Affinity)
+	}
+	variables := map[string][]string{}
+	for _, one := range main.Env {
+		variables[one.Name] = append(variables[one.Name], one.Value)
+	}
+	if diff := cmp.Diff([]string{"/mine", "b"}, append(variables["SSL_CERT_FILE"], variables["A"]...)); diff != "" || len(variables["POD_IP"]) != 1 {
+		t.Errorf("variables %v (-want +got):\n%s", variables, diff)
+	}
+	if got := main.Args[len(main.Args)-2:]; !slices.Equal(got, []string{"--provider-mirror=/var/lib/machine-iac-providers/mirror", "--provider-mirror=/own"}) {
+		t.Errorf("the last flags are %v, want the administrator's own mirror last", got)
+	}
+	var steps []string
+	for _, step := range pod.InitContainers {
+		steps = append(steps, step.Image+" "+strings.Join(step.Command, " "))
+		if !*step.SecurityContext.ReadOnlyRootFilesystem || step.VolumeMounts[0].ReadOnly {
+			t.Errorf("%s may write %v, security context %v", step.Name, step.VolumeMounts, step.SecurityContext)
+		}
+	}
+	if diff := cmp.Diff([]string{
+		"example.org/image@sha256:1 /usr/bin/machine-controllers add-providers --own /usr/share/machine-iac/mirror /var/lib/machine-iac-providers",
+		image + " /var/lib/machine-iac-providers/machine-controllers add-providers /usr/share/machine-iac/mirror /var/lib/machine-iac-providers",
+	}, steps); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if !slices.ContainsFunc(main.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "providers" && m.ReadOnly }) {
+		t.Error("the manager does not have the providers")
+	}
+	for _, one := range rendered(t, tuned) {
+		if role := one.GetAnnotations()["example.org/role"]; (role == "worker") != (one.GetKind() == "ServiceAccount" && one.GetName() == operands.Deployment) {
+			t.Errorf("%s %s has the role %q", one.GetKind(), one.GetName(), role)
+		}
+	}
+	if plain := deployment(t, inputs()); len(plain.Spec.Template.Spec.InitContainers) != 0 || plain.Spec.Template.Spec.Containers[0].TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError {
+		t.Errorf("without settings: %v", plain.Spec.Template.Spec)
+	}
+}
+
+func TestTheVolumeOfTheWorkFolder(t *testing.T) {
+	const fromManifest = "512Mi"
+	size := ptr.To(resource.MustParse("4Gi"))
+	for name, test := range map[string]struct {
+		work   operands.Work
+		medium corev1.StorageMedium
+		size   string
+	}{
+		"the manifest's": {operands.Work{}, corev1.StorageMediumMemory, fromManifest},
+		"larger":         {operands.Work{Size: size}, corev1.StorageMediumMemory, "4Gi"},
+		"on disk":        {operands.Work{Medium: "Disk", Size: size}, "", "4Gi"},
+		"claimed":        {operands.Work{StorageClassName: ptr.To("fast"), Size: size}, "", ""},
+	} {
+		pod := deployment(t, inputs(func(in *operands.Inputs) { in.Tuning.Work = test.work })).Spec.Template.Spec
+		for _, volume := range pod.Volumes {
+			switch {
+			case volume.Name != "work":
+			case test.size == "":
+				claim := volume.Ephemeral.VolumeClaimTemplate.Spec
+				if volume.EmptyDir != nil || *claim.StorageClassName != "fast" || claim.Resources.Requests.Storage().String() != "4Gi" {
+					t.Errorf("%s: %+v", name, volume)
+				}
+			case volume.EmptyDir.Medium != test.medium || volume.EmptyDir.SizeLimit.String() != test.size:
+				t.Errorf("%s: %+v", name, volume.EmptyDir)
+			}
+		}
 	}
 }
 
