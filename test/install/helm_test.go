@@ -63,6 +63,12 @@ func TestTheChartRefusesValues(t *testing.T) {
 		"image.pullPolicy=Sometimes":       "/image/pullPolicy",
 		"image.digest=sha256:12":           "/image/digest",
 		"image.repository=":                "/image/repository",
+		"image.repository=example.org/o:v": "/image/repository",
+		"image.repository=o@sha256:12":     "/image/repository",
+		"config.replicas=0":                "/config/replicas",
+		"config.work.claim=x":              "claim",
+		"config.providers[0].image=op:v1":  "/config/providers/0/image",
+		"config.resources.request.cpu=1":   "/config/resources",
 		"image.Tag=v1":                     "Tag",
 		"image.pullSecrets[0].nam=x":       "/image/pullSecrets/0",
 		"config.webhooks=Off":              "/config/webhooks",
@@ -97,7 +103,9 @@ const values = `
 image: {repository: registry.example/op, tag: v1.2.3, pullPolicy: Always, pullSecrets: [{name: mirror}]}
 controllers: {image: "registry.example/op@sha256:2"}
 config: {platform: OpenStack, webhooks: Disabled, arguments: [--max-concurrent-runs=3, '--controllers=*,-drain'], moduleKeys: module-keys, stateKeys: state-keys,
-  nodeSelector: {infra: ""}, tolerations: [{key: infra, operator: Exists}]}
+  nodeSelector: {infra: ""}, tolerations: [{key: infra, operator: Exists}], affinity: {podAntiAffinity: {}}, priorityClassName: high, replicas: 3,
+  resources: {limits: {memory: 8Gi}}, env: [{name: A, value: b}], serviceAccountAnnotations: {example.org/role: worker}, proxy: {httpsProxy: "http://proxy:3128"},
+  work: {size: 4Gi, medium: Disk}, providers: [{image: "op@sha256:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"}]}
 trustedCA: |
   -----BEGIN CERTIFICATE-----
   MIIB
@@ -149,7 +157,9 @@ func TestTheChartTakesValues(t *testing.T) {
 	}
 	for name, want := range map[string]map[string]string{
 		"machine-api-operator-config": {"platform": "OpenStack", "webhooks": "Disabled", "arguments": "--max-concurrent-runs=3\n--controllers=*,-drain\n", "moduleKeys": "module-keys", "stateKeys": "state-keys",
-			"nodeSelector": `{"infra":""}`, "tolerations": `[{"key":"infra","operator":"Exists"}]`},
+			"nodeSelector": `{"infra":""}`, "tolerations": `[{"key":"infra","operator":"Exists"}]`, "affinity": `{"podAntiAffinity":{}}`, "priorityClassName": `"high"`,
+			"replicas": "3", "resources": `{"limits":{"memory":"8Gi"}}`, "env": `[{"name":"A","value":"b"}]`, "serviceAccountAnnotations": `{"example.org/role":"worker"}`,
+			"proxy": `{"httpsProxy":"http://proxy:3128"}`, "work": `{"medium":"Disk","size":"4Gi"}`, "providers": `[{"image":"op@sha256:` + strings.Repeat("0a", 32) + `"}]`},
 		"machine-api-operator-images": {"images.json": `{"machineAPIOperator":"registry.example/op@sha256:2"}`},
 		"mao-trusted-ca": {
 			"ca-bundle.crt": "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
@@ -164,9 +174,9 @@ func TestTheChartTakesValues(t *testing.T) {
 		}
 	}
 	digest := "sha256:" + strings.Repeat("0a", 32)
-	objects = objectsOf(t, rendered(t, "--set", "image.digest="+digest+",image.tag=v1"))
+	objects = objectsOf(t, rendered(t, "--set", "image.digest="+digest+",image.tag=v1,image.repository=registry.example:5000/op"))
 	convert(t, objects["Deployment "+namespace+"/machine-api-operator"], made)
-	if got := made.Spec.Template.Spec.Containers[0].Image; got != "machine-iac-operator@"+digest {
+	if got := made.Spec.Template.Spec.Containers[0].Image; got != "registry.example:5000/op@"+digest {
 		t.Errorf("the image is %s, want the digest's", got)
 	}
 }
