@@ -77,8 +77,8 @@ The file is called kubectl-machine; on PATH, kubectl runs it as "kubectl machine
 		return fmt.Errorf("%w; '%s --help' lists the flags", err, command.CommandPath())
 	})
 	root.AddCommand(
-		module.NewCommand(), plan.NewCommand(), newTree(), state.NewCommand(), newRuns(), newLogs(), newDrift(), newSecrets(),
-		ownership.NewOrphans(), ownership.NewAdopt(), state.NewRelease(), newPulumiKey(), uninstall.NewCommand(),
+		module.NewCommand(), plan.NewCommand(), newTree(), state.NewCommand(), newRuns(), newLogs(), newDrift(),
+		newSecrets(), newModules(), ownership.NewOrphans(), ownership.NewAdopt(), state.NewRelease(), newPulumiKey(), uninstall.NewCommand(),
 		newCompletion(), newVersion(),
 	)
 	return root

@@ -120,7 +120,8 @@ func addActuator(ctx context.Context, mgr manager.Manager, leader *leading, give
 	}
 	engines := &trackedActuator{Actuator: actuator}
 	runnables := newOrphans(mgr, given, actuator, leader.Epoch().Holder, o)
-	if err := add(mgr, append(runnables, engines, budget)); err != nil {
+	lister := &moduleLister{client: given.Client, catalog: given.Catalog, options: o}
+	if err := add(mgr, append(runnables, engines, budget, lister)); err != nil {
 		return nil, err
 	}
 	return engines, addControllers(ctx, mgr, dependencies{

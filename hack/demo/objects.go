@@ -121,7 +121,7 @@ var remains = []string{
 	"secrets --selector=machine-iac.io/module-content",
 	"secrets machine-iac-installation machine-iac-pulumi-keys machine-iac-webhook-cert",
 	"leases machine-iac-controllers-leader machine-api-operator",
-	"configmaps machine-iac-inventory",
+	"configmaps machine-iac-inventory machine-iac-modules",
 }
 
 // refuseRemains returns an error if another installation left objects in the namespace, such as the keys of its states:

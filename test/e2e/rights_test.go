@@ -25,6 +25,7 @@ var usedElsewhere = map[string][]exempt{
 			"OwnerReferencesPermissionEnforcement, which asks the authorizer itself"},
 		{`^(get|list|create|update|patch) ipaddress`, "clusters with pools of addresses: actuators/addresses"},
 		{`^list credentialsrequests `, "OpenShift: internal/cluster/rights"},
+		{`^update configmaps machine-iac-modules`, "a list of modules that has changed: internal/modulelist"},
 		{`^get configmaps trusted-ca-bundle`, "OpenShift: internal/cluster/config"},
 		{`^create events `, "an event about a Node, which is in the namespace default: controllers/nodelink"},
 		{`^patch events `, "an event that is sent again within minutes"},

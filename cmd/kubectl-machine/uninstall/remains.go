@@ -34,7 +34,7 @@ var crds = []string{
 // installation can use.
 var kept = []struct{ kind, name string }{
 	{"ConfigMap", "machine-api-operator-config"}, {"ConfigMap", "machine-api-operator-images"}, {"ConfigMap",
-		"mao-trusted-ca"}, {"ConfigMap", "machine-iac-inventory"},
+		"mao-trusted-ca"}, {"ConfigMap", "machine-iac-inventory"}, {"ConfigMap", "machine-iac-modules"},
 	{"Secret", "machine-iac-installation"}, {"Secret", "machine-iac-pulumi-keys"},
 }
 
