@@ -104,6 +104,13 @@ image-check: image ## Unpack that image, and run its programs in it against a re
 image-push: ## Push that image and its SBOMs: make image-push IMAGE=registry.example/machine-iac-operator:v1.2.3.
 	@go run ./hack/image push "$(IMAGE)"
 
+# A kind cluster to install into, instead of that of the current context.
+KIND ?=
+
+.PHONY: deploy
+deploy: image ## Build the image, and install it: make deploy IMAGE=registry.example/machine-iac-operator:dev, or KIND=name.
+	@hack/deploy.sh "$(IMAGE)" "$(KIND)" "$(VERSION)"
+
 ##@ Use it
 
 .PHONY: plugin

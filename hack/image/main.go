@@ -3,10 +3,11 @@
 //	image build [-version V] [-providers MIRROR] [-o dist/image] [OS/ARCH ...]
 //	image stage [-version V] [-providers MIRROR] [-platform OS/ARCH] FOLDER
 //	image push [-layout dist/image] REFERENCE
+//	image archive [-layout dist/image] REFERENCE FILE
 //
 // build writes an OCI layout with an image for each platform and the SBOM of each image. stage writes the same files
-// into a folder for each layer, from which the Dockerfile copies them. push uploads a layout to a registry. See
-// docs/image.md.
+// into a folder for each layer, from which the Dockerfile copies them. push uploads a layout to a registry.
+// archive writes this machine's image of a layout as docker save does, for kind. See docs/image.md.
 package main
 
 import (
@@ -29,7 +30,8 @@ import (
 
 const usage = `usage: image build [-version V] [-providers MIRROR] [-o dist/image] [OS/ARCH ...]
        image stage [-version V] [-providers MIRROR] [-platform OS/ARCH] FOLDER
-       image push [-layout dist/image] REFERENCE`
+       image push [-layout dist/image] REFERENCE
+       image archive [-layout dist/image] REFERENCE FILE`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -61,6 +63,8 @@ func run(ctx context.Context, arguments []string, out io.Writer) error {
 		return stageFiles(ctx, *version, *providers, *platform, flags.Arg(0), out)
 	case arguments[0] == "push" && flags.NArg() == 1:
 		return push(ctx, *layout, flags.Arg(0), out)
+	case arguments[0] == "archive" && flags.NArg() == 2:
+		return archive(*layout, flags.Arg(0), flags.Arg(1))
 	}
 	return errors.New(usage)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
 func TestPushUploadsImageAndList(t *testing.T) {
@@ -63,5 +64,30 @@ func TestPushUploadsImageAndList(t *testing.T) {
 			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("push %s: %v; want %q", tc.to, err, tc.want)
 		}
+	}
+}
+
+func TestAnArchiveHasTheImageByItsName(t *testing.T) {
+	folder, file := filepath.Join(t.TempDir(), "image"), filepath.Join(t.TempDir(), "image.tar")
+	if err := fixed.write(folder, []content{small(t)}); err != nil {
+		t.Fatal(err)
+	}
+	const as = "machine-iac-operator:dev"
+	if err := run(t.Context(), []string{"archive", "-layout", folder, as, file}, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	tag, err := name.NewTag(as)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := tarball.ImageFromPath(file, &tag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config, err := image.ConfigFile(); err != nil || config.Architecture != host.Architecture {
+		t.Errorf("the image is %+v: %v", config, err)
+	}
+	if err := archive(t.TempDir(), as, file); err == nil || !strings.Contains(err.Error(), "run 'make image'") {
+		t.Errorf("without a layout: %v", err)
 	}
 }
