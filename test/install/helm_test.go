@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,6 +93,10 @@ func TestTheChartRefusesValues(t *testing.T) {
 			!strings.Contains(out, at) && !strings.Contains(out, path) {
 			t.Errorf("%s: want an error that names %s: %v\n%.600s", value, at, err, out)
 		}
+	}
+	if out, err := helm(t, "template", "machine-iac", chart, "--kube-version", "1.28.9"); err == nil ||
+		!strings.Contains(out, "chart requires kubeVersion") {
+		t.Errorf("it can be installed on Kubernetes 1.28: %v\n%.600s", err, out)
 	}
 	if out, err := helm(t, "template", "machine-iac", chart, "--namespace", "default"); err == nil ||
 		!strings.Contains(out, "--create-namespace") {
@@ -269,6 +274,9 @@ func (c *cluster) crd(t *testing.T) *metav1.PartialObjectMetadata {
 // helm runs Helm in isolated folders, and returns its output.
 func helm(t *testing.T, arguments ...string) (string, error) {
 	t.Helper()
+	if arguments[0] == "template" && !slices.Contains(arguments, "--kube-version") {
+		arguments = append(arguments, "--kube-version", "1.29.0") // the first that the chart takes
+	}
 	command := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "helm"), arguments...)
 	home := t.TempDir()
 	command.Env = []string{"HOME=" + home, "HELM_CACHE_HOME=" + home, "HELM_CONFIG_HOME=" + home,
