@@ -1,0 +1,136 @@
+package bootstrap_test
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/machine-iac/machine-iac-operator/internal/bootstrap"
+	"github.com/machine-iac/machine-iac-operator/internal/installation"
+	"github.com/machine-iac/machine-iac-operator/test/builder"
+	"github.com/machine-iac/machine-iac-operator/test/controlplane"
+	"github.com/machine-iac/machine-iac-operator/test/suite"
+)
+
+const group = "system:bootstrappers:machines"
+
+var plane *controlplane.ControlPlane
+
+func TestBootstrap(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Bootstrap tokens")
+}
+
+var _ = BeforeSuite(func() {
+	plane = suite.Start(controlplane.Default, func(e *envtest.Environment) {
+		e.ControlPlane.GetAPIServer().Configure().Append("enable-bootstrap-token-auth", "true")
+	})
+})
+
+// filled returns what becomes of user data in a Secret with annotations.
+func filled(tokens *bootstrap.Tokens, userData string, annotations map[string]string) (text, token string, err error) {
+	machine := builder.Machine(builder.Stored(time.Now()))
+	machine.Name, machine.UID = "worker-0", "uid"
+	secret := builder.Secret()
+	secret.Annotations = annotations
+	raw, token, err := tokens.Fill(machine, secret, []byte(userData))
+	return string(raw), token, err
+}
+
+func TestPlaceholdersAreFilledInWhereTheSecretAsksForIt(t *testing.T) {
+	asks := map[string]string{bootstrap.Annotation: "true"}
+	own := installation.Generate()
+	enabled := bootstrap.New(bootstrap.Options{Installation: own, Groups: []string{group}})
+	disabled := bootstrap.New(bootstrap.Options{Installation: own})
+	_, token, err := filled(enabled, "<<BOOTSTRAP_TOKEN>>", asks)
+	if err != nil || !regexp.MustCompile(`\A[a-z0-9]{6}\.[a-z0-9]{16}\z`).MatchString(token) {
+		t.Fatalf("the token is %q, %v", token, err)
+	}
+	for name, tc := range map[string]struct {
+		tokens         *bootstrap.Tokens
+		userData, want string
+		annotations    map[string]string
+		token, fails   bool
+	}{
+		"both":            {enabled, "join <<BOOTSTRAP_TOKEN>> as <<MACHINE_NAME>>, <<MACHINE_NAME>>", "join " + token + " as worker-0, worker-0", asks, true, false},
+		"URL-encoded":     {enabled, "data:,%3C%3CBOOTSTRAP_TOKEN%3E%3E%3C%3CMACHINE_NAME%3E%3E", "data:," + token + "worker-0", asks, true, false},
+		"the name alone":  {disabled, "<<MACHINE_NAME>>", "worker-0", asks, false, false},
+		"nothing":         {disabled, "#cloud-config", "#cloud-config", asks, false, false},
+		"no annotation":   {enabled, "<<BOOTSTRAP_TOKEN>>", "<<BOOTSTRAP_TOKEN>>", nil, false, false},
+		"another value":   {enabled, "<<BOOTSTRAP_TOKEN>>", "<<BOOTSTRAP_TOKEN>>", map[string]string{bootstrap.Annotation: "false"}, false, false},
+		"no tokens":       {disabled, "<<BOOTSTRAP_TOKEN>>", "<<BOOTSTRAP_TOKEN>>", asks, false, true},
+		"without manager": {nil, "<<BOOTSTRAP_TOKEN>>", "<<BOOTSTRAP_TOKEN>>", asks, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, contained, err := filled(tc.tokens, tc.userData, tc.annotations)
+			if got != tc.want || (contained == token) != tc.token || (err != nil) != tc.fails {
+				t.Errorf("got %q with the token %q, %v; want %q, a token: %t, an error: %t", got, contained, err, tc.want, tc.token, tc.fails)
+			}
+		})
+	}
+}
+
+func TestATokenIsThatOfOneMachineAndOneInstallation(t *testing.T) {
+	own := installation.Generate()
+	user := func(of *installation.Installation, uid types.UID) string {
+		return bootstrap.New(bootstrap.Options{Installation: of}).User(uid)
+	}
+	if user(own, "a") != user(own, "a") {
+		t.Error("the token of a Machine is another each time")
+	}
+	if user(own, "a") == user(own, "b") || user(own, "a") == user(installation.Generate(), "a") {
+		t.Error("two Machines, or two installations, share a token")
+	}
+}
+
+var _ = Describe("A bootstrap token", func() {
+	machine := types.NamespacedName{Namespace: "openshift-machine-api", Name: "worker-0"}
+	own := installation.Generate()
+	tokens := func(now time.Time, writer client.Writer) *bootstrap.Tokens {
+		return bootstrap.New(bootstrap.Options{Client: writer, Installation: own, Groups: []string{group},
+			Lifetime: time.Hour, Clock: clocktesting.NewFakePassiveClock(now)})
+	}
+	bearer := func(ctx context.Context) func() authenticationv1.UserInfo {
+		return func() authenticationv1.UserInfo { return userOf(ctx, tokens(time.Now(), nil)) }
+	}
+
+	It("authenticates until it expires or is removed, and is extended by the next create", func(ctx SpecContext) {
+		Expect(bearer(ctx)().Username).To(BeEmpty())
+		now := tokens(time.Now(), plane.Client)
+		Expect(now.Publish(ctx, machine, "uid")).To(Succeed())
+		Eventually(bearer(ctx)).Should(And(HaveField("Username", now.User("uid")),
+			HaveField("Groups", ConsistOf("system:bootstrappers", group, "system:authenticated"))))
+		secret := &corev1.Secret{}
+		name := "bootstrap-token-" + strings.TrimPrefix(now.User("uid"), "system:bootstrap:")
+		Expect(plane.Client.Get(ctx, types.NamespacedName{Namespace: "kube-system", Name: name}, secret)).To(Succeed())
+		Expect(string(secret.Data["description"])).To(ContainSubstring(machine.String()))
+		Expect(tokens(time.Now().Add(-2*time.Hour), plane.Client).Publish(ctx, machine, "uid")).To(Succeed())
+		Eventually(bearer(ctx)).WithTimeout(time.Minute).Should(HaveField("Username", BeEmpty()), "expired")
+		Expect(now.Publish(ctx, machine, "uid")).To(Succeed())
+		Eventually(bearer(ctx)).WithTimeout(time.Minute).Should(HaveField("Username", now.User("uid")))
+		Expect(now.Remove(ctx, "uid")).To(Succeed())
+		Expect(now.Remove(ctx, "uid")).To(Succeed(), "there is none")
+		Eventually(bearer(ctx)).WithTimeout(time.Minute).Should(HaveField("Username", BeEmpty()), "removed")
+	})
+})
+
+// userOf returns who the API server takes the bearer of the token for; nobody if it is not valid.
+func userOf(ctx context.Context, tokens *bootstrap.Tokens) authenticationv1.UserInfo {
+	GinkgoHelper()
+	_, token, err := filled(tokens, "<<BOOTSTRAP_TOKEN>>", map[string]string{bootstrap.Annotation: "true"})
+	Expect(err).NotTo(HaveOccurred())
+	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
+	Expect(plane.Client.Create(ctx, review)).To(Succeed())
+	return review.Status.User
+}
