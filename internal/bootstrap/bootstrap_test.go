@@ -2,6 +2,8 @@ package bootstrap_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,7 +13,12 @@ import (
 	. "github.com/onsi/gomega"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -123,6 +130,36 @@ var _ = Describe("A bootstrap token", func() {
 		Expect(now.Remove(ctx, "uid")).To(Succeed(), "there is none")
 		Eventually(bearer(ctx)).WithTimeout(time.Minute).Should(HaveField("Username", BeEmpty()), "removed")
 	})
+
+	It("is all that the manager may write in kube-system", func(ctx SpecContext) {
+		config := rest.CopyConfig(plane.Config)
+		config.Impersonate.UserName = "system:serviceaccount:openshift-machine-api:machine-api-controllers"
+		manager, err := client.New(config, client.Options{Scheme: plane.Scheme})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(tokens(time.Now(), manager).Publish(ctx, machine, "uid")).To(MatchError(
+			ContainSubstring("apply install/bootstrap-tokens")))
+		apply(ctx, "role.yaml", "policy.yaml")
+		foreign := builder.Secret()
+		foreign.Namespace = "kube-system"
+		Expect(plane.Create(ctx, foreign)).To(Succeed())
+		account := builder.Secret()
+		account.Namespace, account.Data, account.Type = "kube-system", nil, corev1.SecretTypeServiceAccountToken
+		account.Annotations = map[string]string{corev1.ServiceAccountNameKey: "default"}
+		Expect(plane.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "default"}})).To(Succeed())
+		Eventually(func() bool {
+			return apierrors.IsInvalid(manager.Create(ctx, account.DeepCopy(), client.DryRunAll))
+		}).Should(BeTrue(), "the policy is in force")
+		Expect(tokens(time.Now(), manager).Publish(ctx, machine, "uid")).To(Succeed())
+		Expect(tokens(time.Now(), manager).Remove(ctx, "uid")).To(Succeed())
+		Expect(apierrors.IsInvalid(manager.Delete(ctx, foreign))).To(BeTrue())
+		for _, read := range []error{
+			manager.Get(ctx, client.ObjectKeyFromObject(foreign), foreign),
+			manager.List(ctx, &corev1.SecretList{}, client.InNamespace("kube-system")),
+			manager.Update(ctx, foreign), manager.DeleteAllOf(ctx, foreign, client.InNamespace("kube-system")),
+		} {
+			Expect(apierrors.IsForbidden(read)).To(BeTrue(), "%v", read)
+		}
+	})
 })
 
 // userOf returns who the API server takes the bearer of the token for; nobody if it is not valid.
@@ -133,4 +170,18 @@ func userOf(ctx context.Context, tokens *bootstrap.Tokens) authenticationv1.User
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 	Expect(plane.Client.Create(ctx, review)).To(Succeed())
 	return review.Status.User
+}
+
+// apply creates the objects of install/bootstrap-tokens.
+func apply(ctx context.Context, files ...string) {
+	GinkgoHelper()
+	for _, file := range files {
+		content, err := os.Open(filepath.Join("..", "..", "install", "bootstrap-tokens", file))
+		Expect(err).NotTo(HaveOccurred())
+		documents := utilyaml.NewYAMLOrJSONDecoder(content, 4096)
+		for object := new(unstructured.Unstructured); documents.Decode(object) == nil; object = new(unstructured.Unstructured) {
+			Expect(plane.Client.Create(ctx, object)).To(Succeed())
+		}
+		Expect(content.Close()).To(Succeed())
+	}
 }
