@@ -19,6 +19,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/adoption"
+	"github.com/machine-iac/machine-iac-operator/internal/bootstrap"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
@@ -53,6 +54,8 @@ type Options struct {
 	Leader recovery.Leader
 	// Installation signs annotations on Machines; by default it lasts as long as the process.
 	Installation *installation.Installation
+	// Bootstrap fills in placeholders of user data and makes bootstrap tokens; nil leaves them.
+	Bootstrap *bootstrap.Tokens
 	// ClusterValues are the defaults of fields that a providerSpec omits.
 	ClusterValues module.ClusterValues
 	// DriftInterval is the interval between an instance's drift checks, plus or minus a tenth;
@@ -103,6 +106,7 @@ type Actuator struct {
 	bases    desired.Bases
 	// installation signs annotations on Machines.
 	installation *installation.Installation
+	bootstrap    *bootstrap.Tokens
 	// searched holds the UIDs of Machines for which this term's lookup has settled whether an
 	// earlier instance exists.
 	searched sync.Map
@@ -129,7 +133,8 @@ func New(options Options) (*Actuator, error) {
 		ClusterValues: options.ClusterValues,
 		ModuleUpdates: options.ModuleUpdates, Environment: options.Environment, Cluster: options.Cluster,
 		Rights: options.Rights, Adoption: options.Adoption,
-		References: options.References, Installation: options.Installation, Clock: options.Clock,
+		References: options.References, Installation: options.Installation, Bootstrap: options.Bootstrap,
+		Clock: options.Clock,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("creating the actuator: %w", err)
@@ -138,8 +143,8 @@ func New(options Options) (*Actuator, error) {
 		client: options.Client, recorder: options.Recorder, catalog: options.Catalog, store: options.Store,
 		modules: options.Modules, desired: reader,
 		runners: options.Runners, pool: options.Pool, owner: options.Owner, leader: options.Leader,
-		installation: options.Installation, interval: options.DriftInterval, clock: options.Clock, logger: options.Logger,
-		metrics: options.Metrics,
+		installation: options.Installation, bootstrap: options.Bootstrap, interval: options.DriftInterval,
+		clock: options.Clock, logger: options.Logger, metrics: options.Metrics,
 		recovery: recovery.New(recovery.Options{
 			Store: options.Store, Runners: options.Runners, Pool: options.Pool, Owner: options.Owner, Leader: options.Leader,
 			Metrics: options.Metrics,

@@ -236,6 +236,9 @@ func (t *task) inWorkspace(ctx context.Context, search engine.Search, use func(r
 	if err != nil {
 		return err
 	}
+	if err := t.publishToken(ctx, search); err != nil {
+		return err
+	}
 	open := with.Open
 	if t.share != nil {
 		open = t.share.Open
@@ -254,6 +257,16 @@ func (t *task) inWorkspace(ctx context.Context, search engine.Search, use func(r
 	return use(runner.Watched(workspace, func(report *engine.Report) {
 		t.providers.Note(report.Providers, t.facts.Record.Providers, t.machine, t.actuator.recorder)
 	}))
+}
+
+// publishToken makes the bootstrap token in the user data of an instance that is about to be
+// created.
+func (t *task) publishToken(ctx context.Context, search engine.Search) error {
+	if search != engine.SearchNone || t.decision.Operation != runs.Create || !t.wanted.Bootstraps ||
+		t.machine.Status.NodeRef != nil {
+		return nil
+	}
+	return t.actuator.bootstrap.Publish(ctx, t.key, t.identityUID())
 }
 
 func (t *task) runSpec(around desired.Environment, search engine.Search) (runner.RunSpec, error) {

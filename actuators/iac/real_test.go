@@ -38,6 +38,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/adoption"
+	"github.com/machine-iac/machine-iac-operator/internal/bootstrap"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
@@ -294,6 +295,7 @@ func (b *bench) start(workDir, owner string) {
 		Client: b.client, Recorder: events.NewFakeRecorder(1000), Catalog: catalog, Store: state.New(b.client, state.Options{Namespace: b.namespace, Clock: passing{now: b.clock}, Keys: b.stateKeys}),
 		Modules: store.New(b.client, store.Options{Clock: b.clock, Keys: b.moduleKeys, Known: catalog.Has}),
 		Pool:    pool, Runners: runners, Owner: owner, Leader: &b.leads, Installation: b.installation,
+		Bootstrap:     bootstrap.New(bootstrap.Options{Client: b.client, Installation: b.installation, Groups: []string{"system:bootstrappers:test"}, Lifetime: time.Hour, Clock: b.clock}),
 		DriftInterval: time.Hour, Clock: b.clock, ModuleUpdates: b.updates, Environment: b.around, Cluster: b.known(),
 		References: b.policy, Adoption: adoption.Rules{Policy: cmp.Or(b.adopts, adoption.OnRequest)},
 	})

@@ -127,10 +127,12 @@ func (r *Reader) Applied(ctx context.Context, machine *machinev1beta1.Machine, f
 		return nil, refused
 	}
 	userData, err := r.secret(ctx, machine, applied.userDataSecret, references.UserData)
-	text := data(userData)[userDataKey(applied.Module)]
+	// Fill returns the user data unchanged if it fails.
+	text, token, _ := r.bootstrap.Fill(identified(machine, f), userData, data(userData)[userDataKey(applied.Module)])
 	if err != nil || !utf8.Valid(text) || len(text) == 0 || r.refused(userData, references.UserData, stored) != nil {
 		return applied, nil // an existing instance needs none
 	}
+	applied.hide(token)
 	return applied, applied.setUserData(string(text))
 }
 
@@ -269,6 +271,7 @@ func (s *State) withSecrets(other *State) error {
 	s.Inputs.Variables, s.Inputs.Environment, s.Inputs.Files = variables, other.Inputs.Environment, other.Inputs.Files
 	s.Inputs.Sensitive = append(s.Inputs.Sensitive, other.Inputs.Sensitive...)
 	s.CredentialsSecret, s.userDataSecret, s.keys = other.CredentialsSecret, other.userDataSecret, other.keys
+	s.Bootstraps = other.Bootstraps
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/adoption"
+	"github.com/machine-iac/machine-iac-operator/internal/bootstrap"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
 	"github.com/machine-iac/machine-iac-operator/internal/installation"
@@ -50,6 +51,8 @@ type Options struct {
 	Adoption adoption.Rules
 	// Installation signs annotations on Machines; without it, none is trusted.
 	Installation *installation.Installation
+	// Bootstrap fills in placeholders of user data; nil leaves them.
+	Bootstrap *bootstrap.Tokens
 	// WithoutCredentials disables reading Secrets with credentials.
 	WithoutCredentials bool
 	// Clock defaults to the system clock.
@@ -71,6 +74,7 @@ type Reader struct {
 	adoption    adoption.Rules
 	// installation signs annotations on Machines.
 	installation *installation.Installation
+	bootstrap    *bootstrap.Tokens
 	// withoutCredentials disables reading Secrets with credentials.
 	withoutCredentials bool
 	shared             sharedReads
@@ -96,7 +100,7 @@ func NewReader(options Options) (*Reader, error) {
 		values:  options.ClusterValues,
 		updates: options.ModuleUpdates, environment: options.Environment, cluster: options.Cluster, rights: options.Rights,
 		references: options.References, adoption: options.Adoption, installation: options.Installation,
-		withoutCredentials: options.WithoutCredentials, clock: options.Clock,
+		bootstrap: options.Bootstrap, withoutCredentials: options.WithoutCredentials, clock: options.Clock,
 	}, nil
 }
 

@@ -26,6 +26,8 @@ type account struct {
 	// key is added to the secret key. refuse, if set, is what a read of the user data returns.
 	key    string
 	refuse error
+	// annotations are those of every Secret.
+	annotations map[string]string
 }
 
 func (a account) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
@@ -33,7 +35,7 @@ func (a account) Get(_ context.Context, key client.ObjectKey, object client.Obje
 		return a.refuse
 	}
 	secret := object.(*corev1.Secret)
-	secret.Namespace, secret.Name = key.Namespace, key.Name
+	secret.Namespace, secret.Name, secret.Annotations = key.Namespace, key.Name, a.annotations
 	secret.Data = map[string][]byte{"aws_access_key_id": []byte("AKIAIOSFODNN7EXAMPLE"), "aws_secret_access_key": []byte("s" + a.key), "userData": []byte("{}" + a.userData)}
 	return nil
 }

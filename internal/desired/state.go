@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -33,6 +34,8 @@ type State struct {
 	CredentialsSecret string
 	keys              []v1alpha1.CredentialKey
 	userDataSecret    string
+	// Bootstraps reports that the user data contains the Machine's bootstrap token.
+	Bootstraps bool
 	// secrets are the versions of both Secrets. cluster holds the facts given to the module, or
 	// nil.
 	secrets [2]version
@@ -86,9 +89,9 @@ func (r *Reader) rendered(ctx context.Context, machine *machinev1beta1.Machine, 
 	if err != nil {
 		return nil, read.refused, invalid(err)
 	}
-	userData := data(read.userData)[userDataKey(used)]
-	if operation == runs.Destroy && userDataRef.Name != "" && len(userData) == 0 {
-		userData = []byte(noUserData)
+	userData, token, err := r.userData(machine, used, read.userData, userDataRef, operation)
+	if err != nil {
+		return nil, read.refused, err
 	}
 	input := render.Input{
 		Machine:            machine,
@@ -117,9 +120,33 @@ func (r *Reader) rendered(ctx context.Context, machine *machinev1beta1.Machine, 
 		CredentialsSecret: credentialsRef.Name, keys: keys, userDataSecret: read.userDataSecret,
 		secrets: versionsOf(read.credentials, read.userData), cluster: cluster,
 	}
+	s.hide(token)
 	s.recognize(f.Record.Fingerprint, input.CredentialsVersion)
 	r.locate(ctx, s, read.credentials)
 	return s, read.refused, nil
+}
+
+// userData returns the user data for an operation, and the bootstrap token that it contains, or "".
+func (r *Reader) userData(machine *machinev1beta1.Machine, used *module.Module, secret *corev1.Secret, ref render.Ref,
+	operation runs.Operation) (filled []byte, token string, err error) {
+	filled, token, err = r.bootstrap.Fill(machine, secret, data(secret)[userDataKey(used)])
+	if err != nil && operation == runs.Create {
+		return nil, "", ofSecret(fmt.Errorf("%s: %w", ref.Path, err))
+	}
+	if operation == runs.Destroy && ref.Name != "" && len(filled) == 0 {
+		filled = []byte(noUserData)
+	}
+	return filled, token, nil
+}
+
+// hide notes that the user data contains a bootstrap token, and has it masked, also without its ID.
+func (s *State) hide(token string) {
+	if token == "" {
+		return
+	}
+	s.Bootstraps = true
+	_, key, _ := strings.Cut(token, ".")
+	s.Inputs.Sensitive = longestFirst(append(s.Inputs.Sensitive, token, key))
 }
 
 // recognize keeps a recorded fingerprint that includes user data if it covers the same inputs.

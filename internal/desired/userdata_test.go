@@ -2,6 +2,7 @@ package desired
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 
+	"github.com/machine-iac/machine-iac-operator/internal/bootstrap"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
+	"github.com/machine-iac/machine-iac-operator/internal/installation"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
@@ -62,6 +65,50 @@ func TestOnlyACreateDependsOnUserData(t *testing.T) {
 				t.Errorf("an update has no user data: %t, want %t", lacked, tc.lacked)
 			}
 		})
+	}
+}
+
+// The token is the same in every retry, compared with no instance, and masked wherever it appears.
+func TestUserDataGetsTheBootstrapTokenOfItsMachine(t *testing.T) {
+	machine, used := awsMachine(t), shipped(t, "aws")
+	asks := account{userData: " <<MACHINE_NAME>> <<BOOTSTRAP_TOKEN>>", annotations: map[string]string{bootstrap.Annotation: "true"}}
+	own := installation.Generate()
+	made := func(groups []string, operation runs.Operation) (*State, error) {
+		r := &Reader{client: asks, clock: clock.RealClock{}, bootstrap: bootstrap.New(bootstrap.Options{Installation: own, Groups: groups})}
+		return r.render(t.Context(), machine, &lifecycle.Facts{}, used, operation)
+	}
+	plain, err := (&Reader{client: asks, clock: clock.RealClock{}}).render(t.Context(), machine, &lifecycle.Facts{}, used, runs.Create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups := []string{"system:bootstrappers:test"}
+	first, err := made(groups, runs.Create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := regexp.MustCompile(` ` + machine.Name + ` ([a-z0-9]{6}\.([a-z0-9]{16}))"`).FindSubmatch(first.Inputs.Variables)
+	if token == nil || !first.Bootstraps || plain.Bootstraps {
+		t.Fatalf("the variables %s have no token", first.Inputs.Variables)
+	}
+	for _, secret := range token[1:] {
+		if !slices.Contains(first.Inputs.Sensitive, string(secret)) {
+			t.Errorf("%s is not masked", secret)
+		}
+	}
+	again, err := made(groups, runs.Create)
+	if err != nil || again.Attempt(runs.Create) != first.Attempt(runs.Create) {
+		t.Errorf("a retry is another attempt, %v", err)
+	}
+	updated, err := made(groups, runs.Update)
+	if err != nil || updated.Fingerprint != plain.Fingerprint || !slices.Equal(updated.Inputs.Variables, first.Inputs.Variables) {
+		t.Errorf("an instance that exists is compared with the token, %v", err)
+	}
+	_, err = made(nil, runs.Create)
+	if _, known := errors.AsType[*SecretError](err); !known || !strings.Contains(err.Error(), "--bootstrap-token-group") {
+		t.Errorf("a create without tokens: %v, want an error that names the flag", err)
+	}
+	if _, err := made(nil, runs.Update); err != nil {
+		t.Errorf("an instance that exists needs no token: %v", err)
 	}
 }
 
