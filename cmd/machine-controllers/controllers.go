@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/iac"
+	"github.com/machine-iac/machine-iac-operator/controllers/bootstraptoken"
 	"github.com/machine-iac/machine-iac-operator/controllers/capacity"
 	"github.com/machine-iac/machine-iac-operator/controllers/drain"
 	"github.com/machine-iac/machine-iac-operator/controllers/legacyhealthcheck"
@@ -24,6 +25,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/controllers/nodelink"
 	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/controllers/secretprotection"
+	"github.com/machine-iac/machine-iac-operator/internal/bootstrap"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/internal/state/pulumikeys"
@@ -37,11 +39,13 @@ type dependencies struct {
 	actuator *iac.Actuator
 	pool     *runs.Pool
 	nodes    *pipeline.Nodes
+	tokens   *bootstrap.Tokens
 	options  options
 }
 
 // adders add one controller each to the manager.
 var adders = map[string]func(context.Context, manager.Manager, dependencies) error{
+	bootstraptoken.Name:     addBootstrapToken,
 	capacity.Name:           addCapacity,
 	drain.Name:              addDrain,
 	legacyhealthcheck.Name:  addLegacyHealthCheck,
@@ -61,6 +65,14 @@ func addControllers(ctx context.Context, mgr manager.Manager, p dependencies) er
 		}
 	}
 	return nil
+}
+
+// addBootstrapToken adds nothing to a manager that makes no tokens.
+func addBootstrapToken(_ context.Context, mgr manager.Manager, p dependencies) error {
+	if len(p.options.bootstrapGroups) == 0 {
+		return nil
+	}
+	return bootstraptoken.SetupWithManager(mgr, bootstraptoken.Options{Remove: p.tokens.Remove})
 }
 
 func addCapacity(_ context.Context, mgr manager.Manager, p dependencies) error {

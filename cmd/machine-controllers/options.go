@@ -21,6 +21,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators/orphans"
 	"github.com/machine-iac/machine-iac-operator/internal/adoption"
+	"github.com/machine-iac/machine-iac-operator/internal/bootstrap"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
@@ -118,6 +119,9 @@ type options struct {
 	reconciles     int
 	maxDrains      int
 
+	bootstrapGroups   list
+	bootstrapLifetime time.Duration
+
 	jobs jobOptions
 
 	showVersion bool
@@ -159,6 +163,7 @@ func (o *options) bind(flags *flag.FlagSet) {
 
 	o.bindEngines(flags)
 	o.bindRuns(flags)
+	o.bindJoining(flags)
 
 	flags.BoolVar(&o.showVersion, "version", false, "Print the version and exit.")
 }
@@ -277,6 +282,31 @@ func (o *options) bindRuns(flags *flag.FlagSet) {
 		"Number of Nodes drained at a time. A Node that cannot be drained goes to the end of the queue.")
 }
 
+// bindJoining adds the flags for instances that join the cluster.
+func (o *options) bindJoining(flags *flag.FlagSet) {
+	flags.Var(&o.bootstrapGroups, "bootstrap-token-group",
+		"Group of the bootstrap tokens that replace <<BOOTSTRAP_TOKEN>> in user data of Secrets with the annotation "+
+			bootstrap.Annotation+", such as system:bootstrappers:kubeadm:default-node-token; may be repeated. Needs "+
+			"install/bootstrap-tokens. Default: no tokens.")
+	flags.DurationVar(&o.bootstrapLifetime, "bootstrap-token-lifetime", time.Hour,
+		"How long a bootstrap token can be used after its Machine's create starts, if its Node does not join before. Must "+
+			"exceed --run-timeout.")
+}
+
+// checkJoining validates the flags for instances that join the cluster.
+func (o *options) checkJoining() error {
+	if o.bootstrapLifetime <= o.runTimeout && len(o.bootstrapGroups) > 0 {
+		return fmt.Errorf("invalid --bootstrap-token-lifetime %s: must exceed --run-timeout %s, so that an instance can join "+
+			"after a long create", o.bootstrapLifetime, o.runTimeout)
+	}
+	for _, group := range o.bootstrapGroups {
+		if err := bootstrap.CheckGroup(group); err != nil {
+			return fmt.Errorf("--bootstrap-token-group: %w", err)
+		}
+	}
+	return nil
+}
+
 // bindServers adds the flags for the servers of this process.
 func (o *options) bindServers(flags *flag.FlagSet) {
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443",
@@ -361,7 +391,7 @@ func (o *options) complete() error {
 	if o.engine != "" && o.engine != "tofu" && o.engine != "terraform" {
 		return fmt.Errorf("invalid --engine %q; use tofu or terraform, or omit it", o.engine)
 	}
-	return errors.Join(o.checkWarm(), o.checkPprof(), o.checkCluster(), o.checkJobs())
+	return errors.Join(o.checkWarm(), o.checkPprof(), o.checkCluster(), o.checkJobs(), o.checkJoining())
 }
 
 // checkWarm validates the flags for warm providers.

@@ -55,6 +55,9 @@ func TestOptionsRefuseWhatCannotWork(t *testing.T) {
 		"an unknown cipher suite":                             {"--tls-cipher-suites=RC4", "--tls-cipher-suites: "},
 		"what a TLS profile names":                            {"--namespace=n --tls-min-version=VersionTLS12 --tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", ""},
 		"they are not destroyed at once":                      {"--orphan-grace-period=0s", "--orphan-grace-period must be positive"},
+		"kubeadm's group of bootstrap tokens":                 {"--bootstrap-token-group=system:bootstrappers:kubeadm:default-node-token", ""},
+		"a group that no bootstrap token has":                 {"--bootstrap-token-group=system:masters", `--bootstrap-token-group: invalid group "system:masters"`},
+		"tokens that expire during a create":                  {"--bootstrap-token-group=system:bootstrappers:a --bootstrap-token-lifetime=30m", "must exceed --run-timeout 30m"},
 		"a manager without controllers has nothing to do":     {"--controllers=-machine", "--controllers"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -38,6 +38,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/internal/adoption"
+	"github.com/machine-iac/machine-iac-operator/internal/bootstrap"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/config"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/memory"
@@ -92,6 +93,8 @@ func run(ctx context.Context, o options) error {
 	}
 	engines, err := addActuator(ctx, mgr, leader, iac.Options{
 		Client: live, Installation: own, Catalog: catalog, Environment: cluster, Cluster: cluster, Rights: granted,
+		Bootstrap: bootstrap.New(bootstrap.Options{Client: live, Installation: own, Groups: o.bootstrapGroups,
+			Lifetime: o.bootstrapLifetime}),
 		Modules: store.New(live, store.Options{Keys: o.moduleKeys, Known: catalog.Has}),
 		Store:   state.New(live, state.Options{Namespace: o.namespace, Keys: o.stateKeys, Logger: ctrl.Log.WithName("state")}),
 	}, o)
@@ -125,7 +128,8 @@ func addActuator(ctx context.Context, mgr manager.Manager, leader *leading, give
 		return nil, err
 	}
 	return engines, addControllers(ctx, mgr, dependencies{
-		actuator: actuator, pool: given.Pool, nodes: pipeline.NewNodes(mgr.GetCache()), options: o,
+		actuator: actuator, pool: given.Pool, nodes: pipeline.NewNodes(mgr.GetCache()), tokens: given.Bootstrap,
+		options: o,
 	})
 }
 
