@@ -1,0 +1,39 @@
+package certificates
+
+import (
+	"crypto/x509"
+	"testing"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/machine-iac/machine-iac-operator/test/builder"
+)
+
+func TestAClientCertificateIsForANewMachine(t *testing.T) {
+	created := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	machine := builder.Machine(builder.Stored(created), builder.WithProviderID("test:///a"))
+	c := &Controller{reader: fake.NewClientBuilder().Build()}
+	for name, tc := range map[string]struct {
+		after time.Duration
+		late  bool
+	}{
+		"at once":        {0, false},
+		"in two hours":   {2 * time.Hour, false},
+		"after that":     {2*time.Hour + time.Second, true},
+		"before its day": {-time.Second, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			csr := &certificatesv1.CertificateSigningRequest{}
+			csr.CreationTimestamp = metav1.NewTime(created.Add(tc.after))
+			csr.Spec.Groups = []string{bootstrappers}
+			csr.Spec.Usages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
+			refused, err := c.checkClient(t.Context(), &request{csr, &x509.CertificateRequest{}, machine.Name}, machine)
+			if err != nil || (refused != nil) != tc.late || refused != nil && refused.reason != reasonLate {
+				t.Errorf("refused: %+v, %v; want it late: %t", refused, err, tc.late)
+			}
+		})
+	}
+}
