@@ -8,14 +8,18 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/iac"
 	"github.com/machine-iac/machine-iac-operator/controllers/bootstraptoken"
 	"github.com/machine-iac/machine-iac-operator/controllers/capacity"
+	"github.com/machine-iac/machine-iac-operator/controllers/certificates"
 	"github.com/machine-iac/machine-iac-operator/controllers/drain"
 	"github.com/machine-iac/machine-iac-operator/controllers/legacyhealthcheck"
 	"github.com/machine-iac/machine-iac-operator/controllers/machine"
@@ -47,6 +51,7 @@ type dependencies struct {
 var adders = map[string]func(context.Context, manager.Manager, dependencies) error{
 	bootstraptoken.Name:     addBootstrapToken,
 	capacity.Name:           addCapacity,
+	certificates.Name:       addCertificates,
 	drain.Name:              addDrain,
 	legacyhealthcheck.Name:  addLegacyHealthCheck,
 	machine.Name:            addMachine,
@@ -77,6 +82,37 @@ func addBootstrapToken(_ context.Context, mgr manager.Manager, p dependencies) e
 
 func addCapacity(_ context.Context, mgr manager.Manager, p dependencies) error {
 	return capacity.SetupWithManager(mgr, capacity.Options{Estimator: p.actuator})
+}
+
+// addCertificates adds nothing on OpenShift, where cluster-machine-approver approves certificates.
+func addCertificates(ctx context.Context, mgr manager.Manager, p dependencies) error {
+	onOpenShift, err := servesServiceCA(mgr.GetRESTMapper())
+	if err != nil {
+		return err
+	}
+	if onOpenShift {
+		ctrl.Log.Info("Approving no certificates: on OpenShift, cluster-machine-approver does", "controller", certificates.Name)
+		return nil
+	}
+	series := certificates.NewMetrics()
+	metrics.Registry.MustRegister(series.Collectors()...)
+	options := certificates.Options{Metrics: series}
+	if len(p.options.bootstrapGroups) > 0 {
+		options.BootstrapUser = p.tokens.User
+	}
+	return certificates.SetupWithManager(ctx, mgr, options)
+}
+
+// servesServiceCA reports whether the cluster serves OpenShift's API of the service CA.
+func servesServiceCA(mapper apimeta.RESTMapper) (bool, error) {
+	_, err := mapper.RESTMapping(schema.GroupKind{Group: "operator.openshift.io", Kind: "ServiceCA"}, "v1")
+	if apimeta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("finding out whether this is OpenShift: %w", err)
+	}
+	return true, nil
 }
 
 func addDrain(_ context.Context, mgr manager.Manager, p dependencies) error {
@@ -149,7 +185,11 @@ func registerWhenLeading(mgr manager.Manager, objects prometheus.Collector) erro
 	return mgr.Add(manager.RunnableFunc(func(context.Context) error { return metrics.Registry.Register(objects) }))
 }
 
-// selection is a flag that selects controllers: "*" for all that work in every cluster, a name for
+// named are the controllers that run only if the flag names them: few clusters have Gardener's CRD,
+// and approving certificates is a decision of the administrator.
+var named = []string{certificates.Name, machineclass.Name}
+
+// selection is a flag that selects controllers: "*" for all except the named ones, a name for
 // one, "-" before a name to exclude it.
 type selection []string
 
@@ -172,7 +212,7 @@ func (s *selection) Set(text string) error {
 // chosen returns the names of the controllers to run, sorted.
 func (s *selection) chosen() []string {
 	return slices.DeleteFunc(names(), func(name string) bool {
-		byStar := slices.Contains(*s, "*") && name != machineclass.Name // few clusters have its CRD
+		byStar := slices.Contains(*s, "*") && !slices.Contains(named, name)
 		return slices.Contains(*s, "-"+name) || !byStar && !slices.Contains(*s, name)
 	})
 }

@@ -141,8 +141,8 @@ func (o *options) bind(flags *flag.FlagSet) {
 
 	o.controllers = selection{"*"}
 	flags.Var(&o.controllers, "controllers",
-		"Controllers to run, separated by commas: '*' for all but machineclass, 'name' for one, '-name' to leave one out "+
-			"of '*'.")
+		"Controllers to run, separated by commas: '*' for all but certificates and machineclass, 'name' for one, '-name' "+
+			"to leave one out of '*'.")
 
 	flags.Var(cliflag.NewMapStringBool(&o.gates), "feature-gates",
 		"OpenShift's feature gates: NAME=true,NAME=false. New Machines and MachineSets must not set a field whose gate is "+

@@ -5,6 +5,7 @@ package e2e_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"time"
 
@@ -81,6 +82,9 @@ func theMachineAPIsSeries() {
 		documented, err := monitoring.Documented(root)
 		Expect(err).NotTo(HaveOccurred())
 		delete(documented, "machine_iac_credentials_throttled_seconds") // absent, as nothing throttles kubemark
+		maps.DeleteFunc(documented, func(name string, _ monitoring.Family) bool { // absent, as the controller is off
+			return strings.HasPrefix(name, "machine_iac_certificate_requests_")
+		})
 		queries, err := monitoring.Queries(root)
 		Expect(err).NotTo(HaveOccurred())
 		read, err := monitoring.Select(ctx, root, queries)

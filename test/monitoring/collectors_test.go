@@ -14,6 +14,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators/orphans"
 	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
+	"github.com/machine-iac/machine-iac-operator/controllers/certificates"
 	"github.com/machine-iac/machine-iac-operator/controllers/drain"
 	"github.com/machine-iac/machine-iac-operator/controllers/machine"
 	"github.com/machine-iac/machine-iac-operator/controllers/machinehealthcheck"
@@ -44,6 +45,7 @@ func TestThePageHasTheSeriesOfEachCollector(t *testing.T) {
 	collectors = append(collectors, machine.NewMetrics().Collectors()...)
 	collectors = append(collectors, machinehealthcheck.NewMetrics().Collectors()...)
 	collectors = append(collectors, drain.NewMetrics().Collectors()...)
+	collectors = append(collectors, certificates.NewMetrics().Collectors()...)
 
 	// the manager's own
 	described := Families{"machine_iac_engine_starts_total": family("engine"),
