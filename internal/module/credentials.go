@@ -96,12 +96,8 @@ func SecretParts(keys []v1alpha1.CredentialKey, data map[string][]byte) []string
 // faultOfPath returns the fault of a key without a value at its path.
 func faultOfPath(key v1alpha1.CredentialKey, err error) CredentialFault {
 	problem := fmt.Sprintf("the key %q of the Secret has no value at %s", key.Key, strings.Join(key.Path, "."))
-	var limit *limitError
-	if errors.As(err, &limit) {
-		return CredentialFault{fmt.Sprintf("the key %q of the Secret %s", key.Key, limit.Problem), limit.Fix}
-	}
 	if err != nil {
-		problem = fmt.Sprintf("the key %q of the Secret is neither YAML nor JSON", key.Key)
+		problem = fmt.Sprintf("the key %q of the Secret %s", key.Key, err)
 	}
 	return CredentialFault{problem, "write it as the module's README says"}
 }

@@ -23,11 +23,12 @@ func faultOfParts(key v1alpha1.CredentialKey, value []byte) *CredentialFault {
 		return nil
 	}
 	document, err := read(value, yaml.YAMLToJSONStrict)
-	if limit, is := errors.AsType[*limitError](err); is {
-		return &CredentialFault{fmt.Sprintf("the key %q of the Secret %s", key.Key, limit.Problem), limit.Fix}
-	}
 	if err != nil {
-		return &CredentialFault{fmt.Sprintf("the key %q of the Secret is neither YAML nor JSON, or has a duplicate field", key.Key), "write it as the module's README says"}
+		fault := faultOfPath(key, err)
+		if errors.Is(err, errNoDocument) {
+			fault.Problem += ", or has a duplicate field"
+		}
+		return &fault
 	}
 	for _, part := range key.Parts {
 		accepted, err := whole(part.Matches)

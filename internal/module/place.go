@@ -241,12 +241,8 @@ func (r placeReader) credential(from v1alpha1.PlaceCredential) (value, missing s
 		steps = append(steps, expanded)
 	}
 	value, err = scalarIn(raw, steps)
-	var limit *limitError
-	if errors.As(err, &limit) {
-		return "", "", fmt.Errorf("the key %q of the credentials Secret %s", key, limit.Problem)
-	}
 	if err != nil {
-		return "", "", fmt.Errorf("the key %q of the credentials Secret is neither YAML nor JSON", key)
+		return "", "", fmt.Errorf("the key %q of the credentials Secret %w", key, err)
 	}
 	return value, fmt.Sprintf("the key %q of the credentials Secret has no value at %s",
 		key, strings.Join(steps, ".")), nil
