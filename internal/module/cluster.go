@@ -11,37 +11,51 @@ import (
 // Cluster contains facts about a cluster. In the zero value, everything is unknown.
 type Cluster struct {
 	// Installation is the UID of the operator's installation, with which instances are tagged.
-	Installation string
+	Installation string `cty:"installation"`
 	// Platform is the PlatformType, for example AWS or VSphere, and Region the cloud region.
-	Platform, Region string
+	Platform string `cty:"platform"`
+	Region   string `cty:"region"`
 	// APIVIPs and IngressVIPs are the virtual IP addresses of the cluster's API and ingress.
-	APIVIPs, IngressVIPs []string
+	APIVIPs     []string `cty:"api_vips"`
+	IngressVIPs []string `cty:"ingress_vips"`
 	// ResourceTags and ResourceLabels are those of the cluster's cloud resources.
-	ResourceTags   []ResourceTag
-	ResourceLabels map[string]string
+	ResourceTags   []ResourceTag     `cty:"resource_tags"`
+	ResourceLabels map[string]string `cty:"resource_labels"`
 	// IPFamily is IPv4, DualStackIPv4Primary or DualStackIPv6Primary, or empty if unknown.
-	IPFamily string
+	IPFamily string `cty:"ip_family"`
 	// CloudName is Azure's cloud, and NetworkResourceGroup the resource group of the cluster's network
 	// there.
-	CloudName, NetworkResourceGroup string
+	CloudName            string `cty:"cloud_name"`
+	NetworkResourceGroup string `cty:"network_resource_group"`
 	// FailureDomains of vSphere or Nutanix.
-	FailureDomains []FailureDomain
+	FailureDomains []FailureDomain `cty:"failure_domains"`
 }
 
 // ResourceTag is a tag of cloud resources. Only Google Cloud's tags have parents.
 type ResourceTag struct {
-	Key, Value, ParentID string
+	Key      string `cty:"key"`
+	Value    string `cty:"value"`
+	ParentID string `cty:"parent_id"`
 }
 
 // FailureDomain is a part of vSphere that may fail as a whole, and what Machines in it use. For
 // Nutanix it has a name, the Prism Element as its compute cluster, and its subnets as networks,
 // each by UUID or name.
 type FailureDomain struct {
-	Name, Region, Zone                                                            string
-	Server, Datacenter, ComputeCluster, Datastore, ResourcePool, Folder, Template string
+	Name           string `cty:"name"`
+	Region         string `cty:"region"`
+	Zone           string `cty:"zone"`
+	Server         string `cty:"server"`
+	Datacenter     string `cty:"datacenter"`
+	ComputeCluster string `cty:"compute_cluster"`
+	Datastore      string `cty:"datastore"`
+	ResourcePool   string `cty:"resource_pool"`
+	Folder         string `cty:"folder"`
+	Template       string `cty:"template"`
 	// HostGroup and VMGroup of the compute cluster, if the zone is a host group.
-	HostGroup, VMGroup string
-	Networks           []string
+	HostGroup string   `cty:"host_group"`
+	VMGroup   string   `cty:"vm_group"`
+	Networks  []string `cty:"networks"`
 }
 
 // ClusterReader returns the current facts about the cluster.
