@@ -78,26 +78,7 @@ type boundedTransport struct{ inner http.RoundTripper }
 func (t *boundedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.inner.RoundTrip(request)
 	if err == nil {
-		response.Body = &boundedBody{ReadCloser: response.Body, left: module.MaxArchiveBytes}
+		response.Body = http.MaxBytesReader(nil, response.Body, module.MaxArchiveBytes)
 	}
 	return response, err
-}
-
-// boundedBody returns an error if the limit is exceeded.
-type boundedBody struct {
-	io.ReadCloser
-	left int64
-}
-
-// Read implements io.Reader.
-func (b *boundedBody) Read(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	// Read one byte more to distinguish EOF from too much data.
-	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left+1)])
-	if b.left -= int64(n); b.left < 0 {
-		return 0, errTooLarge
-	}
-	return n, err
 }

@@ -59,22 +59,27 @@ func (f *fetcher) artifact(ctx context.Context, reference Reference) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	archive, err := f.content(ctx, layer.Digest.String(), func(ctx context.Context) (content []byte, err error) {
-		found, err := remote.Layer(from.Digest(layer.Digest.String()), f.registryOptions(ctx)...)
-		if err != nil {
-			return nil, registryError(from.RegistryStr(), err)
-		}
-		stream, err := found.Compressed()
-		if err != nil {
-			return nil, registryError(from.RegistryStr(), err)
-		}
-		defer func() { err = errors.Join(err, stream.Close()) }()
-		return readBounded(stream)
+	archive, err := f.content(ctx, layer.Digest.String(), func(ctx context.Context) ([]byte, error) {
+		return f.layer(ctx, from.Digest(layer.Digest.String()))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("getting the artifact's layer %s: %w", layer.Digest, err)
 	}
 	return archive, nil
+}
+
+// layer returns the content of a layer.
+func (f *fetcher) layer(ctx context.Context, at name.Digest) (content []byte, err error) {
+	found, err := remote.Layer(at, f.registryOptions(ctx)...)
+	if err != nil {
+		return nil, registryError(at.RegistryStr(), err)
+	}
+	stream, err := found.Compressed()
+	if err != nil {
+		return nil, registryError(at.RegistryStr(), err)
+	}
+	defer func() { err = errors.Join(err, stream.Close()) }()
+	return readBounded(stream)
 }
 
 // layerOf returns the layer with the module's archive.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
@@ -26,21 +27,10 @@ func (p Packed) Push(ctx context.Context, target string, options Options) (Refer
 	if err != nil {
 		return Reference{}, fmt.Errorf("parsing the target of the push: %w", err)
 	}
-	manifest, blobs, err := p.artifact()
-	if err != nil {
-		return Reference{}, fmt.Errorf("creating the module's artifact: %w", err)
-	}
-	options = options.withDefaults()
-	ctx, cancel := context.WithTimeout(ctx, options.Timeout)
-	defer cancel()
-	err = options.retry(ctx, func(ctx context.Context) error {
-		for _, blob := range blobs {
-			if err := remote.WriteLayer(tag.Repository, blob, options.registryOptions(ctx)...); err != nil {
-				return registryError(tag.RegistryStr(), err)
-			}
-		}
-		return registryError(tag.RegistryStr(), remote.Put(tag, manifest, options.registryOptions(ctx)...))
-	})
+	manifest, err := options.push(ctx, tag, v1.Manifest{
+		ArtifactType: ArtifactType, Annotations: map[string]string{titleAnnotation: p.Module.Name()},
+	}, emptyMediaType, static.NewLayer(p.Archive, LayerMediaType),
+		map[string]string{titleAnnotation: p.Module.Name() + ".tar.gz"})
 	if err != nil {
 		return Reference{}, fmt.Errorf("pushing the module to %s: %w", show(location), err)
 	}
@@ -68,41 +58,36 @@ func parseTarget(text string) (*url.URL, name.Tag, error) {
 	return location, tag, err
 }
 
-// artifact returns the manifest and its layers.
-func (p Packed) artifact() (rawManifest, []v1.Layer, error) {
-	config, archive := static.NewLayer([]byte("{}"), emptyMediaType), static.NewLayer(p.Archive, LayerMediaType)
-	blobs := []v1.Layer{config, archive}
+// push pushes a manifest with an empty configuration and one layer, and returns the manifest.
+func (o Options) push(ctx context.Context, to name.Tag, manifest v1.Manifest, config types.MediaType, layer v1.Layer,
+	annotations map[string]string) (rawManifest, error) {
+	blobs := []v1.Layer{static.NewLayer([]byte("{}"), config), layer}
 	described := make([]v1.Descriptor, 0, len(blobs))
 	for _, blob := range blobs {
-		one, err := describe(blob)
+		one, err := partial.Descriptor(blob)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		described = append(described, one)
+		described = append(described, *one)
 	}
-	described[1].Annotations = map[string]string{titleAnnotation: p.Module.Name() + ".tar.gz"}
-	manifest, err := json.Marshal(v1.Manifest{
-		SchemaVersion: 2,
-		MediaType:     types.OCIManifestSchema1,
-		ArtifactType:  ArtifactType,
-		Config:        described[0],
-		Layers:        described[1:],
-		Annotations:   map[string]string{titleAnnotation: p.Module.Name()},
+	described[1].Annotations = annotations
+	manifest.SchemaVersion, manifest.MediaType = 2, types.OCIManifestSchema1
+	manifest.Config, manifest.Layers = described[0], described[1:]
+	raw, err := json.Marshal(manifest)
+	if err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	return raw, o.retry(ctx, func(ctx context.Context) error {
+		for _, blob := range blobs {
+			if err := remote.WriteLayer(to.Repository, blob, o.registryOptions(ctx)...); err != nil {
+				return registryError(to.RegistryStr(), err)
+			}
+		}
+		return registryError(to.RegistryStr(), remote.Put(to, rawManifest(raw), o.registryOptions(ctx)...))
 	})
-	return manifest, blobs, err
-}
-
-func describe(blob v1.Layer) (v1.Descriptor, error) {
-	digest, err := blob.Digest()
-	if err != nil {
-		return v1.Descriptor{}, err
-	}
-	size, err := blob.Size()
-	if err != nil {
-		return v1.Descriptor{}, err
-	}
-	mediaType, err := blob.MediaType()
-	return v1.Descriptor{MediaType: mediaType, Size: size, Digest: digest}, err
 }
 
 // rawManifest is a manifest in the form that remote.Put accepts.

@@ -46,8 +46,11 @@ func (o Options) retry(ctx context.Context, try func(context.Context) error) err
 }
 
 // withoutURL removes the URL from an error of net/http: it may contain a secret, or come from a
-// redirect.
+// redirect. It says of a response that is too large what may be wrong.
 func withoutURL(err error) error {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return errTooLarge
+	}
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		return wrapped.Err

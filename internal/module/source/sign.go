@@ -13,7 +13,6 @@ import (
 	"fmt"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
@@ -53,22 +52,9 @@ func (r Reference) Sign(ctx context.Context, key crypto.Signer, options Options)
 	if err != nil {
 		return fmt.Errorf("signing the artifact %s: %w", r, err)
 	}
-	manifest, blobs, err := one.artifact()
-	if err != nil {
-		return fmt.Errorf("signing the artifact %s: %w", r, err)
-	}
-	options = options.withDefaults()
-	ctx, cancel := context.WithTimeout(ctx, options.Timeout)
-	defer cancel()
-	err = options.retry(ctx, func(ctx context.Context) error {
-		for _, blob := range blobs {
-			if err := remote.WriteLayer(from, blob, options.registryOptions(ctx)...); err != nil {
-				return registryError(from.RegistryStr(), err)
-			}
-		}
-		return registryError(from.RegistryStr(),
-			remote.Put(signatureTag(from, r.digest), manifest, options.registryOptions(ctx)...))
-	})
+	_, err = options.push(ctx, signatureTag(from, r.digest), v1.Manifest{}, types.OCIConfigJSON,
+		static.NewLayer(one.Payload, payloadMediaType),
+		map[string]string{signatureAnnotation: base64.StdEncoding.EncodeToString(one.Signature)})
 	if err != nil {
 		return fmt.Errorf("pushing the signature of %s: %w", r, err)
 	}
@@ -90,22 +76,4 @@ func (r Reference) signature(key crypto.Signer, repository string) (signed, erro
 	}
 	signature, err := key.Sign(rand.Reader, message, hash)
 	return signed{Payload: content, Signature: signature}, err
-}
-
-// artifact returns the manifest of the signature's artifact and its layers.
-func (s signed) artifact() (rawManifest, []v1.Layer, error) {
-	config, content := static.NewLayer([]byte("{}"), types.OCIConfigJSON), static.NewLayer(s.Payload, payloadMediaType)
-	blobs := []v1.Layer{config, content}
-	described := make([]v1.Descriptor, 0, len(blobs))
-	for _, blob := range blobs {
-		one, err := describe(blob)
-		if err != nil {
-			return nil, nil, err
-		}
-		described = append(described, one)
-	}
-	described[1].Annotations = map[string]string{signatureAnnotation: base64.StdEncoding.EncodeToString(s.Signature)}
-	manifest, err := json.Marshal(v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1, Config: described[0],
-		Layers: described[1:]})
-	return manifest, blobs, err
 }

@@ -156,7 +156,7 @@ func (f *fetcher) signatures(ctx context.Context, from name.Repository, digest s
 		if err != nil {
 			return nil, fmt.Errorf("a signature at %s is not base64; sign the artifact again", tag)
 		}
-		content, err := f.payload(ctx, from.Digest(layer.Digest.String()))
+		content, err := f.layer(ctx, from.Digest(layer.Digest.String()))
 		if err != nil {
 			return nil, err
 		}
@@ -167,19 +167,6 @@ func (f *fetcher) signatures(ctx context.Context, from name.Repository, digest s
 			payloadMediaType)
 	}
 	return found, nil
-}
-
-func (f *fetcher) payload(ctx context.Context, at name.Digest) (content []byte, err error) {
-	layer, err := remote.Layer(at, f.registryOptions(ctx)...)
-	if err != nil {
-		return nil, registryError(at.RegistryStr(), err)
-	}
-	stream, err := layer.Compressed()
-	if err != nil {
-		return nil, registryError(at.RegistryStr(), err)
-	}
-	defer func() { err = errors.Join(err, stream.Close()) }()
-	return io.ReadAll(io.LimitReader(stream, maxPayloadBytes))
 }
 
 // verifies returns an error unless a signature shows that one of the keys has signed the artifact
