@@ -63,17 +63,20 @@ func ParseCheckpoint(raw []byte) (*Checkpoint, error) {
 type checkpoint struct {
 	Version    int `json:"version"`
 	Checkpoint *struct {
-		Latest *struct {
-			Manifest struct {
-				Version string `json:"version"`
-			} `json:"manifest"`
-			Resources         []checkpointResource `json:"resources"`
-			PendingOperations []struct {
-				Resource checkpointResource `json:"resource"`
-				Type     string             `json:"type"`
-			} `json:"pending_operations"`
-		} `json:"latest"`
+		Latest deployment `json:"latest"`
 	} `json:"checkpoint"`
+}
+
+// deployment is what a stack consists of.
+type deployment struct {
+	Manifest struct {
+		Version string `json:"version"`
+	} `json:"manifest"`
+	Resources         []checkpointResource `json:"resources"`
+	PendingOperations []struct {
+		Resource checkpointResource `json:"resource"`
+		Type     string             `json:"type"`
+	} `json:"pending_operations"`
 }
 
 type checkpointResource struct {
@@ -95,28 +98,33 @@ const (
 	secretSignature = "4dabf18193072939515e22adb298388d"
 )
 
-func parsePulumi(raw []byte, _ *stateFile) (*State, error) {
+// parseDeployment decodes the checkpoint in a state.
+func parseDeployment(raw []byte) (*Checkpoint, deployment, error) {
 	envelope, err := ParseCheckpoint(raw)
 	if err != nil {
-		return nil, err
+		return nil, deployment{}, err
 	}
 	var file checkpoint
 	if err := json.Unmarshal(envelope.Raw, &file); err != nil {
-		return nil, Malformed("its checkpoint is " + describeJSON(err))
+		return nil, deployment{}, Malformed("its checkpoint is " + describeJSON(err))
 	}
 	switch {
 	case file.Version != checkpointVersion:
-		return nil, Malformed(fmt.Sprintf("its checkpoint has version %d, not %d", file.Version, checkpointVersion))
+		return nil, deployment{},
+			Malformed(fmt.Sprintf("its checkpoint has version %d, not %d", file.Version, checkpointVersion))
 	case file.Checkpoint == nil:
-		return nil, Malformed("its checkpoint is empty")
+		return nil, deployment{}, Malformed("its checkpoint is empty")
+	}
+	return envelope, file.Checkpoint.Latest, nil
+}
+
+func parsePulumi(raw []byte, _ *stateFile) (*State, error) {
+	envelope, latest, err := parseDeployment(raw)
+	if err != nil {
+		return nil, err
 	}
 	parsed := &State{Format: FormatPulumi, Serial: envelope.Serial, Lineage: envelope.Lineage,
-		Outputs: map[string]Output{}}
-	latest := file.Checkpoint.Latest
-	if latest == nil {
-		return parsed, nil
-	}
-	parsed.EngineVersion = latest.Manifest.Version
+		EngineVersion: latest.Manifest.Version, Outputs: map[string]Output{}}
 	at := map[string]int{}
 	for i, element := range latest.Resources {
 		if element.Type == stackType {

@@ -172,16 +172,9 @@ func terraformInstances(raw []byte) ([]instance, error) {
 
 // checkpointInstances includes resources whose create Pulumi had started, because they may exist.
 func checkpointInstances(raw []byte) ([]instance, error) {
-	envelope, err := ParseCheckpoint(raw)
+	_, latest, err := parseDeployment(raw)
 	if err != nil {
 		return nil, err
-	}
-	var file checkpoint
-	if err := json.Unmarshal(envelope.Raw, &file); err != nil {
-		return nil, Malformed("its checkpoint is " + describeJSON(err))
-	}
-	if file.Checkpoint == nil || file.Checkpoint.Latest == nil {
-		return nil, nil
 	}
 	var found []instance
 	add := func(r checkpointResource) error {
@@ -195,12 +188,12 @@ func checkpointInstances(raw []byte) ([]instance, error) {
 		found = append(found, instance{kind: r.Type, ResourceID: ResourceID{Address: resource.Address(), ID: r.ID}})
 		return nil
 	}
-	for _, r := range file.Checkpoint.Latest.Resources {
+	for _, r := range latest.Resources {
 		if err := add(r); err != nil {
 			return nil, err
 		}
 	}
-	for _, pending := range file.Checkpoint.Latest.PendingOperations {
+	for _, pending := range latest.PendingOperations {
 		if pending.Type != "creating" {
 			continue
 		}

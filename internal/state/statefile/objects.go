@@ -28,20 +28,7 @@ type object struct {
 // terraformObjects lists the instances of managed resources in a Terraform state, except for resources that exist only
 // in the state.
 func terraformObjects(raw []byte) ([]object, error) {
-	var file struct {
-		Resources []struct {
-			Module    string `json:"module"`
-			Mode      string `json:"mode"`
-			Type      string `json:"type"`
-			Name      string `json:"name"`
-			Provider  string `json:"provider"`
-			Instances []struct {
-				Index      json.RawMessage `json:"index_key"`
-				Deposed    string          `json:"deposed"`
-				Attributes json.RawMessage `json:"attributes"`
-			} `json:"instances"`
-		} `json:"resources"`
-	}
+	var file stateFile
 	if err := json.Unmarshal(raw, &file); err != nil {
 		return nil, Malformed(describeJSON(err))
 	}
@@ -50,7 +37,7 @@ func terraformObjects(raw []byte) ([]object, error) {
 		if r.Mode == ModeData || r.Provider == builtin {
 			continue
 		}
-		address := Resource{Module: r.Module, Mode: r.Mode, Type: r.Type, Name: r.Name}.Address()
+		address := r.resource().Address()
 		for _, i := range r.Instances {
 			at := address
 			if len(i.Index) > 0 {
@@ -63,19 +50,12 @@ func terraformObjects(raw []byte) ([]object, error) {
 }
 
 func checkpointObjects(raw []byte) (map[string]json.RawMessage, error) {
-	envelope, err := ParseCheckpoint(raw)
+	_, latest, err := parseDeployment(raw)
 	if err != nil {
 		return nil, err
 	}
-	var file checkpoint
-	if err := json.Unmarshal(envelope.Raw, &file); err != nil {
-		return nil, Malformed("its checkpoint is " + describeJSON(err))
-	}
 	objects := map[string]json.RawMessage{}
-	if file.Checkpoint == nil || file.Checkpoint.Latest == nil {
-		return objects, nil
-	}
-	for _, one := range file.Checkpoint.Latest.Resources {
+	for _, one := range latest.Resources {
 		resource, err := one.resource()
 		if err != nil || !one.made() || one.External || one.Delete {
 			continue

@@ -113,8 +113,10 @@ type stateFileElement struct {
 	Name      string `json:"name"`
 	Provider  string `json:"provider"`
 	Instances []struct {
-		Status  string `json:"status"`
-		Deposed string `json:"deposed"`
+		Index      json.RawMessage `json:"index_key"`
+		Status     string          `json:"status"`
+		Deposed    string          `json:"deposed"`
+		Attributes json.RawMessage `json:"attributes"`
 	} `json:"instances"`
 }
 
