@@ -23,9 +23,7 @@ type Attachments map[string][]byte
 // Attach changes the attachments with the session's next SetMeta or Release. It returns an error if
 // they exceed MaxAttachmentBytes.
 func (s *Session) Attach(ctx context.Context, attached Attachments) error {
-	ctx, cancel := s.store.bounded(ctx)
-	defer cancel()
-	leave, err := s.enter(ctx)
+	_, leave, err := s.enter(ctx)
 	if err != nil {
 		return err
 	}

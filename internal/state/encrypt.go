@@ -165,9 +165,7 @@ func (r *rewritten) add(s *Store, key Key, e indexEntry, packed []byte) error {
 // key was rotated or encryption was switched on or off. Serials stay. It writes nothing if nothing
 // is outdated.
 func (s *Session) Rewrite(ctx context.Context) error {
-	ctx, cancel := s.store.bounded(ctx)
-	defer cancel()
-	leave, err := s.enter(ctx)
+	ctx, leave, err := s.enter(ctx)
 	if err != nil {
 		return err
 	}

@@ -144,7 +144,7 @@ func (s *Store) importInParts(ctx context.Context, key Key, next incomingState, 
 // importState stores a state and everything that goes with it in one write, after the copies that
 // it needs.
 func (s *Session) importState(ctx context.Context, next incomingState, options ImportOptions) error {
-	leave, err := s.enter(ctx)
+	ctx, leave, err := s.enter(ctx)
 	if err != nil {
 		return err
 	}

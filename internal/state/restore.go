@@ -22,9 +22,7 @@ func (s *Session) Restore(ctx context.Context, raw []byte) (uint64, error) {
 }
 
 func (s *Session) putBack(ctx context.Context, raw []byte) (uint64, error) {
-	ctx, cancel := s.store.bounded(ctx)
-	defer cancel()
-	leave, err := s.enter(ctx)
+	ctx, leave, err := s.enter(ctx)
 	if err != nil {
 		return 0, err
 	}

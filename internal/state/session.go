@@ -54,9 +54,7 @@ func (s *Session) Lock() Lock { return s.lock }
 // Snapshot returns the state as Acquire, or the session's last write, left it. It returns ErrFenced
 // or ErrClosed after the session has ended.
 func (s *Session) Snapshot(ctx context.Context) (*Snapshot, error) {
-	ctx, cancel := s.store.bounded(ctx)
-	defer cancel()
-	leave, err := s.enter(ctx)
+	_, leave, err := s.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -68,14 +66,19 @@ func (s *Session) snapshot() (*Snapshot, error) {
 	return s.store.snapshot(s.key, &view{head: s.head, index: s.index, raw: s.raw})
 }
 
-// enter waits for the session's semaphore and resolves a write with a lost response.
-func (s *Session) enter(ctx context.Context) (leave func(), err error) {
+// enter bounds a call, waits for the session's semaphore and resolves a write with a lost response.
+func (s *Session) enter(ctx context.Context) (bounded context.Context, leave func(), err error) {
+	ctx, cancel := s.store.bounded(ctx)
 	select {
 	case s.semaphore <- struct{}{}:
 	case <-ctx.Done():
-		return nil, &UnavailableError{Doing: "waiting for an earlier write of state " + s.key.String(), Err: ctx.Err()}
+		cancel()
+		return nil, nil, &UnavailableError{Doing: "waiting for an earlier write of state " + s.key.String(), Err: ctx.Err()}
 	}
-	leave = func() { <-s.semaphore }
+	leave = func() {
+		<-s.semaphore
+		cancel()
+	}
 	if s.over == nil && s.pending != nil {
 		_, err = s.resync(ctx, s.pending)
 	}
@@ -84,9 +87,9 @@ func (s *Session) enter(ctx context.Context) (leave func(), err error) {
 	}
 	if err != nil {
 		leave()
-		return nil, err
+		return nil, nil, err
 	}
-	return leave, nil
+	return ctx, leave, nil
 }
 
 // Put stores a state. Storing the current state again is a no-op. Put changes nothing and returns a
@@ -98,9 +101,7 @@ func (s *Session) Put(ctx context.Context, raw []byte) error {
 	if err != nil {
 		return fmt.Errorf("putting state %s: %w", s.key, err)
 	}
-	ctx, cancel := s.store.bounded(ctx)
-	defer cancel()
-	leave, err := s.enter(ctx)
+	ctx, leave, err := s.enter(ctx)
 	if err != nil {
 		return err
 	}
@@ -168,9 +169,7 @@ func (s *Session) edit() edit {
 
 // SetMeta changes the state's meta in one write, or in none if nothing changes.
 func (s *Session) SetMeta(ctx context.Context, meta MetaPatch) error {
-	ctx, cancel := s.store.bounded(ctx)
-	defer cancel()
-	leave, err := s.enter(ctx)
+	ctx, leave, err := s.enter(ctx)
 	if err != nil {
 		return err
 	}
@@ -190,9 +189,7 @@ func (s *Session) SetMeta(ctx context.Context, meta MetaPatch) error {
 // Release releases the lock and changes the meta in one write, and ends the session. Calling it
 // again is a no-op.
 func (s *Session) Release(ctx context.Context, meta MetaPatch) error {
-	ctx, cancel := s.store.bounded(ctx)
-	defer cancel()
-	leave, err := s.enter(ctx)
+	ctx, leave, err := s.enter(ctx)
 	if errors.Is(err, ErrClosed) {
 		return nil
 	}
@@ -217,9 +214,7 @@ func (s *Session) Forget(ctx context.Context) error {
 }
 
 func (s *Session) remove(ctx context.Context, allowed func() error) error {
-	ctx, cancel := s.store.bounded(ctx)
-	defer cancel()
-	leave, err := s.enter(ctx)
+	ctx, leave, err := s.enter(ctx)
 	if errors.Is(err, ErrClosed) {
 		return nil
 	}
