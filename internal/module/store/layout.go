@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -67,7 +68,7 @@ func secretsFor(namespace string, m *module.Module, options Options) ([]*corev1.
 	}
 	raw := packed.Bytes()
 	sum := checksum(raw)
-	chunks := split(raw, options.ChunkBytes)
+	chunks := slices.Collect(slices.Chunk(raw, options.ChunkBytes))
 	if len(chunks) > maxParts {
 		return nil, fmt.Errorf("it needs %d Secrets; the maximum is %d", len(chunks), maxParts)
 	}
@@ -129,16 +130,6 @@ func unpack(raw []byte, archive, digest string, chosen bool) (*module.Module, er
 		return nil, fmt.Errorf("its content has the digest %s", restored.Digest())
 	}
 	return restored, nil
-}
-
-// split splits raw into one or more chunks of at most size bytes.
-func split(raw []byte, size int) [][]byte {
-	var chunks [][]byte
-	for len(raw) > size {
-		chunks = append(chunks, raw[:size:size])
-		raw = raw[size:]
-	}
-	return append(chunks, raw)
 }
 
 func checksum(raw []byte) string {
