@@ -77,7 +77,6 @@ type Reader struct {
 	bootstrap    *bootstrap.Tokens
 	// withoutCredentials disables reading Secrets with credentials.
 	withoutCredentials bool
-	shared             sharedReads
 	recent             recentReads
 	clock              clock.PassiveClock
 	held               render.Held
@@ -191,11 +190,6 @@ func (r *Reader) secret(ctx context.Context, machine *machinev1beta1.Machine, na
 		return nil, ofSecret(fmt.Errorf("reading Secret %s/%s with the %s: %w", machine.Namespace, name, use, err))
 	}
 	return secret, nil
-}
-
-func (r *Reader) readSecret(ctx context.Context, name types.NamespacedName) (*corev1.Secret, error) {
-	secret := &corev1.Secret{}
-	return secret, r.client.Get(ctx, name, secret)
 }
 
 func data(secret *corev1.Secret) map[string][]byte {

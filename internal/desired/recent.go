@@ -43,11 +43,11 @@ func (v *recentReads) keep(name types.NamespacedName, version string, began time
 	}
 }
 
-// read reads a Secret, which is shared: do not modify it.
+// read reads a Secret.
 func (r *Reader) read(ctx context.Context, name types.NamespacedName) (*corev1.Secret, error) {
 	began := r.clock.Now()
-	secret, err := r.shared.get(ctx, name, r.readSecret)
-	if err != nil {
+	secret := &corev1.Secret{}
+	if err := r.client.Get(ctx, name, secret); err != nil {
 		return nil, err
 	}
 	r.recent.keep(name, secret.ResourceVersion, began)
