@@ -79,7 +79,7 @@ func (m *mask) attributes(all map[string]any, marks json.RawMessage) map[string]
 		}
 	}
 	for name, value := range changed {
-		changed[name] = m.named(name, value)
+		changed[name] = replaced(name, value, m.named)
 	}
 	return changed
 }
@@ -135,25 +135,31 @@ func (s step) index() (int, bool) {
 	return *typed.Value, true
 }
 
-// named hides texts with a name of secretNames at any depth. Numbers and booleans are about a secret, and are none.
-func (m *mask) named(name string, value any) any {
+// named hides a text with a name of secretNames. Numbers and booleans are about a secret, and are none.
+func (m *mask) named(name, text string) any {
+	if secretNames.MatchString(name) {
+		return m.hide(text)
+	}
+	return text
+}
+
+// replaced returns a copy of decoded JSON with each text replaced. name is that of the nearest attribute.
+func replaced(name string, value any, replace func(name, text string) any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		changed := map[string]any{}
 		for key, element := range value {
-			changed[key] = m.named(key, element)
+			changed[key] = replaced(key, element, replace)
 		}
 		return changed
 	case []any:
 		changed := make([]any, len(value))
 		for i, element := range value {
-			changed[i] = m.named(name, element)
+			changed[i] = replaced(name, element, replace)
 		}
 		return changed
 	case string:
-		if secretNames.MatchString(name) {
-			return m.hide(value)
-		}
+		return replace(name, value)
 	}
 	return value
 }
@@ -162,38 +168,19 @@ func (m *mask) named(name string, value any) any {
 func (m *mask) copies(shown *State) {
 	texts := slices.DeleteFunc(m.texts, func(text string) bool { return text == Masked })
 	parts := redact.New(texts)
-	hidden := func(text string) bool {
-		return parts.Contains(text) || slices.ContainsFunc(texts, func(whole string) bool { return strings.Contains(text, whole) })
+	hidden := func(_, text string) any {
+		if parts.Contains(text) || slices.ContainsFunc(texts, func(whole string) bool { return strings.Contains(text, whole) }) {
+			return Masked
+		}
+		return text
 	}
 	for i := range shown.Resources {
 		all := shown.Resources[i].Attributes
 		for name, value := range all {
-			all[name] = withoutCopies(value, hidden)
+			all[name] = replaced(name, value, hidden)
 		}
 	}
 	for name, value := range shown.Outputs {
-		shown.Outputs[name] = withoutCopies(value, hidden)
+		shown.Outputs[name] = replaced(name, value, hidden)
 	}
-}
-
-func withoutCopies(value any, hidden func(string) bool) any {
-	switch value := value.(type) {
-	case map[string]any:
-		changed := map[string]any{}
-		for key, element := range value {
-			changed[key] = withoutCopies(element, hidden)
-		}
-		return changed
-	case []any:
-		changed := make([]any, len(value))
-		for i, element := range value {
-			changed[i] = withoutCopies(element, hidden)
-		}
-		return changed
-	case string:
-		if hidden(value) {
-			return Masked
-		}
-	}
-	return value
 }
