@@ -1,14 +1,15 @@
 package memory
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
+
+	"github.com/prometheus/procfs"
 )
 
 // runsFolder is the folder with the folders of all engines' runs.
@@ -34,9 +35,9 @@ func read(dir string) (Usage, error) {
 		if !within {
 			continue
 		}
-		used, err := resident(filepath.Join("/proc", entry.Name(), "status"))
+		used, err := resident(pid)
 		switch {
-		case errors.Is(err, os.ErrNotExist):
+		case errors.Is(err, os.ErrNotExist), errors.Is(err, syscall.ESRCH):
 		case err != nil:
 			return Usage{}, err
 		case run == "":
@@ -69,27 +70,13 @@ func runIn(dir string, pid int) (run string, within bool) {
 	return "", true
 }
 
-// resident returns a process's memory that is not backed by a file, from its status in /proc. It
-// excludes pages of executables: the kernel reclaims those before it kills.
-func resident(file string) (int64, error) {
-	content, err := os.ReadFile(file)
+// resident returns a process's memory that is not backed by a file. It excludes pages of executables:
+// the kernel reclaims those before it kills.
+func resident(pid int) (int64, error) {
+	process, err := procfs.NewProc(pid)
 	if err != nil {
-		if errors.Is(err, os.ErrNotExist) || strings.Contains(err.Error(), "no such process") {
-			return 0, os.ErrNotExist
-		}
 		return 0, err
 	}
-	var sum int64
-	for lines := bufio.NewScanner(bytes.NewReader(content)); lines.Scan(); {
-		name, value, _ := strings.Cut(lines.Text(), ":")
-		if name != "RssAnon" && name != "RssShmem" {
-			continue
-		}
-		kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("reading %s of %s: %w", name, file, err)
-		}
-		sum += kib << 10
-	}
-	return sum, nil
+	status, err := process.NewStatus()
+	return int64(status.RssAnon + status.RssShmem), err
 }

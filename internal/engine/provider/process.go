@@ -10,13 +10,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/terraform-exec/tfexec"
+	"github.com/prometheus/procfs"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -194,12 +194,13 @@ func (p *Process) Size() Size {
 
 // SizeOf returns the size of one process without its child processes. Unreadable values are zero.
 func SizeOf(pid int) Size {
-	proc := filepath.Join("/proc", strconv.Itoa(pid))
-	size := Size{Memory: ownMemory(filepath.Join(proc, "status"))}
-	if files, err := os.ReadDir(filepath.Join(proc, "fd")); err == nil {
-		size.Files = len(files)
+	process, err := procfs.NewProc(pid)
+	if err != nil {
+		return Size{}
 	}
-	return size
+	status, _ := process.NewStatus()
+	files, _ := process.FileDescriptorsLen()
+	return Size{Memory: int64(status.RssAnon), Files: files}
 }
 
 // Quit lets the process exit by itself, for example to log out, and kills it if it does not. No call
