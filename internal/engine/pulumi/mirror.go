@@ -9,13 +9,11 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
-
 	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 const (
-	// pollInterval is how often the checkpoint is polled if the kernel does not report changes.
+	// pollInterval is how often the checkpoint is polled.
 	pollInterval = 50 * time.Millisecond
 	// retryInterval is when a failed save is retried, unless a newer checkpoint comes first.
 	retryInterval = 5 * time.Second
@@ -33,19 +31,13 @@ func (f *Workspace) mirrored(ctx context.Context, preview bool, work func()) err
 	m := &mirror{dir: f.dir, name: statePath(f.run.Project), save: f.save, failed: func(err error) {
 		f.engine.options.Logger.Error(err, "Saving a checkpoint while pulumi is running; retrying", "folder", f.run.ID)
 	}}
-	// Watch first, so that no change is missed.
-	watch, err := watchDir(filepath.Dir(m.file()))
-	if err != nil {
-		f.engine.options.Logger.Info("The kernel does not report new checkpoints; polling for them", "folder", f.run.ID,
-			"cause", err.Error())
-	}
 	if f.unsaved == nil {
 		m.last, _ = m.read() // an unreadable file is saved once it is readable
 	}
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		m.follow(context.WithoutCancel(ctx), watch, stop)
+		m.follow(context.WithoutCancel(ctx), stop)
 	}()
 	work()
 	close(stop)
@@ -87,50 +79,11 @@ type mirror struct {
 	info       fs.FileInfo
 }
 
-// watchDir returns a watcher that reports new files in a folder.
-func watchDir(dir string) (*fsnotify.Watcher, error) {
-	watch, err := fsnotify.NewWatcher()
-	if err != nil {
-		return nil, err
-	}
-	if err := watch.Add(dir); err != nil {
-		return nil, errors.Join(err, watch.Close())
-	}
-	return watch, nil
-}
-
-// follow saves new content of the file at each event of watch, or polls if watch is nil. It closes
-// watch.
-func (m *mirror) follow(ctx context.Context, watch *fsnotify.Watcher, stop <-chan struct{}) {
-	if watch == nil {
-		m.poll(ctx, stop)
-		return
-	}
-	defer watch.Close() //nolint:errcheck // nothing depends on it
-	var again <-chan time.Time
-	for {
-		select {
-		case <-stop:
-			return
-		case event := <-watch.Events:
-			if event.Name != m.file() || event.Has(fsnotify.Remove) {
-				continue
-			}
-		case err := <-watch.Errors: // such as an event overflow: read the file
-			m.failed(err)
-		case <-again:
-		}
-		again = nil
-		if err := m.sync(ctx); err != nil {
-			m.failed(err)
-			again = time.After(retryInterval)
-		}
-	}
-}
-
-func (m *mirror) poll(ctx context.Context, stop <-chan struct{}) {
+// follow saves new content of the file until stop is closed.
+func (m *mirror) follow(ctx context.Context, stop <-chan struct{}) {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
+	var again <-chan time.Time
 	for {
 		select {
 		case <-stop:
@@ -139,10 +92,12 @@ func (m *mirror) poll(ctx context.Context, stop <-chan struct{}) {
 			if !m.changed() {
 				continue
 			}
-			if err := m.sync(ctx); err != nil {
-				m.failed(err)
-				m.info = nil // retry the same content
-			}
+		case <-again:
+		}
+		again = nil
+		if err := m.sync(ctx); err != nil {
+			m.failed(err)
+			again = time.After(retryInterval)
 		}
 	}
 }

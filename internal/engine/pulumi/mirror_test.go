@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
@@ -40,37 +39,25 @@ func receive(t *testing.T, from <-chan string) string {
 }
 
 func TestMirrorSavesEachVersionAtOnce(t *testing.T) {
-	ways := map[string]func(dir string) (*fsnotify.Watcher, error){
-		"with events of the kernel":   watchDir,
-		"the kernel has no more room": func(string) (*fsnotify.Watcher, error) { return nil, nil },
+	dir := t.TempDir()
+	file := filepath.Join(dir, "machine.json")
+	saved := make(chan string)
+	m := &mirror{dir: dir, name: filepath.Base(file), save: func(_ context.Context, c []byte) error { saved <- string(c); return nil }}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		m.follow(t.Context(), stop)
+	}()
+	for _, content := range []string{"one", "two", "three"} {
+		replace(t, filepath.Join(dir, "other.json"), "x")
+		replace(t, file, content)
+		if got := receive(t, saved); got != content {
+			t.Errorf("%q is saved, want %q", got, content)
+		}
+		replace(t, file, content)
 	}
-	for name, watched := range ways {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			file := filepath.Join(dir, "machine.json")
-			saved := make(chan string)
-			m := &mirror{dir: filepath.Dir(file), name: filepath.Base(file), save: func(_ context.Context, c []byte) error { saved <- string(c); return nil }}
-			watch, err := watched(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			stop, stopped := make(chan struct{}), make(chan struct{})
-			go func() {
-				defer close(stopped)
-				m.follow(t.Context(), watch, stop)
-			}()
-			for _, content := range []string{"one", "two", "three"} {
-				replace(t, filepath.Join(dir, "other.json"), "x")
-				replace(t, file, content)
-				if got := receive(t, saved); got != content {
-					t.Errorf("%q is saved, want %q", got, content)
-				}
-				replace(t, file, content)
-			}
-			close(stop)
-			<-stopped
-		})
-	}
+	close(stop)
+	<-stopped
 }
 
 func TestMirrorTriesAgainWhatWasNotSaved(t *testing.T) {
@@ -101,39 +88,28 @@ func TestMirrorTriesAgainWhatWasNotSaved(t *testing.T) {
 
 // TestMirrorTriesAgainWhileNothingNewComes: a step may take an hour, and the checkpoint from before it records that it has begun.
 func TestMirrorTriesAgainWhileNothingNewComes(t *testing.T) {
-	for name, watched := range map[string]bool{"with events of the kernel": true, "without": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			file := filepath.Join(dir, "machine.json")
-			saved, tried := make(chan string), 0
-			m := &mirror{dir: filepath.Dir(file), name: filepath.Base(file), failed: func(error) {}, save: func(_ context.Context, c []byte) error {
-				if tried++; tried == 1 {
-					return errors.New("no API server")
-				}
-				saved <- string(c)
-				return nil
-			}}
-			var watch *fsnotify.Watcher
-			if watched {
-				var err error
-				if watch, err = watchDir(dir); err != nil {
-					t.Fatal(err)
-				}
-			}
-			stop, stopped := make(chan struct{}), make(chan struct{})
-			go func() {
-				defer close(stopped)
-				m.follow(t.Context(), watch, stop)
-			}()
-			replace(t, file, "one")
-			if got := receive(t, saved); got != "one" {
-				t.Errorf("%q is saved, want what could not be saved before", got)
-			}
-			close(stop)
-			<-stopped
-		})
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "machine.json")
+	saved, tried := make(chan string), 0
+	m := &mirror{dir: dir, name: filepath.Base(file), failed: func(error) {}, save: func(_ context.Context, c []byte) error {
+		if tried++; tried == 1 {
+			return errors.New("no API server")
+		}
+		saved <- string(c)
+		return nil
+	}}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		m.follow(t.Context(), stop)
+	}()
+	replace(t, file, "one")
+	if got := receive(t, saved); got != "one" {
+		t.Errorf("%q is saved, want what could not be saved before", got)
 	}
+	close(stop)
+	<-stopped
 }
 
 // written has a script write a checkpoint as Pulumi does.
