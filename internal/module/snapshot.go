@@ -1,17 +1,16 @@
 package module
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
-	"time"
+
+	"golang.org/x/tools/txtar"
 )
 
 // Limits for reading a module. They keep a wrong folder from being read into memory, and the HCL
@@ -125,94 +124,13 @@ func (f Files) Digest() string {
 
 // Open implements fs.FS.
 func (f Files) Open(name string) (fs.File, error) {
-	if !fs.ValidPath(name) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
-	}
-	if content, ok := f[name]; ok {
-		return &openFile{Reader: bytes.NewReader(content),
-			info: fileInfo{name: path.Base(name), size: int64(len(content))}}, nil
-	}
-	entries := f.entries(name)
-	if len(entries) == 0 && name != "." {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return &openDir{info: fileInfo{name: path.Base(name), dir: true}, entries: entries}, nil
-}
-
-// entries returns the direct children of the folder, sorted by name.
-func (f Files) entries(folder string) []fs.DirEntry {
-	prefix := folder + "/"
-	if folder == "." {
-		prefix = ""
-	}
-	found := map[string]fileInfo{}
+	archive := &txtar.Archive{}
 	for name, content := range f {
-		rest, inside := strings.CutPrefix(name, prefix)
-		if !inside {
-			continue
-		}
-		if first, _, deeper := strings.Cut(rest, "/"); deeper {
-			found[first] = fileInfo{name: first, dir: true}
-		} else {
-			found[rest] = fileInfo{name: rest, size: int64(len(content))}
-		}
+		archive.Files = append(archive.Files, txtar.File{Name: name, Data: content})
 	}
-	entries := make([]fs.DirEntry, 0, len(found))
-	for _, info := range found {
-		entries = append(entries, fs.FileInfoToDirEntry(info))
+	files, err := txtar.FS(archive)
+	if err != nil {
+		return nil, err
 	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	return entries
-}
-
-type fileInfo struct {
-	name string
-	size int64
-	dir  bool
-}
-
-func (i fileInfo) Name() string       { return i.name }
-func (i fileInfo) Size() int64        { return i.size }
-func (i fileInfo) ModTime() time.Time { return time.Time{} }
-func (i fileInfo) IsDir() bool        { return i.dir }
-func (i fileInfo) Sys() any           { return nil }
-func (i fileInfo) Mode() fs.FileMode {
-	if i.dir {
-		return fs.ModeDir | 0o755
-	}
-	return 0o644
-}
-
-type openFile struct {
-	*bytes.Reader
-	info fileInfo
-}
-
-func (f *openFile) Stat() (fs.FileInfo, error) { return f.info, nil }
-func (f *openFile) Close() error               { return nil }
-
-type openDir struct {
-	info    fileInfo
-	entries []fs.DirEntry
-	next    int
-}
-
-func (d *openDir) Stat() (fs.FileInfo, error) { return d.info, nil }
-func (d *openDir) Close() error               { return nil }
-
-func (d *openDir) Read([]byte) (int, error) {
-	return 0, &fs.PathError{Op: "read", Path: d.info.name, Err: fs.ErrInvalid}
-}
-
-// ReadDir implements fs.ReadDirFile.
-func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
-	rest := d.entries[d.next:]
-	if n > 0 {
-		if len(rest) == 0 {
-			return nil, io.EOF
-		}
-		rest = rest[:min(n, len(rest))]
-	}
-	d.next += len(rest)
-	return slices.Clone(rest), nil
+	return files.Open(name)
 }
