@@ -132,14 +132,14 @@ func (r *Report) planned() bool {
 	if r.Planned.Operation != OperationPlan {
 		return false
 	}
-	counted := r.counted()
+	counted := r.Counted(OperationPlan)
 	// Terraform does not count forgotten resources.
 	return counted == r.Planned || (r.Planned.Forget == 0 && counted.Forget > 0 && withoutForget(counted) == r.Planned)
 }
 
-// counted counts the planned changes as an engine does.
-func (r *Report) counted() Summary {
-	counted := Summary{Operation: OperationPlan}
+// Counted counts the changes as an engine does.
+func (r *Report) Counted(operation Operation) Summary {
+	counted := Summary{Operation: operation}
 	for _, change := range r.Changes {
 		if change.Import {
 			counted.Import++
@@ -259,7 +259,7 @@ func (r *Report) ForModule(call string) *Report {
 		}
 	}
 	if r.planned() {
-		part.Planned = part.counted()
+		part.Planned = part.Counted(OperationPlan)
 	}
 	return part
 }

@@ -286,37 +286,12 @@ func (r *reader) finish() *engine.Report {
 	if r.summary == nil || r.strange || !r.agrees() {
 		return &report
 	}
-	counted := engine.Summary{Operation: engine.OperationApply}
 	if r.preview {
-		counted.Operation = engine.OperationPlan
-	}
-	for _, change := range report.Changes {
-		count(&counted, change)
-	}
-	if r.preview {
-		report.Planned = counted
+		report.Planned = report.Counted(engine.OperationPlan)
 	} else {
-		report.Done = counted
+		report.Done = report.Counted(engine.OperationApply)
 	}
 	return &report
-}
-
-func count(into *engine.Summary, change engine.Change) {
-	switch change.Action {
-	case engine.ActionCreate:
-		into.Add++
-	case engine.ActionUpdate:
-		into.Change++
-	case engine.ActionDelete:
-		into.Remove++
-	case engine.ActionReplace:
-		into.Add++
-		into.Remove++
-	default: // the others are not counted
-	}
-	if change.Import {
-		into.Import++
-	}
 }
 
 // agrees compares the steps that were read with the engine's own count.
