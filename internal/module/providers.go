@@ -31,9 +31,8 @@ type Package struct {
 	Name string
 	// Version is the package's version.
 	Version string
-	// Plugin and PluginVersion are what serves it: the package itself, or the bridge to a Terraform
-	// provider.
-	Plugin, PluginVersion string
+	// Plugin is what serves it: the package itself, or the bridge to a Terraform provider.
+	Plugin string
 	// Provider is the bridged provider, or nil.
 	Provider *Provider
 }

@@ -130,8 +130,7 @@ func checkCapacityPaths(meta *Metadata, providerSpec module.Variable) {
 	}
 	if path := capacity.Fields.AttachedGPUs; path != "" {
 		list, field := module.SplitLast(path)
-		whole := previewFields{Metadata: meta, of: "var.provider_spec", fields: providerSpec.Type}
-		entry, _ := whole.entry(list)
+		entry, _ := fieldsOf(meta, providerSpec).entry(list)
 		if constraint, exists := fieldType(entry, field); !exists || constraint != cty.Number {
 			meta.AtField("spec.capacity.fields.attachedGPUs",
 				fmt.Sprintf("is %q, which is not a number field of a list's objects in var.provider_spec", path), fieldFix)

@@ -23,7 +23,7 @@ func checkPreview(meta *Metadata, providerSpec module.Variable) {
 	if len(preview.Image)+len(preview.Disks) == 0 {
 		meta.AtField("spec.preview", "says nothing", "set image or disks, or remove it")
 	}
-	whole := previewFields{Metadata: meta, of: "var.provider_spec", fields: providerSpec.Type}
+	whole := fieldsOf(meta, providerSpec)
 	for i, text := range preview.Image {
 		whole.image(fmt.Sprintf("spec.preview.image[%d]", i), text, preview.Disks)
 	}
@@ -134,4 +134,9 @@ func (f previewFields) field(at, path string, types ...cty.Type) {
 		names = append(names, one.FriendlyName())
 	}
 	f.AtField(at, fmt.Sprintf("is %q, which is not a %s field of %s", path, strings.Join(names, " or "), f.of), fieldFix)
+}
+
+// fieldsOf are the fields of a providerSpec.
+func fieldsOf(meta *Metadata, providerSpec module.Variable) previewFields {
+	return previewFields{Metadata: meta, of: "var.provider_spec", fields: providerSpec.Type}
 }

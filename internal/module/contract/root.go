@@ -175,13 +175,5 @@ func checkSecretPath(meta *Metadata, providerSpec module.Variable, field, path, 
 // checkPath checks that the path in a field of module.yaml leads to a field of the providerSpec of
 // one of the types.
 func checkPath(meta *Metadata, providerSpec module.Variable, field, path string, types ...cty.Type) {
-	if constraint, exists := fieldType(providerSpec.Type, path); exists && slices.ContainsFunc(types, constraint.Equals) {
-		return
-	}
-	names := make([]string, 0, len(types))
-	for _, one := range types {
-		names = append(names, one.FriendlyName())
-	}
-	meta.AtField(field, fmt.Sprintf("is %q, which is not a %s field of var.provider_spec",
-		path, strings.Join(names, " or ")), "write the path of the field, joined by dots")
+	fieldsOf(meta, providerSpec).field(field, path, types...)
 }

@@ -93,7 +93,7 @@ func (d *declarationCheck) read(content []byte) module.Package {
 		d.AtField("packageDeclarationVersion", fmt.Sprintf("is %d", d.DeclarationVersion), "write 1")
 	}
 	d.checkVersion("version", d.Version)
-	one := module.Package{Name: d.Name, Version: d.Version, Plugin: d.Name, PluginVersion: d.Version}
+	one := module.Package{Name: d.Name, Version: d.Version, Plugin: d.Name}
 	if d.Parameterization != nil {
 		one.Name, one.Version = d.Parameterization.Name, d.Parameterization.Version
 		d.checkVersion("parameterization.version", one.Version)
