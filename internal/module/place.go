@@ -171,7 +171,7 @@ func withoutPassword(value string) string {
 	return parsed.String()
 }
 
-// secretName matches names of values that must not be shown.
+// secretName matches names of fields and parameters whose values must not be shown.
 var secretName = regexp.MustCompile(`(?i)(passw|passphrase|token|secret|private|credential)`)
 
 // NamesSecret reports whether a field or parameter of this name must not be shown.

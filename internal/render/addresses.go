@@ -76,8 +76,8 @@ func AddressPools(claims *v1alpha1.ModuleAddressClaims, providerSpec cty.Value) 
 		return nil
 	}
 	var pools []AddressPool
-	for i, device := range elements(at(providerSpec, strings.Split(claims.Devices, "."))) {
-		for j, pool := range elements(at(device, []string{claims.Pools})) {
+	for i, device := range elements(valueAt(providerSpec, claims.Devices)) {
+		for j, pool := range elements(valueAt(device, claims.Pools)) {
 			pools = append(pools,
 				AddressPool{Device: i, Index: j, Group: textAt(pool, fieldGroup), Resource: textAt(pool, fieldResource),
 					Name: textAt(pool, fieldName)})
@@ -138,12 +138,11 @@ func ApplyAddresses(claims *v1alpha1.ModuleAddressClaims, providerSpec cty.Value
 		}
 		byDevice[pool.Device] = append(byDevice[pool.Device], one)
 	}
-	path := strings.Split(claims.Devices, ".")
-	devices := elements(at(providerSpec, path))
+	devices := elements(valueAt(providerSpec, claims.Devices))
 	for i, device := range devices {
 		devices[i] = withPoolAddresses(claims, device, byDevice[i])
 	}
-	return with(providerSpec, path, cty.ListVal(devices)), nil
+	return with(providerSpec, strings.Split(claims.Devices, "."), cty.ListVal(devices)), nil
 }
 
 // withAddresses appends the addresses to those of a device.
@@ -151,7 +150,7 @@ func withPoolAddresses(claims *v1alpha1.ModuleAddressClaims, device cty.Value, g
 	if len(given) == 0 {
 		return device
 	}
-	addresses := elements(at(device, []string{claims.Addresses}))
+	addresses := elements(valueAt(device, claims.Addresses))
 	var gateway string
 	for _, one := range given {
 		addresses = append(addresses, cty.StringVal(one.Address))
@@ -166,18 +165,6 @@ func withPoolAddresses(claims *v1alpha1.ModuleAddressClaims, device cty.Value, g
 	return device
 }
 
-// at returns the value at a path of attributes, or cty.NilVal.
-func at(value cty.Value, path []string) cty.Value {
-	for _, step := range path {
-		if value == cty.NilVal || !value.IsKnown() || value.IsNull() || !value.Type().IsObjectType() ||
-			!value.Type().HasAttribute(step) {
-			return cty.NilVal
-		}
-		value = value.GetAttr(step)
-	}
-	return value
-}
-
 // with returns an object with a different value at an existing path of attributes.
 func with(object cty.Value, path []string, value cty.Value) cty.Value {
 	if len(path) == 0 {
@@ -190,7 +177,7 @@ func with(object cty.Value, path []string, value cty.Value) cty.Value {
 
 // elements returns the elements of a list, or none if it is null or unknown.
 func elements(list cty.Value) []cty.Value {
-	if list == cty.NilVal || !list.IsKnown() || list.IsNull() || !list.CanIterateElements() {
+	if !list.IsKnown() || list.IsNull() || !list.CanIterateElements() {
 		return nil
 	}
 	return list.AsValueSlice()
@@ -198,8 +185,8 @@ func elements(list cty.Value) []cty.Value {
 
 // text returns a string attribute, or "" if it is null or unknown.
 func textAt(object cty.Value, name string) string {
-	value := at(object, []string{name})
-	if value == cty.NilVal || !value.IsKnown() || value.IsNull() || value.Type() != cty.String {
+	value := valueAt(object, name)
+	if !value.IsKnown() || value.IsNull() || value.Type() != cty.String {
 		return ""
 	}
 	return value.AsString()

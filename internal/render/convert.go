@@ -14,9 +14,6 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 )
 
-// secretName matches fields whose values messages must not show.
-var secretName = regexp.MustCompile(`(?i)(passw|passphrase|token|secret|private|credential)`)
-
 // converter converts decoded JSON to a variable's type.
 type converter struct {
 	*findings
@@ -196,7 +193,7 @@ func (c converter) mismatch(path string, raw any, wanted cty.Type) cty.Value {
 
 // hides reports whether the value at a path must not be shown.
 func (c converter) hides(path string) bool {
-	return c.hide || secretName.MatchString(strings.TrimPrefix(path, valuePath))
+	return c.hide || module.NamesSecret(strings.TrimPrefix(path, valuePath))
 }
 
 // show returns a scalar as shortened JSON, or "" for lists and objects, whose kind says more.

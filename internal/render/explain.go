@@ -250,7 +250,7 @@ func (f field) step(key cty.Value) field {
 	if err != nil {
 		return f
 	}
-	next.path, next.hidden = fieldPath(f.path, text.AsString()), f.hidden || secretName.MatchString(text.AsString())
+	next.path, next.hidden = fieldPath(f.path, text.AsString()), f.hidden || module.NamesSecret(text.AsString())
 	if next.path == "metadata.cluster_id" {
 		next.path = fieldPath("metadata.labels", machinev1beta1.MachineClusterIDLabel)
 	}

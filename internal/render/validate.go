@@ -98,7 +98,7 @@ func (f field) holdsSecrets() bool {
 	holds := false
 	if f.value != cty.NilVal {
 		_ = cty.Walk(f.value, func(path cty.Path, _ cty.Value) (bool, error) {
-			holds = holds || secretName.MatchString(lastName(path))
+			holds = holds || module.NamesSecret(lastName(path))
 			return !holds, nil
 		})
 	}
@@ -148,7 +148,7 @@ func (v *validator) wary() *hcl.EvalContext {
 	marked := v.marked()
 	hidden, err := cty.Transform(marked[module.VariableProviderSpec],
 		func(path cty.Path, value cty.Value) (cty.Value, error) {
-			if secretName.MatchString(lastName(path)) {
+			if module.NamesSecret(lastName(path)) {
 				return value.Mark(hclfuncs.Sensitive), nil
 			}
 			return value, nil
