@@ -13,7 +13,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -147,7 +146,7 @@ func (s *State) setUserData(text string) error {
 		return errNoObject
 	}
 	variables[module.VariableUserData] = encoded
-	s.Inputs.Sensitive = longestFirst(append(s.Inputs.Sensitive, text, cmp.Or(strings.TrimSpace(text), text)))
+	s.Inputs.Sensitive = render.SensitiveValues(nil, nil, append(s.Inputs.Sensitive, text)...)
 	s.Inputs.Variables, err = json.Marshal(variables)
 	return err
 }
@@ -225,7 +224,7 @@ func (r *Reader) stored(ctx context.Context, machine *machinev1beta1.Machine, f 
 		Module: used, Fingerprint: fingerprintOf("remembered", string(f.Inputs), used.Digest()),
 		CredentialsSecret: kept.CredentialsSecret, userDataSecret: kept.UserDataSecret, keys: kept.Keys,
 		Inputs: &render.Inputs{Variables: variables, Environment: environment, Files: files,
-			Sensitive: kept.sensitive(data(credentials))},
+			Sensitive: render.SensitiveValues(kept.Keys, data(credentials))},
 	}
 	if m.Pinned == nil {
 		wanted.ModuleMissing = m.missingMessage()
@@ -289,27 +288,4 @@ func (a *AppliedInputs) environment(used *module.Module, credentials map[string]
 	}
 	maps.Copy(environment, used.Constants())
 	return environment, files, nil
-}
-
-// sensitive returns the secret values, longest first.
-func (a *AppliedInputs) sensitive(credentials map[string][]byte) []string {
-	var values []string
-	for name, value := range credentials {
-		if !module.Hides(a.Keys, name) {
-			continue
-		}
-		for _, text := range []string{string(value), strings.TrimSpace(string(value))} {
-			if text != "" {
-				values = append(values, text)
-			}
-		}
-	}
-	values = append(values, module.SecretParts(a.Keys, credentials)...)
-	return longestFirst(values)
-}
-
-// longestFirst sorts values so that none is masked after a part of it, and removes duplicates.
-func longestFirst(values []string) []string {
-	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
-	return slices.Compact(values)
 }

@@ -63,7 +63,7 @@ func TestStoredInputsTakeThePresentCredentials(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"CA_FILE": "pem"}, files); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"secret too", "hush\n", "hush", "pem"}, kept.sensitive(credentials)); diff != "" {
+	if diff := cmp.Diff([]string{"secret too", "hush\n", "hush", "pem"}, render.SensitiveValues(kept.Keys, credentials)); diff != "" {
 		t.Errorf("sensitive (-want +got):\n%s", diff)
 	}
 	delete(credentials, "token")

@@ -99,7 +99,7 @@ func Render(input Input) (*Inputs, error) {
 	if inputs.Variables, err = encoded.marshal(); err != nil {
 		return nil, fmt.Errorf("rendering inputs: %w", err)
 	}
-	inputs.Sensitive = sensitiveValues(input, keys)
+	inputs.Sensitive = SensitiveValues(keys, input.Credentials, string(input.UserData))
 	hashed, err := encoded.without(module.VariableUserData).marshal()
 	if err != nil {
 		return nil, fmt.Errorf("rendering inputs: %w", err)
@@ -181,31 +181,22 @@ func renderEnvironment(input Input, path string, keys []v1alpha1.CredentialKey,
 	return environment, files
 }
 
-// sensitiveValues returns the values to hide: credentials that are not public, and user data. Values that end in a
+// SensitiveValues returns the values to hide: credentials that are not public, and others. Values that end in a
 // newline are also listed without it, since it is usually trimmed.
-func sensitiveValues(input Input, keys []v1alpha1.CredentialKey) []string {
-	seen := map[string]bool{"": true}
-	var values []string
-	add := func(raw []byte) {
-		for _, text := range []string{string(raw), strings.TrimSpace(string(raw))} {
-			if !seen[text] {
-				seen[text] = true
-				values = append(values, text)
-			}
-		}
-	}
-	for key, value := range input.Credentials {
+func SensitiveValues(keys []v1alpha1.CredentialKey, credentials map[string][]byte, others ...string) []string {
+	values := append(module.SecretParts(keys, credentials), others...)
+	for key, value := range credentials {
 		if module.Hides(keys, key) {
-			add(value)
+			values = append(values, string(value))
 		}
 	}
-	for _, part := range module.SecretParts(keys, input.Credentials) {
-		add([]byte(part))
+	for _, value := range values {
+		values = append(values, strings.TrimSpace(value))
 	}
-	add(input.UserData)
+	values = slices.DeleteFunc(values, func(value string) bool { return value == "" })
 	// Longest first: replacing a part of a secret would leave the rest.
 	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
-	return values
+	return slices.Compact(values)
 }
 
 // HashOf returns the hash of variables and the credentials version.
