@@ -15,7 +15,7 @@ func (s *stream) print(m message) {
 	text := s.redact.Redact(m.Message)
 	switch {
 	case m.Diagnostic != nil:
-		diagnostic := m.Diagnostic.diagnostic().Redact(s.redact)
+		diagnostic := diagnosticOf(m.Diagnostic).Redact(s.redact)
 		text = diagnostic.Format()
 		if diagnostic.Withheld {
 			s.withhold(diagnostic.FormatWithheld())

@@ -8,6 +8,9 @@ import (
 	"sync"
 	"time"
 
+	tfjson "github.com/hashicorp/terraform-json"
+	"k8s.io/utils/ptr"
+
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/redact"
@@ -176,11 +179,11 @@ func (s *stream) outputs(m map[string]outputMessage) {
 	}
 }
 
-func (s *stream) diagnostic(m *diagnosticMessage) {
+func (s *stream) diagnostic(m *tfjson.Diagnostic) {
 	if m == nil || len(s.report.Diagnostics) >= maxDiagnostics {
 		return
 	}
-	s.report.Diagnostics = append(s.report.Diagnostics, m.diagnostic().Redact(s.redact))
+	s.report.Diagnostics = append(s.report.Diagnostics, diagnosticOf(m).Redact(s.redact))
 }
 
 func (s *stream) hook(m message) {
@@ -230,7 +233,7 @@ type message struct {
 	Change     *changeMessage           `json:"change"`
 	Changes    *engine.Summary          `json:"changes"`
 	Outputs    map[string]outputMessage `json:"outputs"`
-	Diagnostic *diagnosticMessage       `json:"diagnostic"`
+	Diagnostic *tfjson.Diagnostic       `json:"diagnostic"`
 	Hook       *hookMessage             `json:"hook"`
 	State      json.RawMessage          `json:"state"`
 }
@@ -268,30 +271,9 @@ type hookMessage struct {
 	Elapsed  float64         `json:"elapsed_seconds"`
 }
 
-type diagnosticMessage struct {
-	Severity failure.Severity `json:"severity"`
-	Summary  string           `json:"summary"`
-	Detail   string           `json:"detail"`
-	Address  string           `json:"address"`
-	Range    *struct {
-		Filename string `json:"filename"`
-		Start    struct {
-			Line int `json:"line"`
-		} `json:"start"`
-	} `json:"range"`
-	Snippet *struct {
-		Context string `json:"context"`
-		Code    string `json:"code"`
-		Values  []struct {
-			Traversal string `json:"traversal"`
-			Statement string `json:"statement"`
-		} `json:"values"`
-	} `json:"snippet"`
-}
-
-func (m *diagnosticMessage) diagnostic() failure.Diagnostic {
+func diagnosticOf(m *tfjson.Diagnostic) failure.Diagnostic {
 	d := failure.Diagnostic{
-		Severity: m.Severity,
+		Severity: failure.Severity(m.Severity),
 		Summary:  m.Summary,
 		Detail:   m.Detail,
 		Address:  m.Address,
@@ -300,7 +282,7 @@ func (m *diagnosticMessage) diagnostic() failure.Diagnostic {
 		d.File, d.Line = m.Range.Filename, m.Range.Start.Line
 	}
 	if m.Snippet != nil {
-		d.Context, d.Snippet = m.Snippet.Context, m.Snippet.Code
+		d.Context, d.Snippet = ptr.Deref(m.Snippet.Context, ""), m.Snippet.Code
 		for _, value := range m.Snippet.Values {
 			d.Values = append(d.Values, value.Traversal+" "+value.Statement)
 		}
