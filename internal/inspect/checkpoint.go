@@ -6,38 +6,13 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
+
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
 // encryptedKey marks an object in a checkpoint that stands for an encrypted value.
 const encryptedKey = "4dabf18193072939515e22adb298388d"
-
-// checkpointFile is a checkpoint of Pulumi's, as far as it is shown.
-type checkpointFile struct {
-	Checkpoint struct {
-		Latest struct {
-			Manifest struct {
-				Version string `json:"version"`
-			} `json:"manifest"`
-			Resources []checkpointResource `json:"resources"`
-			Pending   []struct {
-				Type     string             `json:"type"`
-				Resource checkpointResource `json:"resource"`
-			} `json:"pending_operations"`
-		} `json:"latest"`
-	} `json:"checkpoint"`
-}
-
-type checkpointResource struct {
-	URN      string         `json:"urn"`
-	Type     string         `json:"type"`
-	Custom   bool           `json:"custom"`
-	Delete   bool           `json:"delete"`
-	Taint    bool           `json:"taint"`
-	Provider string         `json:"provider"`
-	Inputs   map[string]any `json:"inputs"`
-	Outputs  map[string]any `json:"outputs"`
-}
 
 // fillCheckpoint is fill for a state of Pulumi's. What is encrypted in it stays so: the key is elsewhere.
 func (s *State) fillCheckpoint(raw []byte, sensitive bool) error {
@@ -45,7 +20,11 @@ func (s *State) fillCheckpoint(raw []byte, sensitive bool) error {
 	if err != nil {
 		return err
 	}
-	var file checkpointFile
+	var file struct {
+		Checkpoint struct {
+			Latest apitype.DeploymentV3 `json:"latest"`
+		} `json:"checkpoint"`
+	}
 	decoder := json.NewDecoder(bytes.NewReader(envelope.Raw))
 	decoder.UseNumber()
 	if err := decoder.Decode(&file); err != nil {
@@ -65,23 +44,24 @@ func (s *State) fillCheckpoint(raw []byte, sensitive bool) error {
 		switch {
 		case resource.Type == "pulumi:pulumi:Stack":
 			s.Outputs = shown(resource.Outputs)
-		case resource.Custom && !strings.HasPrefix(resource.Type, "pulumi:providers:"):
-			s.Resources = append(s.Resources, resource.shown("", shown))
+		case resource.Custom && !strings.HasPrefix(string(resource.Type), "pulumi:providers:"):
+			s.Resources = append(s.Resources, newResource(resource, "", shown))
 		}
 	}
-	for _, pending := range latest.Pending {
-		s.Resources = append(s.Resources, pending.Resource.shown(pending.Type, shown))
+	for _, pending := range latest.PendingOperations {
+		s.Resources = append(s.Resources, newResource(pending.Resource, string(pending.Type), shown))
 	}
 	hidden.copies(s)
 	return nil
 }
 
-func (r checkpointResource) shown(pending string, values func(map[string]any) map[string]any) Resource {
-	name := r.URN
+// newResource returns a resource of a checkpoint; pending is the operation that has begun on it, if any.
+func newResource(r apitype.ResourceV3, pending string, values func(map[string]any) map[string]any) Resource {
+	name := string(r.URN)
 	if at := strings.LastIndex(name, "::"); at >= 0 {
 		name = name[at+2:]
 	}
-	one := Resource{Address: r.Type + "." + name, Provider: r.Provider, Status: pending, Attributes: values(r.Outputs)}
+	one := Resource{Address: string(r.Type) + "." + name, Provider: r.Provider, Status: pending, Attributes: values(r.Outputs)}
 	switch {
 	case pending != "":
 		one.Attributes = values(r.Inputs)
