@@ -52,12 +52,12 @@ type MachineAdoption struct {
 type AdoptionList struct {
 	Items []MachineAdoption `json:"items"`
 
-	namespace string
+	listing
 }
 
 // Adoptions returns how the adoption of each Machine's instance stands. Machines whose instance the operator has made are left out.
 func Adoptions(f *Facts) *AdoptionList {
-	list := &AdoptionList{Items: []MachineAdoption{}, namespace: f.Namespace}
+	list := &AdoptionList{Items: []MachineAdoption{}, listing: listing{f.Namespace, f.Now}}
 	for i := range f.Machines {
 		if found := AdoptionOf(&f.Machines[i]); found != nil {
 			list.Items = append(list.Items, *found)
@@ -112,9 +112,6 @@ func (l *AdoptionList) Objects() []metav1.PartialObjectMetadata {
 	}
 	return objects
 }
-
-// WithNamespaces implements print.Table.
-func (l *AdoptionList) WithNamespaces() bool { return l.namespace == "" }
 
 // Rows implements print.Table.
 func (l *AdoptionList) Rows(wide bool) [][]string {

@@ -37,6 +37,16 @@ func New(config *rest.Config, namespace string, states state.Options) (*Cluster,
 	return &Cluster{config: config, scheme: scheme, store: state.New(reader, states), reader: reader, namespace: namespace}, nil
 }
 
+// listing is where and when a list was read.
+type listing struct {
+	// namespace is empty for all of them.
+	namespace string
+	now       time.Time
+}
+
+// WithNamespaces implements print.Table.
+func (l listing) WithNamespaces() bool { return l.namespace == "" }
+
 // Namespace returns the namespace that is read, empty for all.
 func (c *Cluster) Namespace() string { return c.namespace }
 

@@ -3,7 +3,6 @@ package inspect
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -49,13 +48,12 @@ type MachineDrift struct {
 type DriftList struct {
 	Items []MachineDrift `json:"items"`
 
-	namespace string
-	now       time.Time
+	listing
 }
 
 // Drift returns what the last checks found, what has drifted first; only this where the rest is not wanted.
 func Drift(f *Facts, driftedOnly bool) *DriftList {
-	list := &DriftList{Items: []MachineDrift{}, namespace: f.Namespace, now: f.Now}
+	list := &DriftList{Items: []MachineDrift{}, listing: listing{f.Namespace, f.Now}}
 	for i := range f.Machines {
 		found := driftOf(&f.Machines[i])
 		if !driftedOnly || found.Result == DriftMissing || found.Result == DriftChanged {
@@ -111,9 +109,6 @@ func (l *DriftList) Objects() []metav1.PartialObjectMetadata {
 	}
 	return objects
 }
-
-// WithNamespaces implements print.Table.
-func (l *DriftList) WithNamespaces() bool { return l.namespace == "" }
 
 // Rows implements print.Table.
 func (l *DriftList) Rows(wide bool) [][]string {

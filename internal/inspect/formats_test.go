@@ -34,7 +34,7 @@ func TestFormatsOfKubectlGet(t *testing.T) {
 		"columns without titles":     {value: states, arguments: []string{"-o", "custom-columns=:.machine,:.serial", "--no-headers"}, want: "departed    2\nedited      2\nworkers-a   2\nworkers-b   2\nworkers-c   <none>\n"},
 		"no columns":                 {value: runs, arguments: []string{"-o", "custom-columns"}, wantErr: "no custom columns given"},
 		"a tree without titles":      {value: Tree(only(everything(), "new")), arguments: []string{"--no-headers"}, want: "MachineSet/broken    0/1 ready   60m   InvalidConfiguration: the template has no providerSpec; is being deleted\nMachineSet/workers   1/3 ready   2d\nMachine/new          -           0s\n"},
-		"nothing as a table":         {value: &RunList{namespace: "x"}, want: ""},
+		"nothing as a table":         {value: &RunList{listing: listing{namespace: "x"}}, want: ""},
 		"nothing as a tree":          {value: &Forest{}, want: ""},
 		"a format that is not known": {value: runs, arguments: []string{"-o", "xml"}, wantErr: `unable to match a printer suitable for the output format "xml"`},
 	}

@@ -90,8 +90,7 @@ type OrphanList struct {
 	// Notes say what could not be read.
 	Notes []string `json:"-"`
 
-	namespace string
-	now       time.Time
+	listing
 }
 
 // Orphans reads what nobody owns any more; only what is named where names are given: by the name or the UID of the Machine, or by the Secret.
@@ -104,7 +103,7 @@ func Orphans(ctx context.Context, c *Cluster, names []string, now time.Time) (*O
 	if err != nil {
 		return nil, err
 	}
-	list := &OrphanList{Items: []Orphan{}, namespace: c.Namespace(), now: now}
+	list := &OrphanList{Items: []Orphan{}, listing: listing{c.Namespace(), now}}
 	owned := map[state.Key]bool{}
 	for i := range facts.Machines {
 		owned[state.KeyFor(facts.Machines[i].Namespace, facts.Machines[i].UID)] = true
@@ -250,9 +249,6 @@ func (l *OrphanList) Objects() []metav1.PartialObjectMetadata {
 	}
 	return objects
 }
-
-// WithNamespaces implements print.Table.
-func (l *OrphanList) WithNamespaces() bool { return l.namespace == "" }
 
 // Rows implements print.Table.
 func (l *OrphanList) Rows(wide bool) [][]string {

@@ -17,7 +17,7 @@ import (
 
 func someOrphans() *OrphanList {
 	seen, kept := ago(26*time.Hour), ago(3*time.Minute)
-	return &OrphanList{namespace: namespace, now: now, Items: []Orphan{
+	return &OrphanList{listing: listing{namespace, now}, Items: []Orphan{
 		{
 			Kind: OrphanState, Namespace: namespace, Machine: "workers-a", UID: uidOf("workers-a"), MachineSet: "workers", Secret: "tfstate-default-ma", Since: &seen,
 			Resources: []statefile.ResourceID{{Address: "vsphere_virtual_machine.this", ID: "4225"}, {Address: "terraform_data.made_with"}}, Module: moduleRef,

@@ -77,8 +77,7 @@ type LastRun struct {
 type RunList struct {
 	Items []MachineRun `json:"items"`
 
-	namespace string
-	now       time.Time
+	listing
 }
 
 // Runs returns the runs of Machines, those that are active first; only these where the others are not wanted.
@@ -87,7 +86,7 @@ func Runs(f *Facts, activeOnly bool) *RunList {
 	for i := range f.States {
 		heads[types.UID(f.States[i].Labels[state.LabelMachineUID])] = &f.States[i]
 	}
-	list := &RunList{Items: []MachineRun{}, namespace: f.Namespace, now: f.Now}
+	list := &RunList{Items: []MachineRun{}, listing: listing{f.Namespace, f.Now}}
 	for i := range f.Machines {
 		run := runOf(&f.Machines[i], heads[f.Machines[i].UID], f.StatesKnown)
 		if !activeOnly || run.Phase != RunNone {
@@ -191,9 +190,6 @@ func (l *RunList) Objects() []metav1.PartialObjectMetadata {
 	}
 	return objects
 }
-
-// WithNamespaces implements print.Table.
-func (l *RunList) WithNamespaces() bool { return l.namespace == "" }
 
 // Rows implements print.Table.
 func (l *RunList) Rows(wide bool) [][]string {

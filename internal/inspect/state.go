@@ -59,14 +59,13 @@ const gone = "Gone"
 type StateList struct {
 	Items []StoredState `json:"items"`
 
-	namespace string
-	now       time.Time
+	listing
 }
 
 // States joins states and their Machines. Where those are limited, states are of them and of Machines that are named, those that are gone
 // among them.
 func States(f *Facts) (*StateList, error) {
-	list := &StateList{Items: []StoredState{}, namespace: f.Namespace, now: f.Now}
+	list := &StateList{Items: []StoredState{}, listing: listing{f.Namespace, f.Now}}
 	phases := map[types.UID]string{}
 	for i := range f.Machines {
 		phases[f.Machines[i].UID] = phase(&f.Machines[i])
@@ -118,9 +117,6 @@ func (l *StateList) Objects() []metav1.PartialObjectMetadata {
 	}
 	return objects
 }
-
-// WithNamespaces implements print.Table.
-func (l *StateList) WithNamespaces() bool { return l.namespace == "" }
 
 // Rows implements print.Table.
 func (l *StateList) Rows(wide bool) [][]string {
