@@ -100,7 +100,7 @@ func seenBy(from *module.Module, fields, values map[string]any) map[string]any {
 	if !isGeneric(fields) {
 		return values
 	}
-	seen, _ := copied(values).(map[string]any)
+	seen := runtime.DeepCopyJSON(values)
 	if credentials := from.Spec().Credentials; credentials != nil && credentials.Path != "" &&
 		fields["credentialsSecret"] != nil {
 		put(seen, credentials.Path, rawAt(fields, "credentialsSecret.name"))
@@ -159,26 +159,6 @@ func putAs(fields map[string]any, path string, value any, folds bool) bool {
 	}
 	fields[writtenAs(fields, steps[last], folds)] = value
 	return true
-}
-
-// copied returns a deep copy of decoded JSON.
-func copied(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		fields := make(map[string]any, len(value))
-		for name, inner := range value {
-			fields[name] = copied(inner)
-		}
-		return fields
-	case []any:
-		items := make([]any, 0, len(value))
-		for _, item := range value {
-			items = append(items, copied(item))
-		}
-		return items
-	default:
-		return value
-	}
 }
 
 // encode returns decoded JSON as JSON without escaping HTML.

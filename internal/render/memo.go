@@ -1,6 +1,10 @@
 package render
 
-import "sync"
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
 
 const (
 	// maxDecoded limits the number of cached providerSpecs; beyond it, the cache is cleared.
@@ -21,11 +25,7 @@ func (d *decodedSpecs) get(raw []byte) map[string]any {
 	d.mu.Lock()
 	fields := d.all[string(raw)]
 	d.mu.Unlock()
-	if fields == nil {
-		return nil
-	}
-	own, _ := copied(fields).(map[string]any)
-	return own
+	return runtime.DeepCopyJSON(fields)
 }
 
 // add caches a decoded value and returns a copy that the caller may modify.
@@ -33,7 +33,7 @@ func (d *decodedSpecs) add(raw []byte, fields map[string]any) map[string]any {
 	if len(raw) > maxDecodedSize {
 		return fields
 	}
-	own, _ := copied(fields).(map[string]any)
+	own := runtime.DeepCopyJSON(fields)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.all == nil || len(d.all) >= maxDecoded {
