@@ -79,17 +79,8 @@ func (f *Workspace) linkData(from string) error {
 	if err := os.MkdirAll(filepath.Join(data, modulesDir), 0o700); err != nil {
 		return err
 	}
-	entries, err := os.ReadDir(from)
-	if err != nil {
+	if err := linkAll(from, data, func(name string) bool { return name == modulesDir }); err != nil {
 		return err
-	}
-	for _, entry := range entries {
-		if entry.Name() == modulesDir {
-			continue
-		}
-		if err := os.Symlink(filepath.Join(from, entry.Name()), filepath.Join(data, entry.Name())); err != nil {
-			return err
-		}
 	}
 	type call struct{ Key, Source, Dir string }
 	calls := []call{{Dir: "."}}
