@@ -38,9 +38,10 @@
 //
 // A run whose Execute fails with an error that reports Throttled() slows its credential: its runs
 // start one by one, not in batches, and none before a pause that doubles with each throttled run
-// from Options.RetryBase to Options.RetryMax. Each run that succeeds takes one doubling back and
-// allows one more run at a time, until all workers are allowed. This cap is never lifted. It holds
-// for destroys too, since they use the same API, and not for runs without a credential.
+// from Options.RetryBase to Options.RetryMax, and lasts at least as long as Throttled() says. Each
+// run that succeeds takes one doubling back and allows one more run at a time, until all workers are
+// allowed. This cap is never lifted. It holds for destroys too, since they use the same API, and not
+// for runs without a credential.
 //
 // # Batches
 //

@@ -30,8 +30,9 @@ type simulated struct {
 	// takes is how long a run takes; one that takes longer than its deadline hangs, and is cut off.
 	takes time.Duration
 	fails bool
-	// rejects is asked when a run starts whether the infrastructure throttles it; nil for never.
+	// rejects is asked when a run starts whether the infrastructure throttles it; nil for never. asks is the pause that it asks for.
 	rejects func() bool
+	asks    time.Duration
 	// again is after which pause a run that succeeded is asked for anew; negative for never.
 	again time.Duration
 
@@ -107,7 +108,7 @@ func (s *simulation) admit() {
 		case timedOut || one.fails:
 			err = errors.New("no")
 		case one.rejects != nil && one.rejects():
-			err = fmt.Errorf("creating: %w", tooMany{})
+			err = fmt.Errorf("creating: %w", tooMany(one.asks))
 		}
 		s.at(s.now()+takes, func() { s.finish(r, one, err, timedOut) })
 	}

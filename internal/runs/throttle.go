@@ -15,32 +15,40 @@ type throttle struct {
 	strikes int
 }
 
-// throttled reports whether the infrastructure rejected an operation because of too many requests.
-func throttled(outcome error) bool {
+// throttled reports whether the infrastructure rejected an operation because of too many requests,
+// and for how long it asks to send none.
+func throttled(outcome error) (wait time.Duration, ok bool) {
 	failed, ok := errors.AsType[interface {
 		error
-		Throttled() bool
+		Throttled() (wait time.Duration, ok bool)
 	}](outcome)
-	return ok && failed.Throttled()
+	if !ok {
+		return 0, false
+	}
+	return failed.Throttled()
 }
 
 // heed adjusts the pace of the run's credential to the outcome of its Execute. A run that started
-// before the throttling was last noticed tells nothing new.
+// before the throttling was last noticed can only prolong the pause.
 func (p *Pool) heed(r *run, outcome error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now, t := p.options.Clock.Now(), p.queue.throttles[r.Credential]
+	asked, rejected := throttled(outcome)
 	switch {
-	case r.Credential == "", t != nil && r.status.StartedAt.Before(t.last):
-	case throttled(outcome):
+	case r.Credential == "":
+	case t != nil && r.status.StartedAt.Before(t.last):
+		if until := now.Add(asked); rejected && until.After(t.until) {
+			p.hold(t, until)
+		}
+	case rejected:
 		if t == nil {
 			t = &throttle{since: now}
 			p.queue.throttles[r.Credential] = t
 		}
 		t.strikes++
-		wait := pause(t.strikes, p.options.RetryBase, p.options.RetryMax)
-		t.most, t.last, t.until = 1, now, now.Add(wait)
-		time.AfterFunc(wait, p.redispatch)
+		t.most, t.last = 1, now
+		p.hold(t, now.Add(max(asked, pause(t.strikes, p.options.RetryBase, p.options.RetryMax))))
 	case t != nil: // a request was answered, if only by a refusal
 		if outcome == nil {
 			t.strikes = max(0, t.strikes-1)
@@ -49,6 +57,12 @@ func (p *Pool) heed(r *run, outcome error) {
 			delete(p.queue.throttles, r.Credential)
 		}
 	}
+}
+
+// hold lets no run of a credential start before a time. The caller holds the lock.
+func (p *Pool) hold(t *throttle, until time.Time) {
+	t.until = until
+	time.AfterFunc(until.Sub(p.options.Clock.Now()), p.redispatch)
 }
 
 func (p *Pool) redispatch() {

@@ -9,11 +9,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// tooMany is the error of a run that the infrastructure throttles.
-type tooMany struct{}
+// tooMany is the error of a run that the infrastructure throttles, and the pause that it asks for.
+type tooMany time.Duration
 
-func (tooMany) Error() string   { return "429 Too Many Requests" }
-func (tooMany) Throttled() bool { return true }
+func (tooMany) Error() string                      { return "429 Too Many Requests" }
+func (m tooMany) Throttled() (time.Duration, bool) { return time.Duration(m), true }
 
 // cloud throttles requests beyond so many a minute.
 type cloud struct {
@@ -151,6 +151,21 @@ machine_iac_credentials_throttled_seconds{credentials="throttled"} 2
 	status, _ := s.pool.Status("set-throttled-0")
 	if status.ThrottledSince.Sub(s.begin) != 2*time.Second {
 		t.Errorf("a run that waits was throttled since %s", status.ThrottledSince)
+	}
+}
+
+func TestAThrottledCredentialWaitsAsLongAsTheCloudAsks(t *testing.T) {
+	s := newSimulation(t, Options{MaxConcurrent: 8})
+	asks := []time.Duration{time.Second, 90 * time.Second, 20 * time.Second} // of runs that start at once
+	var started []time.Duration
+	s.fleet(len(asks), "throttled", Create, func(one *simulated) {
+		one.rejects, one.asks = func() bool { return one.tries == 1 }, asks[len(s.machines)]
+	})
+	s.starting = func(*simulated, time.Duration) { started = append(started, s.now()) }
+	s.run(5 * time.Minute)
+	// All are rejected after 2 seconds.
+	if first := started[len(asks)]; first != 92*time.Second {
+		t.Errorf("runs started at %s, want the next one 90 seconds after the rejection", started)
 	}
 }
 

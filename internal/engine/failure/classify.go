@@ -170,7 +170,7 @@ var rules = []rule{
 		"status code 429", "StatusCode: 429", "StatusCode=429", "status 429", "HTTP 429", "Error 429",
 		"429 Too Many Requests",
 		"code: 429", "response code 429", "ResourceExhausted desc = request", "RESOURCE_OPERATION_RATE_EXCEEDED",
-		"overLimit", "rate-limited"),
+		"overLimit", "rate-limited", "CONCURRENT_OPERATIONS_QUOTA_EXCEEDED", "failed to get rate limit token"),
 	// Retries that are used up are no quota: a response may be lost.
 	newRule(Transient, "maximum number of retries reached", "maximum number of attempts reached"),
 	newRule(Quota,

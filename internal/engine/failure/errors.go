@@ -139,9 +139,6 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Throttled reports whether the infrastructure rejected calls because there were too many.
-func (e *Error) Throttled() bool { return e.Class == Throttled }
-
 // Withheld reports whether the text of any of its errors is withheld.
 func (e *Error) Withheld() bool {
 	return slices.ContainsFunc(e.Diagnostics, func(d Diagnostic) bool { return d.Withheld })
