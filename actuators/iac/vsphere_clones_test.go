@@ -86,6 +86,30 @@ func TestVirtualMachinesShareAGroup(t *testing.T) {
 	}
 }
 
+// TestVirtualMachinesOfABatchAreClonedAtOnce has a clone take long, and asks for something else with each.
+func TestVirtualMachinesOfABatchAreClonedAtOnce(t *testing.T) {
+	v := newVCenterReached(t, func(b *bench, environment map[string]string) { b.environment, b.batch = environment, 3 })
+	v.group(http.MethodPost, "zone-a", nil)
+	v.group(http.MethodPost, "zone-b", nil)
+	v.ask(http.MethodPost, "/test/slow?method=CloneVM_Task&delay=3s", nil)
+	machines := []*machinev1beta1.Machine{v.machineWith(inGroup("zone-a")), v.machineWith(inGroup("zone-b")), v.machineWith()}
+	v.atOnce(v.Create, machines)
+	for i, want := range [][]string{{"zone-a"}, {"zone-b"}, nil} {
+		made := v.vm(machines[i])
+		if made == nil || !slices.Equal(made.GroupsAtPowerOn, want) || !strings.Contains(made.Annotation, string(machines[i].UID)) {
+			t.Errorf("there is %+v, want it with its Machine's UID and in %v when it is powered on", made, want)
+		}
+		if output := v.output(machines[i]); !strings.Contains(output, togetherText+"3 Machines") {
+			t.Errorf("the output is %q, want that of a batch", output)
+		}
+	}
+	most := 0
+	v.ask(http.MethodPost, "/test/slow?method=CloneVM_Task&delay=0s", &most)
+	if most != len(machines) {
+		t.Errorf("%d clones were made at once, want %d", most, len(machines))
+	}
+}
+
 func TestAVirtualMachineIsNotMadeWhereItsGroupIsMissing(t *testing.T) {
 	v := newVCenter(t)
 	machine := v.machineWith(inGroup("zone-b"))

@@ -22,8 +22,12 @@ type asked struct {
 	group string
 	// config is what the clone has from its first moment, so that it never exists without its owner.
 	config types.VirtualMachineConfigSpec
-	// off is the virtual machine that an update must not power on.
-	off string
+}
+
+// seen is what the provider has last read of a virtual machine.
+type seen struct {
+	name  string
+	power types.VirtualMachinePowerState
 }
 
 const powerField = "power_state"
@@ -49,9 +53,7 @@ func (v *vcenter) extend(machines *schema.Resource) {
 // makeAsAsked returns a create of a virtual machine during which calls adds what is asked for.
 func (v *vcenter) makeAsAsked(create schema.CreateFunc) schema.CreateFunc {
 	return func(d *schema.ResourceData, meta any) error {
-		v.making.Lock()
-		defer v.making.Unlock()
-		wanted := asked{group: d.Get(groupField).(string)}
+		wanted := &asked{group: d.Get(groupField).(string)}
 		wanted.snapshot, _ = d.Get("clone.0.snapshot").(string)
 		wanted.config.Annotation = d.Get("annotation").(string)
 		wanted.config.Flags = &types.VirtualMachineFlagInfo{DiskUuidEnabled: types.NewBool(d.Get("enable_disk_uuid").(bool))}
@@ -60,8 +62,9 @@ func (v *vcenter) makeAsAsked(create schema.CreateFunc) schema.CreateFunc {
 				return err // before anything is made
 			}
 		}
-		v.asked.Store(&wanted)
-		defer v.asked.Store(nil)
+		name := d.Get("name").(string)
+		v.asked.Store(name, wanted)
+		defer v.asked.Delete(name)
 		return create(d, meta)
 	}
 }
@@ -88,30 +91,47 @@ type calls struct {
 }
 
 func (c calls) RoundTrip(ctx context.Context, request, response soap.HasFault) error {
-	wanted := c.v.asked.Load()
-	if wanted == nil {
-		return c.RoundTripper.RoundTrip(ctx, request, response)
-	}
 	switch body := request.(type) {
+	case *methods.RetrievePropertiesBody:
+		err := c.RoundTripper.RoundTrip(ctx, request, response)
+		c.v.note(response.(*methods.RetrievePropertiesBody).Res)
+		return err
 	case *methods.CloneVM_TaskBody:
-		cloneOf(wanted.snapshot, &body.Req.Spec)
-		body.Req.Spec.Config = &wanted.config
+		wanted, ok := c.v.asked.Load(body.Req.Name)
+		if !ok {
+			break
+		}
+		cloneOf(wanted.(*asked).snapshot, &body.Req.Spec)
+		body.Req.Spec.Config = &wanted.(*asked).config
 		err := c.RoundTripper.RoundTrip(ctx, request, response)
 		if soap.IsSoapFault(err) {
 			return fmt.Errorf("vCenter refuses it: %w", err) // unlike a task that fails, or a response that is lost
 		}
 		return err
 	case *methods.PowerOnVM_TaskBody:
-		if wanted.off == body.Req.This.Value {
+		if _, ok := c.v.off.Load(body.Req.This.Value); ok {
 			return c.changeNothing(ctx, body.Req.This, response.(*methods.PowerOnVM_TaskBody))
 		}
-		if wanted.group != "" {
-			if err := c.v.join(ctx, wanted.group, body.Req.This); err != nil {
+		if group := c.v.groupOf(body.Req.This); group != "" {
+			if err := c.v.join(ctx, group, body.Req.This); err != nil {
 				return fmt.Errorf("the virtual machine is not powered on before it is in its group: %w", err)
 			}
 		}
 	}
 	return c.RoundTripper.RoundTrip(ctx, request, response)
+}
+
+// groupOf returns the group that is asked for a virtual machine that is being made, or "". The provider has read it since it was cloned.
+func (v *vcenter) groupOf(vm types.ManagedObjectReference) string {
+	read, ok := v.seen.Load(vm.Value)
+	if !ok {
+		return ""
+	}
+	wanted, ok := v.asked.Load(read.(seen).name)
+	if !ok {
+		return ""
+	}
+	return wanted.(*asked).group
 }
 
 // changeNothing returns a task that changes nothing in place of one that powers a virtual machine on.
@@ -134,10 +154,9 @@ func (v *vcenter) leaveOff(update schema.UpdateFunc) schema.UpdateFunc {
 		if d.Get(powerField) != string(types.VirtualMachinePowerStatePoweredOff) {
 			return update(d, meta)
 		}
-		v.making.Lock()
-		defer v.making.Unlock()
-		v.asked.Store(&asked{off: d.Get("moid").(string)})
-		defer v.asked.Store(nil)
+		moid := d.Get("moid")
+		v.off.Store(moid, nil)
+		defer v.off.Delete(moid)
 		for _, wait := range guestWaits {
 			minutes := d.Get(wait)
 			defer func() { err = errors.Join(err, d.Set(wait, minutes)) }()
@@ -160,29 +179,40 @@ func cloneOf(snapshot string, spec *types.VirtualMachineCloneSpec) {
 	}
 }
 
-// readPowerState returns a create or read of a virtual machine that also reads whether it is on.
+// readPowerState returns a create or read of a virtual machine that also sets whether it is on, as the provider has just read.
 func (v *vcenter) readPowerState(read func(*schema.ResourceData, any) error) func(*schema.ResourceData, any) error {
 	return func(d *schema.ResourceData, meta any) error {
 		if err := read(d, meta); err != nil || d.Id() == "" {
 			return err
 		}
-		state := types.VirtualMachinePowerStatePoweredOn
-		if d.Get("vmware_tools_status") != string(types.VirtualMachineToolsRunningStatusGuestToolsRunning) {
-			ctx, cancel := context.WithTimeout(context.Background(), timeout)
-			defer cancel()
-			client, err := v.vim()
-			if err != nil {
-				return err
-			}
-			found, err := object.NewSearchIndex(client).FindByUuid(ctx, nil, d.Id(), true, nil)
-			if err != nil || found == nil {
-				return err
-			}
-			if state, err = object.NewVirtualMachine(client, found.Reference()).PowerState(ctx); err != nil {
-				return err
+		read, ok := v.seen.Load(d.Get("moid"))
+		if !ok {
+			return fmt.Errorf("vCenter does not say whether the virtual machine %s is on", d.Id())
+		}
+		return d.Set(powerField, string(read.(seen).power))
+	}
+}
+
+// note keeps what is needed of virtual machines that were read as a whole.
+func (v *vcenter) note(read *types.RetrievePropertiesResponse) {
+	if read == nil {
+		return
+	}
+	for _, object := range read.Returnval {
+		var vm seen
+		for _, property := range object.PropSet {
+			switch value := property.Val.(type) {
+			case string:
+				if property.Name == "name" {
+					vm.name = value
+				}
+			case types.VirtualMachineRuntimeInfo:
+				vm.power = value.PowerState
 			}
 		}
-		return d.Set(powerField, string(state))
+		if vm.power != "" {
+			v.seen.Store(object.Obj.Value, vm)
+		}
 	}
 }
 

@@ -21,6 +21,7 @@ const maxDetaches = 3
 // others with it.
 func (v *vcenter) keepDisksOfOthers(remove schema.DeleteFunc) schema.DeleteFunc {
 	return func(d *schema.ResourceData, meta any) error {
+		defer v.seen.Delete(d.Get("moid"))
 		patience := time.Duration(d.Get("shutdown_wait_timeout").(int)) * time.Minute
 		ctx, cancel := context.WithTimeout(context.Background(), patience+timeout)
 		defer cancel()

@@ -9,7 +9,6 @@ package main
 
 import (
 	"sync"
-	"sync/atomic"
 
 	"github.com/hashicorp/terraform-plugin-sdk/helper/schema"
 	"github.com/hashicorp/terraform-plugin-sdk/plugin"
@@ -45,7 +44,8 @@ type vcenter struct {
 	soap *govmomi.Client
 	rest *rest.Client
 
-	// making is locked while a virtual machine is made, of which asked is more than the provider knows.
-	making sync.Mutex
-	asked  atomic.Pointer[asked]
+	// asked is what is asked of virtual machines that are being made beyond what the provider knows, by their names.
+	asked sync.Map
+	// off has the managed object IDs of those that must not be powered on, and seen what was last read of each.
+	off, seen sync.Map
 }

@@ -8,15 +8,19 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // ownAgent is the user agent of what serves tests.
 const ownAgent = "vcsim"
 
-// calls counts requests by name, without those of tests.
+// calls counts requests by name, without those of tests, and delays some.
 type calls struct {
 	mutex sync.Mutex
 	made  map[string]int
+	// slow are the delays of methods, and pending and most how many of each are and were at once.
+	slow          map[string]time.Duration
+	pending, most map[string]int
 }
 
 var (
@@ -43,14 +47,37 @@ func (c *calls) around(next http.Handler) http.Handler {
 				return // the client is gone
 			}
 			r.Body = io.NopCloser(bytes.NewReader(body))
-			c.note(r, body)
+			defer c.wait(c.note(r, body))()
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// note counts a request, with the beginnings that test/calls has.
-func (c *calls) note(r *http.Request, body []byte) {
+// wait delays a request, and returns what ends it.
+func (c *calls) wait(name string) (end func()) {
+	add := func(count int) time.Duration {
+		c.mutex.Lock()
+		defer c.mutex.Unlock()
+		c.pending[name] += count
+		c.most[name] = max(c.most[name], c.pending[name])
+		return c.slow[name]
+	}
+	time.Sleep(add(1))
+	return func() { add(-1) }
+}
+
+// serveSlow sets the delay of a method, and returns how many requests of it were there at once.
+func (c *calls) serveSlow(w http.ResponseWriter, r *http.Request) {
+	method := r.URL.Query().Get("method")
+	delay, err := time.ParseDuration(r.URL.Query().Get("delay"))
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.slow[method] = delay
+	answer(w, c.most[method], err)
+}
+
+// note counts a request, and returns its name, with the beginnings that test/calls has.
+func (c *calls) note(r *http.Request, body []byte) string {
 	name := r.Method + " " + restID.ReplaceAllString(r.URL.Path, "/ID")
 	if found := soapMethod.FindSubmatch(body); found != nil {
 		name = string(found[1])
@@ -64,6 +91,7 @@ func (c *calls) note(r *http.Request, body []byte) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.made[name]++
+	return name
 }
 
 func (c *calls) serve(w http.ResponseWriter, _ *http.Request) {

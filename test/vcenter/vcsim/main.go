@@ -20,6 +20,7 @@
 //	POST   /test/deny?method=NAME&method=NAME       refuse these methods of the API, and no others
 //	POST   /test/guests?delay=DURATION              have guests report their addresses that long after they boot
 //	GET    /test/calls                              how often what was requested
+//	POST   /test/slow?method=NAME&delay=DURATION    delay a method, and return how many requests of it were there at once
 package main
 
 import (
@@ -33,6 +34,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	_ "github.com/vmware/govmomi/lookup/simulator"
 	_ "github.com/vmware/govmomi/pbm/simulator"
@@ -78,8 +80,9 @@ func run(listen string, login *url.Userinfo, certificate string) error {
 	})
 	played := &guests{}
 	model.Service.HandleFunc("/test/guests", played.serve)
-	counted := &calls{made: map[string]int{}}
+	counted := &calls{made: map[string]int{}, slow: map[string]time.Duration{}, pending: map[string]int{}, most: map[string]int{}}
 	model.Service.HandleFunc("/test/calls", counted.serve)
+	model.Service.HandleFunc("/test/slow", counted.serveSlow)
 	server := model.Service.NewServer()
 	server.Config.Handler = counted.around(server.Config.Handler)
 	defer server.Close()
