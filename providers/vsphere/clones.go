@@ -87,13 +87,14 @@ func (v *vcenter) findGroupOf(pool, group string) error {
 // calls is between the provider and vCenter. The provider clones, configures and powers on in one go: there is no other place for what belongs between.
 type calls struct {
 	soap.RoundTripper
-	v *vcenter
+	v     *vcenter
+	reads *reads
 }
 
 func (c calls) RoundTrip(ctx context.Context, request, response soap.HasFault) error {
 	switch body := request.(type) {
 	case *methods.RetrievePropertiesBody:
-		err := c.RoundTripper.RoundTrip(ctx, request, response)
+		err := c.next(ctx, request, response)
 		c.v.note(response.(*methods.RetrievePropertiesBody).Res)
 		return err
 	case *methods.CloneVM_TaskBody:
@@ -103,7 +104,7 @@ func (c calls) RoundTrip(ctx context.Context, request, response soap.HasFault) e
 		}
 		cloneOf(wanted.(*asked).snapshot, &body.Req.Spec)
 		body.Req.Spec.Config = &wanted.(*asked).config
-		err := c.RoundTripper.RoundTrip(ctx, request, response)
+		err := c.next(ctx, request, response)
 		if soap.IsSoapFault(err) {
 			return fmt.Errorf("vCenter refuses it: %w", err) // unlike a task that fails, or a response that is lost
 		}
@@ -118,7 +119,11 @@ func (c calls) RoundTrip(ctx context.Context, request, response soap.HasFault) e
 			}
 		}
 	}
-	return c.RoundTripper.RoundTrip(ctx, request, response)
+	return c.next(ctx, request, response)
+}
+
+func (c calls) next(ctx context.Context, request, response soap.HasFault) error {
+	return c.reads.repeat(ctx, c.RoundTripper, request, response)
 }
 
 // groupOf returns the group that is asked for a virtual machine that is being made, or "". The provider has read it since it was cloned.
@@ -137,7 +142,7 @@ func (v *vcenter) groupOf(vm types.ManagedObjectReference) string {
 // changeNothing returns a task that changes nothing in place of one that powers a virtual machine on.
 func (c calls) changeNothing(ctx context.Context, vm types.ManagedObjectReference, response *methods.PowerOnVM_TaskBody) error {
 	var done methods.ReconfigVM_TaskBody
-	if err := c.RoundTripper.RoundTrip(ctx, &methods.ReconfigVM_TaskBody{Req: &types.ReconfigVM_Task{This: vm}}, &done); err != nil {
+	if err := c.next(ctx, &methods.ReconfigVM_TaskBody{Req: &types.ReconfigVM_Task{This: vm}}, &done); err != nil {
 		return err
 	}
 	response.Res = &types.PowerOnVM_TaskResponse{Returnval: done.Res.Returnval}

@@ -55,7 +55,7 @@ func (v *vcenter) attend(meta any) error {
 	if v.rest, err = clientOf[rest.Client](meta, "restClient"); err != nil {
 		return err
 	}
-	soap.Client.RoundTripper = calls{soap.Client.RoundTripper, v}
+	soap.Client.RoundTripper = calls{soap.Client.RoundTripper, v, &reads{made: map[string]*read{}}}
 	v.soap = soap
 	return nil
 }

@@ -25,10 +25,11 @@ type calls struct {
 
 var (
 	soapMethod = regexp.MustCompile(`<(?:\w+:)?Body[^>]*>\s*<(?:\w+:)?(\w+)`)
+	readObject = regexp.MustCompile(`<obj type="(\w+)"`)
 	restID     = regexp.MustCompile(`/(id:|urn:)[^/]*`)
 
 	logins = []string{
-		"Login", "Logout", "RetrieveServiceContent", "SessionIsActive",
+		"Login", "Logout", "RetrieveServiceContent", "SessionIsActive", "RetrieveProperties SessionManager",
 		"GET /rest/com/vmware/cis/session", "POST /rest/com/vmware/cis/session", "DELETE /rest/com/vmware/cis/session",
 	}
 	// A client waits for a task by a collector of its own.
@@ -81,6 +82,9 @@ func (c *calls) note(r *http.Request, body []byte) string {
 	name := r.Method + " " + restID.ReplaceAllString(r.URL.Path, "/ID")
 	if found := soapMethod.FindSubmatch(body); found != nil {
 		name = string(found[1])
+		if of := readObject.FindSubmatch(body); name == "RetrieveProperties" && of != nil {
+			name += " " + string(of[1])
+		}
 	}
 	switch {
 	case slices.Contains(logins, name):
