@@ -14,6 +14,7 @@ locals {
   instance_subnet_id = local.templated ? local.subnet_id : aws_instance.this.subnet_id
 
   asked_groups    = jsonencode(var.provider_spec.securityGroups)
+  filtered_groups = [for group in var.provider_spec.securityGroups : group.filters if !local.groups_recorded && group.id == "" && length(group.filters) > 0]
   groups_recorded = try(var.recorded.security_groups == local.asked_groups, false)
 
   security_group_ids = local.groups_recorded ? var.recorded.security_group_ids : distinct(concat(
@@ -47,9 +48,13 @@ data "aws_subnets" "found" {
   }
 }
 
+# Groups that differ in the values of one filter, as their names, are asked for at once.
 data "aws_security_groups" "found" {
-  for_each = { for position, group in var.provider_spec.securityGroups : position => group.filters
-  if !local.groups_recorded && group.id == "" && length(group.filters) > 0 }
+  for_each = merge(
+    { for name, values in { for filters in local.filtered_groups : filters[0].name => filters[0].values... if length(filters) == 1 } :
+    name => [{ name = name, values = flatten(values) }] },
+    { for position, filters in local.filtered_groups : position => filters if length(filters) > 1 },
+  )
 
   dynamic "filter" {
     for_each = each.value

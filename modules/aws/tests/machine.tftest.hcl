@@ -89,6 +89,12 @@ run "makes_the_worker_that_the_installer_asks_for" {
     error_message = "It is in the first of the subnets that are found, and in every security group."
   }
   assert {
+    condition = jsonencode([for found in data.aws_security_groups.found : { for filter in found.filter : filter.name => sort(filter.values) }]) == jsonencode(
+      [{ "tag:Name" = ["demo-x7k2p-lb", "demo-x7k2p-node"] }]
+    )
+    error_message = "Security groups that are named by one filter each are asked for in one call."
+  }
+  assert {
     condition = [for filter in data.aws_subnets.found[0].filter : "${filter.name}=${one(filter.values)}"] == [
       "availability-zone=us-east-1a", "tag:Name=demo-x7k2p-subnet-private-us-east-1a",
     ]
@@ -270,11 +276,11 @@ run "takes_every_field" {
     error_message = "Key and public address are asked for."
   }
   assert {
-    condition     = aws_instance.this.vpc_security_group_ids == toset(["sg-0a", "sg-0c"]) && keys(data.aws_security_groups.found) == ["2"]
+    condition     = aws_instance.this.vpc_security_group_ids == toset(["sg-0a", "sg-0c"]) && keys(data.aws_security_groups.found) == ["0"]
     error_message = "Security groups by id are taken as they are, those by filters are looked up."
   }
   assert {
-    condition     = length(data.aws_security_groups.found["2"].filter) == 2
+    condition     = length(data.aws_security_groups.found["0"].filter) == 2
     error_message = "Every filter is sent."
   }
   assert {
