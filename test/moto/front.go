@@ -14,11 +14,15 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/machine-iac/machine-iac-operator/test/calls"
 )
 
 // Front puts TLS, one valid access key and permissions in front of a Server, as AWS's endpoints do. It verifies no
 // signatures.
 type Front struct {
+	// Calls are the valid calls by action.
+	Calls   calls.Log
 	allowed func(action string) bool
 	backend *Server
 	server  *httptest.Server
@@ -79,6 +83,9 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	f.mutex.Lock()
 	valid := named[1] == f.key
 	f.mutex.Unlock()
+	if valid {
+		f.Calls.Note(action)
+	}
 	switch {
 	case !valid:
 		refuse(w, http.StatusUnauthorized, "AuthFailure",
