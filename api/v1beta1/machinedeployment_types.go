@@ -38,6 +38,17 @@ const (
 	// Meanwhile the MachineSet creates and deletes no Machine, because Machines move from one set to
 	// another.
 	HoldAnnotation = "machine-iac.io/held-by"
+	// MovedFromAnnotation on a Machine names the MachineSet that it was in before it began to change in
+	// place. It is removed when the change is made, or when the Machine is back.
+	MovedFromAnnotation = "machine-iac.io/moved-from"
+	// CheckedGenerationAnnotation on a Machine that changes in place is the generation that its
+	// condition InstanceUpToDate is about.
+	CheckedGenerationAnnotation = "machine-iac.io/checked-generation"
+	// RefusalAnnotation on a MachineSet has the name of the MachineSet that its Machines cannot change
+	// to in place, a space, and why.
+	RefusalAnnotation = "machine-iac.io/not-in-place-to"
+	// DesiredReplicasAnnotation on the current MachineSet has the replicas that it was last scaled for.
+	DesiredReplicasAnnotation = "machine.openshift.io/desired-replicas"
 )
 
 // MachineDeployment keeps a number of Machines, and brings a change of their template to them.

@@ -20,6 +20,20 @@ import (
 type laggingClient struct {
 	client.Client
 	snapshot client.Reader // up to date when nil
+	moving   func()        // called after Machines were listed at the API server
+}
+
+// liveReader reads from the API server.
+type liveReader struct {
+	client.Client
+	cache *laggingClient
+}
+
+func (r liveReader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if r.cache.moving != nil {
+		r.cache.moving()
+	}
+	return r.Client.List(ctx, list, options...)
 }
 
 // stall freezes what the client reads of a namespace.
@@ -80,7 +94,7 @@ var _ = Describe("A cache that lags", func() {
 		cache = &laggingClient{Client: plane.Client}
 		var err error
 		controller, err = machineset.New(machineset.Options{Common: pipeline.Common{
-			Client: cache, Reader: plane.Client, Recorder: events.NewFakeRecorder(100),
+			Client: cache, Reader: liveReader{plane.Client, cache}, Recorder: events.NewFakeRecorder(100),
 		}, Shuffle: func(int, func(i, j int)) {}})
 		Expect(err).NotTo(HaveOccurred())
 		for range 3 {
@@ -130,5 +144,58 @@ var _ = Describe("A cache that lags", func() {
 		Expect(plane.Client.Delete(ctx, set)).To(Succeed())
 		reconcile(ctx)
 		Expect(names(ctx)).To(HaveLen(3))
+	})
+
+	Context("and a MachineDeployment that moves Machines", func() {
+		annotate := func(ctx context.Context, object client.Object, patch string) {
+			GinkgoHelper()
+			Expect(plane.Client.Patch(ctx, object, client.RawPatch("application/merge-patch+json", []byte(patch)))).To(Succeed())
+		}
+		const held = `{"metadata":{"annotations":{"machine-iac.io/held-by":"workers"}}}`
+		owned := func(kind string) string {
+			return `{"metadata":{"ownerReferences":[{"apiVersion":"machine.openshift.io/v1beta1","kind":"` + kind +
+				`","name":"workers","uid":"u","controller":true}]}}`
+		}
+
+		It("creates and deletes nothing while it is held by its controller", func(ctx SpecContext) {
+			annotate(ctx, set, held)
+			annotate(ctx, set, owned("MachineDeployment"))
+			for _, to := range []int32{5, 1} {
+				scale(ctx, set, to)
+				reconcile(ctx)
+				Expect(names(ctx)).To(HaveLen(3))
+			}
+		})
+
+		It("hides the hold: nothing is created", func(ctx SpecContext) {
+			annotate(ctx, set, owned("MachineDeployment"))
+			scale(ctx, set, 5)
+			cache.stall(ctx, namespace)
+			annotate(ctx, set, held)
+			reconcile(ctx)
+			Expect(names(ctx)).To(HaveLen(3))
+		})
+
+		It("obeys no hold of anything else", func(ctx SpecContext) {
+			annotate(ctx, set, held)
+			scale(ctx, set, 4)
+			reconcile(ctx)
+			Expect(names(ctx)).To(HaveLen(4), "a hold without a controller")
+			annotate(ctx, set, owned("Other"))
+			scale(ctx, set, 5)
+			reconcile(ctx)
+			Expect(names(ctx)).To(HaveLen(5), "a hold of another kind")
+		})
+
+		It("creates nothing for a Machine that moves away while Machines are listed", func(ctx SpecContext) {
+			annotate(ctx, set, owned("MachineDeployment"))
+			scale(ctx, set, 4)
+			cache.moving = func() {
+				annotate(ctx, set, held)
+				Expect(plane.Client.Delete(ctx, machine(names(ctx)[0]))).To(Succeed()) // as good as moved
+			}
+			reconcile(ctx)
+			Expect(names(ctx)).To(HaveLen(2))
+		})
 	})
 })

@@ -5,9 +5,11 @@ import (
 	"fmt"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
@@ -16,7 +18,8 @@ import (
 // and the replicas from the API server, so that scaling never relies on a lagging cache. That cache
 // may lack Machines of an earlier process, or the deletion or annotation that the choice depends
 // on. Machines that this process has just created or deleted are waited for, since a request whose
-// response was lost may still take effect.
+// response was lost may still take effect. The MachineSet is read last: if a MachineDeployment moved
+// Machines while they were listed, the MachineSet is held, or has another generation.
 type readLive struct {
 	reader   client.Reader
 	inFlight *inFlight
@@ -25,7 +28,7 @@ type readLive struct {
 // Reconcile implements pipeline.Step.
 func (l *readLive) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	wait := l.inFlight.observe(s.set, s.machines, s.replicas)
-	if s.surplus() == 0 {
+	if s.surplus() == 0 || held(s.set) {
 		return false, nil
 	}
 	if wait > 0 {
@@ -33,17 +36,17 @@ func (l *readLive) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		s.RequeueAfter(wait)
 		return false, nil
 	}
-	set, err := liveSet(ctx, l.reader, s.set)
-	if err != nil {
-		return false, err
-	}
 	machines := &machinev1beta1.MachineList{}
 	if err := l.reader.List(ctx, machines, client.InNamespace(s.set.Namespace),
 		client.MatchingLabelsSelector{Selector: s.selector}); err != nil {
 		return false, fmt.Errorf("listing Machines at the API server: %w", err)
 	}
+	set, err := liveSet(ctx, l.reader, s.set)
+	if err != nil {
+		return false, err
+	}
 	live := sortClaims(s.set.UID, s.selector, pointers(machines.Items))
-	if set == nil || set.Generation != s.set.Generation || len(live.adopt) > 0 {
+	if set == nil || set.Generation != s.set.Generation || held(set) || len(live.adopt) > 0 {
 		s.RequeueAfter(pipeline.ConflictRetry) // the cache is about to show it
 		return false, nil
 	}
@@ -66,6 +69,14 @@ func liveSet(ctx context.Context, reader client.Reader,
 		return nil, nil
 	}
 	return live, nil
+}
+
+// held reports whether the MachineDeployment that controls the MachineSet moves Machines from or to it.
+// Meanwhile it creates and deletes none.
+func held(set *machinev1beta1.MachineSet) bool {
+	owner := metav1.GetControllerOfNoCopy(set)
+	return owner != nil && owner.Kind == v1beta1.MachineDeploymentKind && groupOf(owner.APIVersion) ==
+		v1beta1.GroupVersion.Group && set.Annotations[v1beta1.HoldAnnotation] == owner.Name
 }
 
 func pointers(machines []machinev1beta1.Machine) []*machinev1beta1.Machine {
