@@ -2,13 +2,16 @@ package machine
 
 import (
 	"context"
+	"strconv"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
@@ -31,6 +34,7 @@ func (u *updateInstance) Reconcile(ctx context.Context, s *scope) (bool, error) 
 		return false, nil // the next Exists reports it
 	}
 	setCondition(s.machine, upToDate(corev1.ConditionTrue, "", ""), u.clock.Now())
+	s.noteChecked()
 	s.updatePhase()
 	s.settled = machineapi.Phase(s.machine) == machinev1beta1.PhaseRunning
 	if rechecker, ok := u.actuator.(actuators.Rechecker); ok {
@@ -78,5 +82,23 @@ func (u *updateInstance) failed(ctx context.Context, s *scope, err error) {
 	}
 	log.FromContext(ctx).Info("Updating the instance failed", "reason", f.reason, "error", err.Error())
 	f.setCondition(s.machine, now)
+	s.noteChecked()
 	s.RequeueAfter(max(requeueInterval, f.retryAfter))
+}
+
+// noteChecked tells the MachineDeployment of a Machine that changes in place which generation
+// InstanceUpToDate is about. The status is written after annotations, so it must have the result
+// already.
+func (s *scope) noteChecked() {
+	if s.uncertain != nil || s.machine.Annotations[v1beta1.MovedFromAnnotation] == "" {
+		return
+	}
+	stored := machineapi.FindCondition(s.original.Status.Conditions, InstanceUpToDate)
+	result := machineapi.FindCondition(s.machine.Status.Conditions, InstanceUpToDate)
+	if stored == nil || stored.Status != result.Status || stored.Reason != result.Reason {
+		s.RequeueAfter(cacheRetry)
+		return
+	}
+	metav1.SetMetaDataAnnotation(&s.machine.ObjectMeta, v1beta1.CheckedGenerationAnnotation,
+		strconv.FormatInt(s.machine.Generation, 10))
 }
