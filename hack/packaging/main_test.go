@@ -103,8 +103,8 @@ func TestARelease(t *testing.T) {
 		t.Errorf("install.yaml does not have the image of the release once")
 	}
 	const crd = "kind: CustomResourceDefinition\n"
-	if crds := content(t, folder, "crds.yaml"); strings.Contains(manifest, crd) || strings.Count(crds, crd) != 4 || strings.Count(crds, "\nkind: ") != 4 {
-		t.Error("install.yaml has CRDs, or crds.yaml has not exactly those of the four kinds")
+	if crds := content(t, folder, "crds.yaml"); strings.Contains(manifest, crd) || strings.Count(crds, crd) != 5 || strings.Count(crds, "\nkind: ") != 5 {
+		t.Error("install.yaml has CRDs, or crds.yaml has not exactly those of the five kinds")
 	}
 	payload := content(t, folder, "openshift.yaml")
 	if strings.Count(payload, image) != 2 || strings.Contains(payload, payloadImage) ||

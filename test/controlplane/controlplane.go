@@ -27,6 +27,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 )
 
 // assetsVariable is the environment variable with the folder of etcd and kube-apiserver.
@@ -207,7 +209,7 @@ func statusPatch(object client.Object) ([]byte, error) {
 func Scheme() (*kubernetes.Scheme, error) {
 	scheme := kubernetes.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), machinev1beta1.Install(scheme),
-		configv1.Install(scheme)); err != nil {
+		v1beta1.AddToScheme(scheme), configv1.Install(scheme)); err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
 	}
 	return scheme, nil
@@ -257,6 +259,7 @@ func crdFiles(root string, features FeatureSet) ([]string, error) {
 		filepath.Join(manifests, "0000_10_machine-api_01_machinehealthchecks.crd.yaml"),
 		filepath.Join(manifests, fmt.Sprintf("0000_10_machine-api_01_machines-%s.crd.yaml", features)),
 		filepath.Join(manifests, fmt.Sprintf("0000_10_machine-api_01_machinesets-%s.crd.yaml", features)),
+		filepath.Join(root, "install", "kubernetes", "crds", "machinedeployments.yaml"),
 	}, nil
 }
 
