@@ -300,14 +300,14 @@ func TestPlanCommandLine(t *testing.T) {
 		"a mirror that is not there":            {arguments: []string{"-f", good, "--provider-mirror", "nowhere"}, wantCode: 1, wantErr: "name one that is laid out as a filesystem mirror"},
 		"modules that are not there":            {arguments: []string{"-f", good, "--module-dir", "nowhere"}, wantCode: 1, wantErr: "loading modules from nowhere"},
 		"no time":                               {arguments: []string{"-f", good, "--timeout", "1ns"}, wantCode: 1, wantErr: "--timeout gives it more time"},
-		"an argument instead of a flag's value": {arguments: []string{good}, wantCode: 1, wantErr: "write machineset/NAME or machine/NAME, or -f before a file"},
+		"an argument instead of a flag's value": {arguments: []string{good}, wantCode: 1, wantErr: "machineset/NAME or machine/NAME, or -f before a file"},
 		"names and files":                       {arguments: []string{"workers", "-f", good}, wantCode: 1, wantErr: "there are both names (workers) and files"},
 		"a refresh of nothing":                  {arguments: []string{"-f", good, "--refresh"}, wantCode: 1, wantErr: "--refresh is about Machines that exist; add --live, or name a MachineSet"},
 		"a key that nothing needs":              {arguments: []string{"-f", good, "--module-key-file", "k"}, wantCode: 1, wantErr: "--module-key-file is about modules that the cluster stores; add --live"},
 		"variables that nobody gets":            {arguments: []string{"-f", good, "--live", "--engine-env", "A=b"}, wantCode: 1, wantErr: "--engine-env is for providers that reach the infrastructure; add --refresh"},
 		"a policy that is not known":            {arguments: []string{"-f", good, "--module-updates", "Never"}, wantCode: 1, wantErr: "must be Hold or InPlace"},
 		"a cluster that is not there":           {arguments: []string{"-f", good, "--live", "--kubeconfig", "nowhere"}, wantCode: 1, wantErr: "name a kubeconfig with --kubeconfig"},
-		"a kind that is no Machine":             {arguments: []string{"node/a", "--server", "https://127.0.0.1:1"}, wantCode: 1, wantErr: `"node/a" names neither a MachineSet nor a Machine`},
+		"a kind that is no Machine":             {arguments: []string{"node/a", "--server", "https://127.0.0.1:1"}, wantCode: 1, wantErr: `"node/a" names no MachineDeployment, MachineSet or Machine`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -10,10 +10,10 @@ import (
 func newTree() *cobra.Command {
 	var i cli.Inspection
 	command := &cobra.Command{
-		Use:   "tree [MACHINESET|MACHINE...]",
-		Short: "Show MachineSets with their Machines, instances and Nodes",
-		Long: `Show MachineSets with their Machines, the Machines' instances, and their Nodes: phase, age, and the conditions that are not as they
-should be. Machines without a MachineSet come last.`,
+		Use:   "tree [MACHINEDEPLOYMENT|MACHINESET|MACHINE...]",
+		Short: "Show MachineDeployments and MachineSets with their Machines, instances and Nodes",
+		Long: `Show MachineDeployments with their MachineSets, their Machines, the Machines' instances, and their Nodes: phase, age, and the conditions
+that are not as they should be. Machines without a MachineSet come last.`,
 		Example: `  # Everything in the namespace
   kubectl machine tree -n openshift-machine-api
 

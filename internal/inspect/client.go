@@ -10,16 +10,20 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 )
 
 // NewClient returns a client for people: it caches nothing, gives up at the first error, and its errors say how to fix what is wrong.
-// It knows Machines, MachineSets, Secrets, ConfigMaps, Nodes, Namespaces and Events, and how OpenShift describes a cluster.
+// It knows the Machine API's kinds, Secrets, ConfigMaps, Nodes, Namespaces, Events, Pods and PodDisruptionBudgets, and how OpenShift describes
+// a cluster.
 func NewClient(config *rest.Config) (client.Client, error) {
 	scheme, err := newScheme()
 	if err != nil {
@@ -34,7 +38,8 @@ func NewClient(config *rest.Config) (client.Client, error) {
 
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), eventsv1.AddToScheme(scheme), machinev1beta1.Install(scheme), configv1.Install(scheme)); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), eventsv1.AddToScheme(scheme), policyv1.AddToScheme(scheme),
+		machinev1beta1.Install(scheme), v1beta1.AddToScheme(scheme), configv1.Install(scheme)); err != nil {
 		return nil, fmt.Errorf("building the scheme: %w", err)
 	}
 	return scheme, nil
@@ -44,13 +49,16 @@ func newScheme() (*runtime.Scheme, error) {
 // has another kind of that name, such as the Cluster API's.
 func kinds() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
-	for _, kind := range []string{kindMachine, kindSet} {
+	short := v1beta1.GroupVersion.WithResource("md")
+	mapper.AddSpecific(v1beta1.GroupVersion.WithKind(kindDeployment), short, short, meta.RESTScopeNamespace)
+	for _, kind := range []string{kindMachine, kindSet, kindDeployment} {
 		mapper.Add(machinev1beta1.GroupVersion.WithKind(kind), meta.RESTScopeNamespace)
 	}
 	for _, kind := range []string{"Infrastructure", "Proxy"} {
 		mapper.Add(configv1.GroupVersion.WithKind(kind), meta.RESTScopeRoot)
 	}
-	for _, kind := range []string{"ConfigMap", "Secret"} {
+	mapper.Add(policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), meta.RESTScopeNamespace)
+	for _, kind := range []string{"ConfigMap", "Secret", "Pod"} {
 		mapper.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeNamespace)
 	}
 	mapper.Add(eventsv1.SchemeGroupVersion.WithKind("Event"), meta.RESTScopeNamespace)

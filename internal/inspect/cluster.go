@@ -2,15 +2,20 @@ package inspect
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -58,9 +63,9 @@ func (c *Cluster) Reader() client.Reader { return c.reader }
 
 // Want says what Read reads besides Machines.
 type Want struct {
-	// Selection limits it to Machines, and to those of MachineSets.
+	// Selection limits it to Machines, and to those of MachineSets and MachineDeployments.
 	Selection
-	// Sets are MachineSets.
+	// Sets are MachineSets and MachineDeployments.
 	Sets bool
 	// Nodes are read where that is allowed.
 	Nodes bool
@@ -76,9 +81,10 @@ type Facts struct {
 	Namespace string
 	// Now is when it was read.
 	Now time.Time
-	// Sets, Machines and States are sorted by namespace and name.
-	Sets     []machinev1beta1.MachineSet
-	Machines []machinev1beta1.Machine
+	// Deployments, Sets, Machines and States are sorted by namespace and name.
+	Deployments []v1beta1.MachineDeployment
+	Sets        []machinev1beta1.MachineSet
+	Machines    []machinev1beta1.Machine
 	// Nodes by name; nil where they were not read.
 	Nodes map[string]*corev1.Node
 	// States are the heads; nil where they were not read.
@@ -109,15 +115,19 @@ func (c *Cluster) Read(ctx context.Context, want Want, now time.Time) (*Facts, e
 			return nil, err
 		}
 	}
+	slices.SortFunc(facts.Deployments, func(a, b v1beta1.MachineDeployment) int { return byName(&a, &b) })
 	slices.SortFunc(facts.Sets, func(a, b machinev1beta1.MachineSet) int { return byName(&a, &b) })
 	slices.SortFunc(facts.Machines, func(a, b machinev1beta1.Machine) int { return byName(&a, &b) })
 	return facts, nil
 }
 
-// readMachines reads what is selected, and the Machines of MachineSets that are.
+// readMachines reads what is selected, the MachineSets of MachineDeployments that are, and the Machines of MachineSets.
 func (c *Cluster) readMachines(ctx context.Context, facts *Facts, want Want) error {
 	kinds := []string{kindMachine}
-	if want.Sets {
+	switch {
+	case want.Sets && len(want.Names) > 0:
+		kinds = []string{kindDeployment, kindSet, kindMachine}
+	case want.Sets:
 		kinds = []string{kindSet, kindMachine}
 	}
 	selected, err := c.find(ctx, want.Selection, kinds...)
@@ -128,25 +138,67 @@ func (c *Cluster) readMachines(ctx context.Context, facts *Facts, want Want) err
 		return c.notFound(ctx, selected.missing[0])
 	}
 	facts.Machines, facts.Limited, facts.Named = selected.machines(), !want.all(), selected.named
-	sets := selected.sets()
-	if want.Sets {
-		facts.Sets = sets
-	}
-	if want.all() || len(sets) == 0 {
-		return nil
-	}
-	others, err := c.find(ctx, Selection{}, kindMachine)
-	if err != nil {
-		return err
-	}
-	for _, machine := range others.machines() {
-		isOwner := func(set machinev1beta1.MachineSet) bool { return set.UID == ownerOf(&machine) }
-		isKnown := func(known machinev1beta1.Machine) bool { return known.UID == machine.UID }
-		if slices.ContainsFunc(sets, isOwner) && !slices.ContainsFunc(facts.Machines, isKnown) {
-			facts.Machines = append(facts.Machines, machine)
+	deployments := selected.deployments()
+	if want.Sets && len(want.Names) == 0 {
+		if deployments, err = c.readDeployments(ctx, facts, want.Selection); err != nil {
+			return err
 		}
 	}
-	return nil
+	sets := selected.sets()
+	if !want.all() {
+		if sets, err = ownedBy(ctx, c, kindSet, deployments, sets); err == nil {
+			facts.Machines, err = ownedBy(ctx, c, kindMachine, sets, facts.Machines)
+		}
+	}
+	if want.Sets {
+		facts.Deployments, facts.Sets = deployments, sets
+	}
+	return err
+}
+
+// readDeployments reads MachineDeployments by their labels. A cluster may lack their CRD, and a user the right.
+func (c *Cluster) readDeployments(ctx context.Context, facts *Facts, s Selection) ([]v1beta1.MachineDeployment, error) {
+	read, err := c.find(ctx, s, kindDeployment)
+	switch {
+	case absent(err):
+		return nil, nil
+	case Denied(err):
+		facts.Notes = append(facts.Notes, "you may not list MachineDeployments, so that only their MachineSets are shown; "+RightsHint)
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return read.deployments(), nil
+}
+
+// ownedBy adds to known the objects of a kind that owners control.
+func ownedBy[Owner, T any, O interface {
+	*Owner
+	metav1.Object
+}, P interface {
+	*T
+	metav1.Object
+}](ctx context.Context, c *Cluster, kind string, owners []Owner, known []T) ([]T, error) {
+	if len(owners) == 0 {
+		return known, nil
+	}
+	all, err := c.find(ctx, Selection{}, kind)
+	if err != nil {
+		return nil, err
+	}
+	isOwner, isKnown := map[types.UID]bool{}, map[types.UID]bool{}
+	for i := range owners {
+		isOwner[O(&owners[i]).GetUID()] = true
+	}
+	for i := range known {
+		isKnown[P(&known[i]).GetUID()] = true
+	}
+	for _, one := range ofType[T](all.objects) {
+		if isOwner[ownerOf(P(&one))] && !isKnown[P(&one).GetUID()] {
+			known = append(known, one)
+		}
+	}
+	return known, nil
 }
 
 func (c *Cluster) readStates(ctx context.Context, facts *Facts, required bool) error {
@@ -187,7 +239,7 @@ func (c *Cluster) Names(ctx context.Context, kinds ...string) ([]string, error) 
 	return all.names(), nil
 }
 
-// Get returns the MachineSets and Machines that are named by TYPE/NAME, or NAME for a MachineSet.
+// Get returns the objects that are named by TYPE/NAME, or NAME for a MachineSet.
 func (c *Cluster) Get(ctx context.Context, names []string) ([]client.Object, error) {
 	selected, err := c.find(ctx, Selection{Names: names}, kindSet)
 	if err != nil {
@@ -197,11 +249,11 @@ func (c *Cluster) Get(ctx context.Context, names []string) ([]client.Object, err
 		return nil, c.notFound(ctx, selected.missing[0])
 	}
 	for _, object := range selected.objects {
-		kind := kindSet
-		if _, ok := object.(*machinev1beta1.Machine); ok {
-			kind = kindMachine
+		kind, err := apiutil.GVKForObject(object, c.scheme)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", object.GetName(), err)
 		}
-		object.GetObjectKind().SetGroupVersionKind(machinev1beta1.GroupVersion.WithKind(kind))
+		object.GetObjectKind().SetGroupVersionKind(kind)
 	}
 	return selected.objects, nil
 }

@@ -56,7 +56,7 @@ var _ = Describe("Reading a cluster", func() {
 	})
 
 	It("does without Nodes where they may not be read, and says so", func(ctx SpecContext) {
-		user := userWho(ctx, namespace, mayRead("machine.openshift.io", "machines", "machinesets"))
+		user := userWho(ctx, namespace, mayRead("machine.openshift.io", "machines", "machinesets", "machinedeployments"))
 		Expect(plane.Create(ctx, builder.In(namespace, builder.Machine()))).To(Succeed())
 
 		facts, err := clusterOf(user, namespace).Read(ctx, everything, time.Now())

@@ -48,7 +48,7 @@ func (n noRetry) Patch(ctx context.Context, object client.Object, patch client.P
 
 // explain returns an error of the API server on a host with its fix.
 func explain(err error, host string) error {
-	e := &apiError{denied: apierrors.IsForbidden(err), text: err.Error()}
+	e := &apiError{denied: apierrors.IsForbidden(err), absent: apierrors.IsNotFound(err), text: err.Error()}
 	switch {
 	case e.denied:
 		e.text = fmt.Sprintf("%v; %s", err, RightsHint)
@@ -72,8 +72,8 @@ func isStatus(err error) bool {
 
 // apiError is an error of the API server with its fix. It hides the type of the error, so that no caller retries.
 type apiError struct {
-	denied bool
-	text   string
+	denied, absent bool
+	text           string
 }
 
 func (e *apiError) Error() string { return e.text }
@@ -82,4 +82,10 @@ func (e *apiError) Error() string { return e.text }
 func Denied(err error) bool {
 	e, ok := errors.AsType[*apiError](err)
 	return ok && e.denied
+}
+
+// absent reports whether an error of this package says that the cluster lacks an object or its CRD.
+func absent(err error) bool {
+	e, ok := errors.AsType[*apiError](err)
+	return ok && e.absent
 }

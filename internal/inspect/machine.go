@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 )
 
 // Condition is a condition with a problem.
@@ -38,7 +39,7 @@ func (c Condition) String() string {
 
 // bad are the conditions that report a problem when they are True. All others report one when they are False or Unknown.
 var bad = map[string]bool{
-	drifted: true, "Paused": true,
+	drifted: true, v1beta1.ConditionPaused: true, v1beta1.ConditionReplicaFailure: true, v1beta1.ConditionStalled: true,
 	string(corev1.NodeMemoryPressure): true, string(corev1.NodeDiskPressure): true, string(corev1.NodePIDPressure): true,
 	string(corev1.NodeNetworkUnavailable): true,
 }

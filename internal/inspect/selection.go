@@ -14,6 +14,8 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/cli-runtime/pkg/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 )
 
 // pageSize is how many objects one response of the API server holds.
@@ -42,8 +44,9 @@ func targetOf(argument string, kindsOfNames []string) (target, error) {
 		return target{name: argument, kinds: kindsOfNames}, nil
 	}
 	found, err := kinds().KindFor(schema.ParseGroupResource(kind).WithVersion(""))
-	if err != nil || name == "" || found.Kind != kindSet && found.Kind != kindMachine {
-		return target{}, fmt.Errorf("%q names neither a MachineSet nor a Machine; write machineset/NAME or machine/NAME", argument)
+	if err != nil || name == "" || !slices.Contains([]string{kindDeployment, kindSet, kindMachine}, found.Kind) {
+		return target{}, fmt.Errorf("%q names no MachineDeployment, MachineSet or Machine; write machinedeployment/NAME, machineset/NAME or machine/NAME",
+			argument)
 	}
 	return target{name: name, kinds: []string{found.Kind}}, nil
 }
@@ -146,14 +149,19 @@ func (c *Cluster) explain(err error) error {
 // notFound returns an error for a name that no object has, with names that are like it.
 func (c *Cluster) notFound(ctx context.Context, missed target) error {
 	kind := strings.Join(missed.kinds, " or ")
-	others, err := c.find(ctx, Selection{}, missed.kinds...)
-	if err != nil && !Denied(err) {
-		return err
+	var known []string
+	for _, one := range missed.kinds {
+		others, err := c.find(ctx, Selection{}, one)
+		switch {
+		case Denied(err):
+			return fmt.Errorf("there is no %s %q in namespace %s", kind, missed.name, c.namespace)
+		case err == nil:
+			known = append(known, others.names()...)
+		case !absent(err):
+			return err
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("there is no %s %q in namespace %s", kind, missed.name, c.namespace)
-	}
-	return Missing(kind, missed.name, c.namespace, others.names())
+	return Missing(kind, missed.name, c.namespace, known)
 }
 
 func (f *found) names() []string {
@@ -162,6 +170,10 @@ func (f *found) names() []string {
 		names = append(names, object.GetName())
 	}
 	return names
+}
+
+func (f *found) deployments() []v1beta1.MachineDeployment {
+	return ofType[v1beta1.MachineDeployment](f.objects)
 }
 
 func (f *found) sets() []machinev1beta1.MachineSet {
@@ -182,9 +194,9 @@ func ofType[T any](objects []client.Object) []T {
 	return all
 }
 
-// ownerOf returns the UID of the controller that created a Machine; empty where a person did.
-func ownerOf(machine *machinev1beta1.Machine) types.UID {
-	if owner := metav1.GetControllerOf(machine); owner != nil {
+// ownerOf returns the UID of the controller that created an object; empty where a person did.
+func ownerOf(object metav1.Object) types.UID {
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
 		return owner.UID
 	}
 	return ""

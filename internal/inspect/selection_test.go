@@ -68,7 +68,7 @@ var _ = Describe("Selecting Machines", func() {
 
 	It("names what is there for a name that is not", func(ctx SpecContext) {
 		_, err := clusterOf("", namespace).Read(ctx, inspect.Want{Selection: inspect.Selection{Names: []string{"others-a", "othres-b"}}, Sets: true}, time.Now())
-		Expect(err).To(MatchError(HavePrefix(`there is no MachineSet or Machine "othres-b" in namespace ` + namespace + "; did you mean others-b")))
+		Expect(err).To(MatchError(HavePrefix(`there is no MachineDeployment or MachineSet or Machine "othres-b" in namespace ` + namespace + "; did you mean others-b")))
 		_, err = clusterOf("", namespace).Get(ctx, []string{"otters"})
 		Expect(err).To(MatchError(`there is no MachineSet "otters" in namespace ` + namespace + "; did you mean others?"))
 	})

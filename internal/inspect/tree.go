@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,14 +13,15 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect/print"
 )
 
-// Item is a MachineSet, a Machine, an instance or a Node, with what belongs to it.
+// Item is a MachineDeployment, a MachineSet, a Machine, an instance or a Node, with what belongs to it.
 type Item struct {
-	// Kind is MachineSet, Machine, Instance or Node.
+	// Kind is MachineDeployment, MachineSet, Machine, Instance or Node.
 	Kind string `json:"kind"`
-	// Namespace of a MachineSet and a Machine.
+	// Namespace of a MachineDeployment, a MachineSet and a Machine.
 	Namespace string `json:"namespace,omitempty"`
 	// Name of the object; of an instance, the infrastructure's own. Empty while there is none.
 	Name string `json:"name,omitempty"`
@@ -41,40 +43,73 @@ type Item struct {
 
 // Kinds of items, and of objects.
 const (
-	kindSet       = "MachineSet"
-	kindMachine   = "Machine"
-	kindInstance  = "Instance"
-	kindNode      = "Node"
-	kindNamespace = "Namespace"
+	kindDeployment = v1beta1.MachineDeploymentKind
+	kindSet        = "MachineSet"
+	kindMachine    = "Machine"
+	kindInstance   = "Instance"
+	kindNode       = "Node"
+	kindNamespace  = "Namespace"
 )
 
 // Forest is the result of Tree.
 type Forest struct {
-	// Items are MachineSets, and Machines without one.
+	// Items are MachineDeployments, MachineSets without one, and Machines without a MachineSet.
 	Items []*Item `json:"items"`
 
 	now time.Time
 }
 
-// Tree puts Machines under their MachineSets, and instances and Nodes under their Machines.
+// Tree puts objects under their controllers, and instances and Nodes under their Machines. It leaves out the old, empty
+// MachineSets of a MachineDeployment, which are its history.
 func Tree(f *Facts) *Forest {
 	forest := &Forest{Items: []*Item{}, now: f.Now}
-	sets := map[types.UID]*Item{}
-	for i := range f.Sets {
-		item := setItem(&f.Sets[i])
-		sets[f.Sets[i].UID] = item
-		forest.Items = append(forest.Items, item)
-	}
-	for i := range f.Machines {
-		machine := &f.Machines[i]
-		item := f.machineItem(machine)
-		if set := sets[ownerOf(machine)]; set != nil {
-			set.Children = append(set.Children, item)
+	owners, current := map[types.UID]*Item{}, map[types.UID]string{}
+	place := func(object metav1.Object, item *Item) {
+		owners[object.GetUID()] = item
+		if owner := ownerOf(object); owner != "" && owners[owner] != nil {
+			owners[owner].Children = append(owners[owner].Children, item)
 		} else {
 			forest.Items = append(forest.Items, item)
 		}
 	}
+	for i := range f.Deployments {
+		one := &f.Deployments[i]
+		place(one, deploymentItem(one))
+		current[one.UID] = one.Annotations[v1beta1.RevisionAnnotation]
+	}
+	history := map[*Item]bool{}
+	for i := range f.Sets {
+		set := &f.Sets[i]
+		item := setItem(set)
+		place(set, item)
+		revision, of := current[ownerOf(set)]
+		history[item] = of && ptr.Deref(set.Spec.Replicas, 1) == 0 && set.Annotations[v1beta1.RevisionAnnotation] != revision
+	}
+	for i := range f.Machines {
+		place(&f.Machines[i], f.machineItem(&f.Machines[i]))
+	}
+	for _, item := range forest.Items {
+		item.Children = slices.DeleteFunc(item.Children, func(c *Item) bool { return history[c] && len(c.Children) == 0 })
+	}
 	return forest
+}
+
+func deploymentItem(d *v1beta1.MachineDeployment) *Item {
+	replicas := ptr.Deref(d.Spec.Replicas, 1)
+	item := &Item{
+		Kind: kindDeployment, Namespace: d.Namespace, Name: d.Name, Created: &d.CreationTimestamp,
+		Status: fmt.Sprintf("%d/%d ready", d.Status.ReadyReplicas, replicas), Conditions: providerConditions(d.Status.Conditions),
+	}
+	if revision := d.Annotations[v1beta1.RevisionAnnotation]; revision != "" {
+		item.note("revision " + revision)
+	}
+	if d.Status.UpdatedReplicas < replicas {
+		item.note(fmt.Sprintf("%d/%d updated", d.Status.UpdatedReplicas, replicas))
+	}
+	if d.DeletionTimestamp != nil {
+		item.note("is being deleted")
+	}
+	return item
 }
 
 func setItem(set *machinev1beta1.MachineSet) *Item {

@@ -4,9 +4,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
+	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/golden"
 	"github.com/machine-iac/machine-iac-operator/test/printing"
 )
@@ -49,6 +55,45 @@ func TestTree(t *testing.T) {
 			t.Errorf("it prints\n%s", got)
 		}
 	})
+}
+
+func TestTreeOfAMachineDeployment(t *testing.T) {
+	deployment := v1beta1.MachineDeployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "pool", UID: "uid-of-pool", CreationTimestamp: ago(time.Hour),
+			Annotations: map[string]string{v1beta1.RevisionAnnotation: "3"}},
+		Spec: v1beta1.MachineDeploymentSpec{Replicas: ptr.To[int32](3)},
+		Status: v1beta1.MachineDeploymentStatus{ReadyReplicas: 2, UpdatedReplicas: 1, Conditions: []metav1.Condition{
+			condition(v1beta1.ConditionReplicaFailure, metav1.ConditionTrue, "FailedCreate", "quota"),
+			condition(v1beta1.ConditionReconciling, metav1.ConditionTrue, "Rollout", "1 of 3"),
+			condition(v1beta1.ConditionStalled, metav1.ConditionFalse, "", ""),
+		}},
+	}
+	set := func(name, revision string, replicas int32) machinev1beta1.MachineSet {
+		return *builder.MachineSet(builder.WithReplicas(replicas), func(s *machinev1beta1.MachineSet) {
+			s.Name, s.UID, s.CreationTimestamp = name, uidOf(name), ago(time.Hour)
+			s.Annotations = map[string]string{v1beta1.RevisionAnnotation: revision}
+			s.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&deployment, v1beta1.GroupVersion.WithKind("MachineDeployment"))}
+		})
+	}
+	drained := set("pool-1", "1", 0)
+	machine := *builder.Machine(builder.WithOwner(&drained), named("pool-1-a", time.Hour), builder.WithPhase(machinev1beta1.PhaseRunning))
+	alone := set("alone", "1", 0)
+	alone.OwnerReferences = nil
+	forest := Tree(&Facts{
+		Namespace: namespace, Now: now, Deployments: []v1beta1.MachineDeployment{deployment},
+		Sets:     []machinev1beta1.MachineSet{alone, drained, set("pool-2", "2", 0), set("pool-3", "3", 0)},
+		Machines: []machinev1beta1.Machine{machine},
+	})
+	const want = `NAME                     STATUS      AGE   DETAILS
+MachineDeployment/pool   2/3 ready   60m   ReplicaFailure=True FailedCreate: quota; revision 3; 1/3 updated
+├─ MachineSet/pool-1     0/0 ready   60m
+│  └─ Machine/pool-1-a   Running     60m
+└─ MachineSet/pool-3     0/0 ready   60m
+MachineSet/alone         0/0 ready   60m
+`
+	if diff := cmp.Diff(want, printing.As(t, "", forest)); diff != "" {
+		t.Errorf("without the empty revision 2 (-want +got):\n%s", diff)
+	}
 }
 
 func TestMissingNames(t *testing.T) {
