@@ -17,6 +17,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/module"
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/ownership"
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/plan"
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/rollout"
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/state"
 	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/uninstall"
 )
@@ -77,8 +78,9 @@ The file is called kubectl-machine; on PATH, kubectl runs it as "kubectl machine
 		return fmt.Errorf("%w; '%s --help' lists the flags", err, command.CommandPath())
 	})
 	root.AddCommand(
-		module.NewCommand(), plan.NewCommand(), newTree(), state.NewCommand(), newRuns(), newLogs(), newDrift(),
-		newSecrets(), newModules(), ownership.NewOrphans(), ownership.NewAdopt(), state.NewRelease(), newPulumiKey(), uninstall.NewCommand(),
+		module.NewCommand(), plan.NewCommand(), rollout.NewCommand(), newTree(), state.NewCommand(), newRuns(), newLogs(),
+		newDrain(), newSecrets(), newModules(), ownership.NewOrphans(), ownership.NewAdopt(), state.NewRelease(), newPulumiKey(),
+		uninstall.NewCommand(),
 		newCompletion(), newVersion(),
 	)
 	return root

@@ -1,0 +1,166 @@
+// Package rollout is `kubectl machine rollout`: the verbs of `kubectl rollout`, for MachineDeployments.
+// Flags, output and exit codes are those that kubectl has for Deployments.
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
+	"github.com/machine-iac/machine-iac-operator/internal/inspect"
+)
+
+// resource names MachineDeployments in errors, as the API server does.
+const resource = "machinedeployments.machine.openshift.io"
+
+// NewCommand returns the group of commands.
+func NewCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "rollout",
+		Short: "Watch, pause, undo and restart rollouts of MachineDeployments",
+		Long: `Watch, pause, undo and restart rollouts of MachineDeployments. Verbs, flags, output and exit codes are those of
+"kubectl rollout", which does not know this kind.`,
+		Example: `  # Wait until a change has reached all Machines
+  kubectl machine rollout status machinedeployment/workers
+
+  # Go back to the revision before
+  kubectl machine rollout undo machinedeployment/workers`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(command *cobra.Command, arguments []string) error {
+			if len(arguments) > 0 {
+				return fmt.Errorf("unknown command %q for %q; '%s --help' lists them", arguments[0], command.CommandPath(),
+					command.CommandPath())
+			}
+			return command.Help()
+		},
+	}
+	command.AddCommand(newHistory(), newPause(), newRestart(), newResume(), newStatus(), newUndo())
+	return command
+}
+
+// targets are the flags and arguments that name MachineDeployments.
+type targets struct {
+	cli.ClusterFlags
+	labels string
+	files  genericclioptions.FileNameFlags
+}
+
+func (t *targets) register(command *cobra.Command) {
+	t.Register(command, "Namespace of the MachineDeployments. Default: the context's.")
+	t.files = genericclioptions.FileNameFlags{
+		Usage:     "Files that name the MachineDeployments.",
+		Filenames: &[]string{}, Kustomize: ptr.To(""), Recursive: ptr.To(false),
+	}
+	flags := command.Flags()
+	t.files.AddFlags(flags)
+	flags.Lookup("recursive").Usage = "Read nested folders too."
+	flags.Lookup("kustomize").Usage = "Folder with a kustomization. Not together with -f or -R."
+	flags.StringVarP(&t.labels, "selector", "l", "", "Label selector, such as -l key1=value1,key2!=value2.")
+	_ = command.RegisterFlagCompletionFunc("selector", cobra.NoFileCompletions)
+	_ = command.MarkFlagDirname("kustomize")
+	command.ValidArgsFunction = t.Complete(names)
+}
+
+// names completes MachineDeployments as TYPE/NAME.
+func names(ctx context.Context, cluster *inspect.Cluster) ([]string, error) {
+	found, err := cluster.Names(ctx, v1beta1.MachineDeploymentKind)
+	for n := range found {
+		found[n] = "machinedeployment/" + found[n]
+	}
+	return found, err
+}
+
+// find returns what is named, and a client. It reports to the error output that nothing is.
+func (t *targets) find(command *cobra.Command, arguments []string) (client.Client, []v1beta1.MachineDeployment, error) {
+	files := t.files.ToOptions()
+	if len(arguments) == 0 && len(files.Filenames) == 0 && files.Kustomize == "" {
+		return nil, nil, errors.New("required resource not specified; name a MachineDeployment, as machinedeployment/NAME")
+	}
+	cluster, err := t.Cluster()
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := cluster.Deployments(command.Context(), inspect.Arguments{
+		Names: arguments, Labels: t.labels, Files: files, EnforceNamespace: command.Flags().Changed("namespace"),
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(found) == 0 {
+		fmt.Fprintf(command.ErrOrStderr(), "No resources found in %s namespace.\n", cluster.Namespace())
+	}
+	live, _, err := t.Connect()
+	return live, found, err
+}
+
+// printing prints changed objects as kubectl does.
+type printing struct{ flags *genericclioptions.PrintFlags }
+
+func (p *printing) register(command *cobra.Command) {
+	p.flags = genericclioptions.NewPrintFlags("")
+	p.flags.AddFlags(command)
+	_ = command.RegisterFlagCompletionFunc("output",
+		cobra.FixedCompletions(p.flags.AllowedFormats(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// print prints an object, after its name what was done.
+func (p *printing) print(command *cobra.Command, d *v1beta1.MachineDeployment, done string) error {
+	d.SetGroupVersionKind(v1beta1.GroupVersion.WithKind(v1beta1.MachineDeploymentKind))
+	p.flags.NamePrintFlags.Operation = done
+	printer, err := p.flags.ToPrinter()
+	if err != nil {
+		return err
+	}
+	return printer.PrintObj(d, command.OutOrStdout())
+}
+
+// revisions returns the MachineSets of a MachineDeployment, by revision.
+func revisions(ctx context.Context, live client.Client,
+	d *v1beta1.MachineDeployment) (map[int64]*machinev1beta1.MachineSet, error) {
+	list := &machinev1beta1.MachineSetList{}
+	if err := live.List(ctx, list, client.InNamespace(d.Namespace)); err != nil {
+		return nil, err
+	}
+	sets := map[int64]*machinev1beta1.MachineSet{}
+	for i := range list.Items {
+		set := &list.Items[i]
+		if !metav1.IsControlledBy(set, d) {
+			continue
+		}
+		if number, err := revisionOf(set); err == nil {
+			sets[number] = set
+		}
+	}
+	return sets, nil
+}
+
+// revisionOf returns the revision of a MachineDeployment or a MachineSet.
+func revisionOf(object metav1.Object) (int64, error) {
+	return strconv.ParseInt(object.GetAnnotations()[v1beta1.RevisionAnnotation], 10, 64)
+}
+
+// joined returns errors as one, a line each, without duplicates.
+func joined(failed []error) error {
+	var lines []string
+	for _, err := range failed {
+		if !slices.Contains(lines, err.Error()) {
+			lines = append(lines, err.Error())
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(lines, "\nerror: "))
+}
