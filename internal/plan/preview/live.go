@@ -5,13 +5,23 @@ type Live struct {
 	// Exists reports whether the object is in the cluster, with Replicas there.
 	Exists   bool  `json:"exists"`
 	Replicas int32 `json:"replicas"`
-	// Create and Delete are the numbers of Machines that a MachineSet would create and delete. DeletePolicy chooses the
-	// latter.
+	// Create and Delete are the numbers of Machines that a MachineSet would create and delete, for its replicas.
+	// DeletePolicy chooses the latter.
 	Create       int    `json:"create"`
 	Delete       int    `json:"delete"`
 	DeletePolicy string `json:"deletePolicy,omitempty"`
-	// Machines are the existing Machine, or those of the MachineSet.
+	// Machines are the existing Machine, or those of the MachineSet or MachineDeployment.
 	Machines []*LiveMachine `json:"machines"`
+	// Rollout is nil for other kinds than MachineDeployment.
+	Rollout *Rollout `json:"rollout,omitempty"`
+}
+
+// made returns how many Machines would be created, for replicas and in the place of others.
+func (l *Live) made() int {
+	if l.Rollout == nil {
+		return l.Create
+	}
+	return l.Create + l.Rollout.Replaced
 }
 
 // EditResult is what an edit would do to a Machine.
@@ -25,6 +35,8 @@ const (
 	InPlace EditResult = "InPlace"
 	// NewMachine: the edit needs a new Machine, because an instance is never replaced.
 	NewMachine EditResult = "NewMachine"
+	// Replaced: a rollout would replace the Machine.
+	Replaced EditResult = "Replaced"
 	// NotMade: the Machine has no instance yet.
 	NotMade EditResult = "NotMade"
 	// Refused: the edit is not valid for the module.
@@ -40,12 +52,17 @@ type LiveMachine struct {
 	Name   string     `json:"name"`
 	Phase  string     `json:"phase,omitempty"`
 	Result EditResult `json:"result"`
+	// MachineSet and Revision are those of a MachineDeployment's Machine.
+	MachineSet string `json:"machineSet,omitempty"`
+	Revision   string `json:"revision,omitempty"`
+	// PlannedAs names the Machine whose plan stands for this one, because both have the same providerSpec.
+	PlannedAs string `json:"plannedAs,omitempty"`
 	// Why is the reason, if any.
 	Why string `json:"why,omitempty"`
 	// Module is the module that planned the change, as name@sha256:digest.
 	Module string `json:"module,omitempty"`
-	// Fields are the fields of the providerSpec that differ from those last applied. For a [NewMachine], the fields
-	// that force it are marked.
+	// Fields are the fields of the providerSpec that differ from those last applied. For a [NewMachine] and what a plan
+	// says must be [Replaced], the fields that force it are marked.
 	Fields    []Attribute `json:"fields,omitempty"`
 	Resources []Resource  `json:"resources,omitempty"`
 	// Drift is how the instance differs from what was applied, if checked.
@@ -60,6 +77,7 @@ type LiveSummary struct {
 	Unchanged  int `json:"unchanged"`
 	InPlace    int `json:"inPlace"`
 	NewMachine int `json:"newMachine"`
+	Replaced   int `json:"replaced,omitempty"`
 	Other      int `json:"other"`
 	Drifted    int `json:"drifted"`
 	Create     int `json:"create"`
@@ -73,7 +91,8 @@ func (p *Preview) Attach(lives []*Live) {
 	for n, live := range lives {
 		set := p.Sets[n]
 		set.Live = live
-		p.Summary.add(set, live.Create)
+		set.rollOut()
+		p.Summary.add(set, live.made())
 		p.Summary.Live.add(live)
 	}
 }
@@ -89,6 +108,8 @@ func (s *LiveSummary) add(live *Live) {
 			s.InPlace++
 		case NewMachine:
 			s.NewMachine++
+		case Replaced:
+			s.Replaced++
 		default:
 			s.Other++
 		}

@@ -34,7 +34,7 @@ func markdown(p *Preview) []byte {
 	}
 	for _, set := range p.Sets {
 		liveMarkdown(set, &out)
-		if set.Live == nil || set.Live.Create > 0 {
+		if set.Live == nil || set.Live.made() > 0 {
 			setMarkdown(set, &out)
 		}
 	}

@@ -13,17 +13,19 @@ import (
 	"k8s.io/utils/ptr"
 	strictjson "sigs.k8s.io/json"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
 
 // Kinds that a preview plans.
 const (
-	KindMachineSet = "MachineSet"
-	KindMachine    = "Machine"
+	KindMachineDeployment = v1beta1.MachineDeploymentKind
+	KindMachineSet        = "MachineSet"
+	KindMachine           = "Machine"
 )
 
-// templatePath is the path of the Machine template in a MachineSet.
+// templatePath is the path of the Machine template in a MachineSet and in a MachineDeployment.
 const templatePath = "spec.template"
 
 // Cluster is what the inputs need from a cluster.
@@ -38,9 +40,11 @@ type Cluster struct {
 	Known *module.Cluster
 }
 
-// Object is a MachineSet or a Machine, defaulted.
+// Object is a MachineDeployment, a MachineSet or a Machine, defaulted.
 type Object struct {
 	item *item
+	// deployment is nil for other kinds.
+	deployment *v1beta1.MachineDeployment
 	// class is Gardener's MachineClass with the providerSpec; nil for the Machine API's own kinds.
 	class    *item
 	Replicas int32
@@ -56,7 +60,7 @@ type Object struct {
 	unfilled []render.Unfilled
 }
 
-// Read reads MachineSets and Machines from files, validates them as admission and a run do, and returns what to plan,
+// Read reads MachineDeployments, MachineSets and Machines from files, validates them as admission and a run do, and returns what to plan,
 // in the order of the files. Skipped names other objects. The error is a [Problems], or a mistake of the caller.
 func Read(files []File, cluster Cluster, catalog *module.Catalog) (requests []*Request, skipped []string, err error) {
 	var problems Problems
@@ -115,10 +119,11 @@ func duplicates(objects []*Object) Problems {
 	return problems
 }
 
-// readObject returns nil for other kinds than MachineSet and Machine.
+// readObject returns nil for other kinds. Other groups have a MachineDeployment, too.
 func readObject(one *item, cluster Cluster) (*Object, Problems) {
 	kind := one.meta.Kind
-	if kind != KindMachineSet && kind != KindMachine {
+	ours := strings.HasPrefix(one.meta.APIVersion, machinev1beta1.GroupName+"/")
+	if kind != KindMachineSet && kind != KindMachine && (kind != KindMachineDeployment || !ours) {
 		return nil, nil
 	}
 	if one.meta.APIVersion != machinev1beta1.GroupVersion.String() {
@@ -128,10 +133,30 @@ func readObject(one *item, cluster Cluster) (*Object, Problems) {
 	if one.meta.Metadata.Namespace == "" {
 		one.meta.Metadata.Namespace = cluster.Namespace
 	}
-	if kind == KindMachine {
+	switch kind {
+	case KindMachine:
 		return readMachine(one, cluster)
+	case KindMachineDeployment:
+		return readDeployment(one, cluster)
 	}
-	return readSet(one, cluster)
+	set := &machinev1beta1.MachineSet{}
+	problems, decoded := one.decodeInto(set)
+	return readSet(one, cluster, set, problems, decoded)
+}
+
+func readDeployment(one *item, cluster Cluster) (*Object, Problems) {
+	deployment := &v1beta1.MachineDeployment{}
+	problems, decoded := one.decodeInto(deployment)
+	problems = append(problems, one.checkStrategy(&deployment.Spec.Strategy)...)
+	spec := deployment.Spec
+	object, problems := readSet(one, cluster, &machinev1beta1.MachineSet{
+		ObjectMeta: deployment.ObjectMeta,
+		Spec:       machinev1beta1.MachineSetSpec{Replicas: spec.Replicas, Selector: spec.Selector, Template: spec.Template},
+	}, problems, decoded)
+	if object != nil {
+		object.deployment = deployment
+	}
+	return object, problems
 }
 
 func readMachine(one *item, cluster Cluster) (*Object, Problems) {
@@ -149,9 +174,8 @@ func readMachine(one *item, cluster Cluster) (*Object, Problems) {
 		known: cluster.Known}, nil
 }
 
-func readSet(one *item, cluster Cluster) (*Object, Problems) {
-	set := &machinev1beta1.MachineSet{}
-	problems, decoded := one.decodeInto(set)
+func readSet(one *item, cluster Cluster, set *machinev1beta1.MachineSet, problems Problems,
+	decoded bool) (*Object, Problems) {
 	problems = append(problems, one.checkName(set.Name)...)
 	usable := len(problems) == 0
 	if decoded {

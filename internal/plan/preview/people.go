@@ -61,7 +61,7 @@ func people(p *Preview, colours bool) []byte {
 	}
 	for _, set := range p.Sets {
 		w.live(set)
-		if set.Live == nil || set.Live.Create > 0 {
+		if set.Live == nil || set.Live.made() > 0 {
 			w.set(set)
 		}
 	}

@@ -2,6 +2,7 @@ package preview
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html"
 	"reflect"
@@ -23,6 +24,7 @@ var results = map[EditResult]struct{ text, colour string }{
 	Unchanged:  {text: "stay as it is"},
 	InPlace:    {text: "change in place", colour: yellow},
 	NewMachine: {text: "need a new Machine", colour: red},
+	Replaced:   {text: "be replaced", colour: red},
 	NotMade:    {text: "be created", colour: green},
 	Refused:    {text: "reject the edit", colour: red},
 	Gone:       {text: "not change"},
@@ -35,7 +37,7 @@ func liveHeading(s *Set) string {
 	switch {
 	case !s.Live.Exists:
 		return print.Printable(line + " is not in the cluster")
-	case s.Kind != KindMachineSet:
+	case s.Kind == KindMachine:
 		return print.Printable(line)
 	case s.Live.Replicas != s.Replicas:
 		line += fmt.Sprintf(": %d -> %d replicas", s.Live.Replicas, s.Replicas)
@@ -54,7 +56,10 @@ func liveHeading(s *Set) string {
 
 // liveMeaning explains the table of existing Machines.
 func liveMeaning(s *Set) string {
-	if s.Kind != KindMachineSet {
+	switch {
+	case s.Live.Rollout != nil:
+		return print.Printable(fmt.Sprintf("What the strategy %s would do to the Machines:", s.Live.Rollout.Strategy))
+	case s.Kind == KindMachine:
 		return "The operator changes the Machine's instance in place or not at all. What it would do:"
 	}
 	return "A MachineSet does not change the Machines that it has; its template is for new ones. To bring a Machine " +
@@ -72,6 +77,12 @@ type group struct {
 func groups(l *Live, notes func(*LiveMachine) []string) []*group {
 	var groups []*group
 	for _, machine := range l.Machines {
+		if as := machine.PlannedAs; as != "" {
+			if at := slices.IndexFunc(groups, func(g *group) bool { return slices.Contains(g.names, as) }); at >= 0 {
+				groups[at].names = append(groups[at].names, machine.Name)
+			}
+			continue
+		}
 		if len(machine.Fields)+len(machine.Resources)+len(notes(machine)) == 0 {
 			continue
 		}
@@ -145,6 +156,12 @@ func (p *painter) live(set *Set) {
 	fmt.Fprintf(&p.out, "%s\n\n", print.Wrapped("  ", liveMeaning(set)))
 	p.liveTable(set.Live)
 	fmt.Fprintln(&p.out)
+	for _, line := range rolloutLines(set) {
+		fmt.Fprintln(&p.out, print.Wrapped("  ", print.Printable(line)))
+	}
+	if set.Live.Rollout != nil {
+		fmt.Fprintln(&p.out)
+	}
 	for _, group := range groups(set.Live, machineNotes) {
 		p.liveGroup(group)
 	}
@@ -154,9 +171,8 @@ func (p *painter) live(set *Set) {
 func (p *painter) liveTable(live *Live) {
 	var plain bytes.Buffer
 	table := tabwriter.NewWriter(&plain, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, strings.Join(liveColumns, "\t"))
-	for _, machine := range live.Machines {
-		fmt.Fprintln(table, strings.Join(cells(machine), "\t"))
+	for _, row := range live.rows() {
+		fmt.Fprintln(table, strings.Join(row, "\t"))
 	}
 	table.Flush() //nolint:errcheck // a buffer takes everything
 	n := -1
@@ -173,16 +189,24 @@ func (p *painter) liveTable(live *Live) {
 	}
 }
 
-var liveColumns = []string{"MACHINE", "PHASE", "WOULD", "WHY"}
-
-func cells(m *LiveMachine) []string {
-	cells := []string{print.Printable(m.Name), print.Printable(m.Phase), results[m.Result].text, reason(m)}
-	for n := range cells {
-		if cells[n] == "" {
-			cells[n] = nothing
+// rows returns the table of existing Machines, titles first.
+func (l *Live) rows() [][]string {
+	rows := [][]string{{"MACHINE", "PHASE", "WOULD", "WHY"}}
+	for _, m := range l.Machines {
+		rows = append(rows, []string{m.Name, m.Phase, results[m.Result].text, reason(m)})
+	}
+	if l.Rollout != nil {
+		rows[0] = slices.Insert(rows[0], 1, "REVISION")
+		for n, m := range l.Machines {
+			rows[n+1] = slices.Insert(rows[n+1], 1, m.Revision)
 		}
 	}
-	return cells
+	for _, row := range rows {
+		for n := range row {
+			row[n] = cmp.Or(print.Printable(row[n]), nothing)
+		}
+	}
+	return rows
 }
 
 func (p *painter) liveGroup(group *group) {
@@ -227,10 +251,16 @@ func liveMarkdown(s *Set, out *bytes.Buffer) {
 	if len(s.Live.Machines) == 0 {
 		return
 	}
-	fmt.Fprintf(out, "\n%s\n\n%s\n%s\n", liveMeaning(s), tableRow(liveColumns),
-		strings.Repeat("|---", len(liveColumns))+"|")
-	for _, machine := range s.Live.Machines {
-		fmt.Fprintln(out, tableRow(cells(machine)))
+	rows := s.Live.rows()
+	fmt.Fprintf(out, "\n%s\n\n%s\n%s\n", liveMeaning(s), tableRow(rows[0]), strings.Repeat("|---", len(rows[0]))+"|")
+	for _, row := range rows[1:] {
+		fmt.Fprintln(out, tableRow(row))
+	}
+	for n, line := range rolloutLines(s) {
+		if n == 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintf(out, "- %s\n", plainText(print.Printable(line)))
 	}
 	for _, group := range groups(s.Live, documentNotes) {
 		group.markdown(out)

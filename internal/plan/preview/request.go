@@ -13,6 +13,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
@@ -20,7 +21,7 @@ import (
 // maxGenerateName is the length to which the API server truncates a generateName.
 const maxGenerateName = 58
 
-// Request is a valid MachineSet or Machine, and the inputs to plan for it.
+// Request is a valid MachineDeployment, MachineSet or Machine, and the inputs to plan for it.
 type Request struct {
 	// Module serves the Machine; Input has its variables.
 	Module *module.Module
@@ -54,6 +55,9 @@ type Secret struct {
 
 // Machine returns the requested Machine, or the representative one of a MachineSet. A generated name is empty.
 func (r *Request) Machine() *machinev1beta1.Machine { return r.object.Machine }
+
+// Deployment returns the requested MachineDeployment, or nil for another kind.
+func (r *Request) Deployment() *v1beta1.MachineDeployment { return r.object.deployment }
 
 // Title returns the object's kind, namespace and name.
 func (r *Request) Title() (kind, namespace, name string) {

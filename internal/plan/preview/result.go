@@ -17,11 +17,12 @@ type Preview struct {
 
 // Summary counts changed resources over all replicas.
 type Summary struct {
-	Sets     int `json:"machineSets"`
-	Machines int `json:"machines"`
-	Add      int `json:"add"`
-	Change   int `json:"change"`
-	Destroy  int `json:"destroy"`
+	Deployments int `json:"machineDeployments,omitempty"`
+	Sets        int `json:"machineSets"`
+	Machines    int `json:"machines"`
+	Add         int `json:"add"`
+	Change      int `json:"change"`
+	Destroy     int `json:"destroy"`
 	// Live is nil unless a cluster was read. With it, Add, Change and Destroy only count Machines to be created.
 	Live *LiveSummary `json:"live,omitempty"`
 }
@@ -29,7 +30,7 @@ type Summary struct {
 // Changes reports whether anything would change.
 func (s Summary) Changes() bool { return s.Add+s.Change+s.Destroy > 0 || s.Live.changes() }
 
-// Set is a MachineSet or a standalone Machine, with the plan of one Machine that represents all.
+// Set is a MachineDeployment, a MachineSet or a standalone Machine, with the plan of one Machine that represents all.
 type Set struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
@@ -88,7 +89,10 @@ type Disk struct {
 func Summarise(sets []*Set) Summary {
 	var summary Summary
 	for _, set := range sets {
-		if set.Kind == KindMachineSet {
+		switch set.Kind {
+		case KindMachineDeployment:
+			summary.Deployments++
+		case KindMachineSet:
 			summary.Sets++
 		}
 		summary.Machines += int(set.Replicas)

@@ -13,6 +13,9 @@ func summaryLine(s Summary) string {
 	if s.Sets > 0 {
 		text = count(s.Sets, "MachineSet") + ", " + text
 	}
+	if s.Deployments > 0 {
+		text = count(s.Deployments, "MachineDeployment") + ", " + text
+	}
 	return text
 }
 
@@ -30,6 +33,9 @@ func liveSummaryLine(s *LiveSummary) string {
 	}
 	parts = append(parts, fmt.Sprintf("%d would change in place", s.InPlace),
 		verb(s.NewMachine, "needs a new Machine", "need a new Machine"))
+	if s.Replaced > 0 {
+		parts = append(parts, fmt.Sprintf("%d would be replaced", s.Replaced))
+	}
 	if s.Other > 0 {
 		parts = append(parts, fmt.Sprintf("%d see above", s.Other))
 	}
@@ -72,7 +78,7 @@ func heading(s *Set) string {
 	switch {
 	case s.Kind == KindMachine:
 	case s.Live != nil:
-		line += fmt.Sprintf(", as each of %d that would be created", s.Live.Create)
+		line += fmt.Sprintf(", as each of %d that would be created", s.Live.made())
 	case s.Replicas == 1:
 		line += ", the only one"
 	case s.Replicas == 0:
