@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,13 +10,17 @@ import (
 	"strings"
 	"testing"
 
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 	"github.com/machine-iac/machine-iac-operator/internal/module/source"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
+	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
@@ -52,6 +57,7 @@ func TestPlanAgainstACluster(t *testing.T) {
 	if err := plane.Create(t.Context(), machine); err != nil {
 		t.Fatal(err)
 	}
+	deployed := deployedWith(t, plane, set)
 	flags := append([]string{"plan", "--cache-dir", t.TempDir(), "--kubeconfig", kubeconfig}, realEngine(t)...)
 	cases := map[string]struct {
 		arguments []string
@@ -59,14 +65,18 @@ func TestPlanAgainstACluster(t *testing.T) {
 		wantOut   string
 		wantErr   string
 	}{
-		"a MachineSet by its name":          {arguments: []string{"workers"}, wantOut: "MachineSet " + namespace + "/workers: 1 replica\n"},
-		"a MachineSet by kind and name":     {arguments: []string{"machineset/workers"}, wantOut: "be created"},
-		"with credentials that are missing": {arguments: []string{"workers", "--refresh"}, wantOut: "with the credentials, named in spec.providerSpec.value, does not exist"},
-		"a key that is not there":           {arguments: []string{"workers", "--module-key-file", "/none"}, wantCode: 1, wantErr: "reading the key of modules: stat /none"},
-		"a Machine":                         {arguments: []string{"machine/" + machine.Name, "--detailed-exitcode"}, wantCode: 2, wantOut: "it has no instance yet"},
-		"a manifest of what is not there":   {arguments: []string{"--live", "-f", manifestOf(t, "2"), "-n", "elsewhere"}, wantOut: "MachineSet openshift-machine-api/hollow is not in the cluster\n"},
-		"a MachineSet that is not there":    {arguments: []string{"nobody"}, wantCode: 1, wantErr: "error: there is no MachineSet \"nobody\" in namespace " + namespace},
-		"a cluster that takes no such user": {arguments: []string{"workers", "--as", "nobody"}, wantCode: 1, wantErr: "forbidden"},
+		"a MachineSet by its name":              {arguments: []string{"workers"}, wantOut: "MachineSet " + namespace + "/workers: 1 replica\n"},
+		"a MachineSet by kind and name":         {arguments: []string{"machineset/workers"}, wantOut: "be created"},
+		"with credentials that are missing":     {arguments: []string{"workers", "--refresh"}, wantOut: "with the credentials, named in spec.providerSpec.value, does not exist"},
+		"a key that is not there":               {arguments: []string{"workers", "--module-key-file", "/none"}, wantCode: 1, wantErr: "reading the key of modules: stat /none"},
+		"a Machine":                             {arguments: []string{"machine/" + machine.Name, "--detailed-exitcode"}, wantCode: 2, wantOut: "it has no instance yet"},
+		"a manifest of what is not there":       {arguments: []string{"--live", "-f", manifestOf(t, "2"), "-n", "elsewhere"}, wantOut: "MachineSet openshift-machine-api/hollow is not in the cluster\n"},
+		"a MachineSet that is not there":        {arguments: []string{"nobody"}, wantCode: 1, wantErr: "error: there is no MachineSet \"nobody\" in namespace " + namespace},
+		"a MachineDeployment":                   {arguments: []string{"md/pool"}, wantCode: 2, wantOut: deployed + "   3          -       be replaced   instanceType\n"},
+		"only in place":                         {arguments: []string{"machinedeployment/pool", "--expect", "in-place"}, wantCode: 1, wantOut: "be replaced", wantErr: "error: --expect in-place: MachineDeployment " + namespace + "/pool: 1 of 1 Machine cannot change in place, because of instanceType: " + deployed + "\n"},
+		"in place as expected":                  {arguments: []string{"workers", "--expect", "in-place"}, wantOut: "be created"},
+		"a MachineDeployment that is not there": {arguments: []string{"--live", "-f", repository(t, "modules", "kubemark", "examples", "machinedeployment.yaml"), "-n", namespace}, wantOut: "MachineDeployment openshift-machine-api/pool is not in the cluster\n"},
+		"a cluster that takes no such user":     {arguments: []string{"workers", "--as", "nobody"}, wantCode: 1, wantErr: "forbidden"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -101,6 +111,31 @@ func TestPlanAgainstACluster(t *testing.T) {
 			t.Errorf("it prints %s", got.out)
 		}
 	})
+}
+
+// deployedWith creates the MachineDeployment "pool", of an instanceType that its Machine does not have, and returns the Machine's name.
+func deployedWith(t *testing.T, plane *controlplane.ControlPlane, set *machinev1beta1.MachineSet) string {
+	t.Helper()
+	d := &v1beta1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: "pool"}}
+	d.Spec.Selector, d.Spec.Strategy.Type = set.Spec.Selector, v1beta1.RollingUpdate
+	set.Spec.Template.DeepCopyInto(&d.Spec.Template)
+	d.Spec.Template.Spec.ProviderSpec.Value.Raw = bytes.ReplaceAll(d.Spec.Template.Spec.ProviderSpec.Value.Raw, []byte("hollow"), []byte("huge"))
+	if err := plane.Create(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	old := builder.In(set.Namespace, builder.MachineSet(builder.SelectingAs(set)))
+	old.Annotations = map[string]string{v1beta1.RevisionAnnotation: "3"}
+	old.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d, v1beta1.GroupVersion.WithKind(v1beta1.MachineDeploymentKind))}
+	old.Spec.Template.Spec = set.Spec.Template.Spec
+	if err := plane.Create(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	machine := builder.Machine(builder.WithOwner(old))
+	machine.Spec = set.Spec.Template.Spec
+	if err := plane.Create(t.Context(), machine); err != nil {
+		t.Fatal(err)
+	}
+	return machine.Name
 }
 
 func TestPlanWithAModuleFromAnArchive(t *testing.T) {

@@ -265,6 +265,7 @@ func manifestOf(t *testing.T, replicas string) string {
 func TestPlanCommandLine(t *testing.T) {
 	long.Test(t)
 	good, none, wrong := manifestOf(t, "3"), manifestOf(t, "0"), manifestOf(t, "-1")
+	pool := repository(t, "modules", "kubemark", "examples", "machinedeployment.yaml")
 	secret, doubtful := filepath.Join(t.TempDir(), "secret.yaml"), filepath.Join(t.TempDir(), "doubtful.yaml")
 	write(t, secret, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n")
 	content, err := os.ReadFile(good)
@@ -284,7 +285,7 @@ func TestPlanCommandLine(t *testing.T) {
 		"nothing that would change":             {arguments: []string{"-f", none, "--detailed-exitcode"}, wantOut: "0 resources to add"},
 		"YAML":                                  {arguments: []string{"-f", good, "-o", "yaml"}, wantOut: "\nmachineSets:\n"},
 		"Markdown":                              {arguments: []string{"-f", good, "-o", "markdown"}, wantOut: "### Preview\n"},
-		"what else is in a file is skipped":     {arguments: []string{"-f", good, "-f", secret}, wantOut: "6 resources", wantErr: "warning: skipped what is neither a MachineSet nor a Machine: Secret s in " + secret},
+		"what else is in a file is skipped":     {arguments: []string{"-f", good, "-f", secret}, wantOut: "6 resources", wantErr: "warning: skipped what is no MachineDeployment, MachineSet or Machine: Secret s in " + secret},
 		"a field that is ignored":               {arguments: []string{"-f", doubtful, "--detailed-exitcode"}, wantCode: 2, wantOut: "6 resources", wantErr: ignored},
 		"a field that is ignored, as JSON":      {arguments: []string{"-f", doubtful, "-o", "json"}, wantOut: `value.reggion: unknown field`, wantErr: ignored},
 		"a field that must not be ignored":      {arguments: []string{"-f", doubtful, "--strict", "--detailed-exitcode"}, wantCode: 1, wantOut: "6 resources", wantErr: ignored + "error: --strict: got 1 warning(s); fix what is named above"},
@@ -292,7 +293,7 @@ func TestPlanCommandLine(t *testing.T) {
 		"no warning":                            {arguments: []string{"-f", good, "--strict"}, wantOut: "6 resources"},
 		"a manifest that is wrong":              {arguments: []string{"-f", wrong, "--detailed-exitcode"}, wantCode: 1, wantErr: wrong + ":10: document 1, MachineSet openshift-machine-api/hollow: spec.replicas: "},
 		"no manifest":                           {wantCode: 1, wantErr: "error: there is nothing to plan; name a file, a folder or - with -f"},
-		"no MachineSet":                         {arguments: []string{"-f", secret}, wantCode: 1, wantErr: "error: there is no MachineSet and no Machine in " + secret},
+		"no MachineSet":                         {arguments: []string{"-f", secret}, wantCode: 1, wantErr: "error: there is no MachineDeployment, MachineSet or Machine in " + secret},
 		"a file that is not there":              {arguments: []string{"-f", "nowhere"}, wantCode: 1, wantErr: "nowhere: no such file or directory; name a file, a folder"},
 		"a form that is not known":              {arguments: []string{"-f", good, "-o", "xml"}, wantCode: 1, wantErr: `the output format "xml" is not known; write -o json, -o yaml or -o markdown`},
 		"no engine at once":                     {arguments: []string{"-f", good, "--parallel", "0"}, wantCode: 1, wantErr: "--parallel is 0; it must be positive"},
@@ -306,6 +307,9 @@ func TestPlanCommandLine(t *testing.T) {
 		"a key that nothing needs":              {arguments: []string{"-f", good, "--module-key-file", "k"}, wantCode: 1, wantErr: "--module-key-file is about modules that the cluster stores; add --live"},
 		"variables that nobody gets":            {arguments: []string{"-f", good, "--live", "--engine-env", "A=b"}, wantCode: 1, wantErr: "--engine-env is for providers that reach the infrastructure; add --refresh"},
 		"a policy that is not known":            {arguments: []string{"-f", good, "--module-updates", "Never"}, wantCode: 1, wantErr: "must be Hold or InPlace"},
+		"a MachineDeployment":                   {arguments: []string{"-f", pool}, wantOut: "Preview: 1 MachineDeployment, 3 Machines: 6 resources to add"},
+		"an unknown expectation":                {arguments: []string{"-f", pool, "--live", "--expect", "less"}, wantCode: 1, wantErr: "--expect is \"less\"; write in-place"},
+		"an expectation of nothing":             {arguments: []string{"-f", pool, "--expect", "in-place"}, wantCode: 1, wantErr: "--expect and --all are about Machines that exist; add --live"},
 		"a cluster that is not there":           {arguments: []string{"-f", good, "--live", "--kubeconfig", "nowhere"}, wantCode: 1, wantErr: "name a kubeconfig with --kubeconfig"},
 		"a kind that is no Machine":             {arguments: []string{"node/a", "--server", "https://127.0.0.1:1"}, wantCode: 1, wantErr: `"node/a" names no MachineDeployment, MachineSet or Machine`},
 	}

@@ -21,10 +21,17 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
+// expectInPlace is the value of --expect.
+const expectInPlace = "in-place"
+
 // liveOptions are the flags of plan that are about a cluster.
 type liveOptions struct {
 	enabled bool
 	refresh bool
+	// all plans every Machine of a MachineDeployment.
+	all bool
+	// expect is empty or expectInPlace.
+	expect  string
 	updates desired.ModuleUpdates
 	// environment is what the manager gives every engine.
 	environment map[string]string
@@ -38,6 +45,10 @@ func (o *liveOptions) register(command *cobra.Command) {
 		"Show what the manifests would change about Machines in the cluster.")
 	flags.BoolVar(&o.refresh, "refresh", false,
 		"Also compare instances with the infrastructure, with the credentials in the cluster.")
+	flags.BoolVar(&o.all, "all", false,
+		"Plan every Machine of a MachineDeployment, not one for each old providerSpec.")
+	flags.StringVar(&o.expect, "expect", "",
+		"in-place: exit with an error if a Machine would be replaced, would need a new Machine, or is not known.")
 	o.updates = desired.ModuleUpdatesHold
 	flags.Var(&moduleUpdates{&o.updates}, "module-updates",
 		"The manager's --module-updates: Hold or InPlace.")
@@ -50,6 +61,8 @@ func (o *liveOptions) register(command *cobra.Command) {
 	// These fail only for an unknown flag, which the tests would catch.
 	_ = command.MarkFlagFilename("module-key-file")
 	_ = command.RegisterFlagCompletionFunc("engine-env", cobra.NoFileCompletions)
+	_ = command.RegisterFlagCompletionFunc("expect",
+		cobra.FixedCompletions([]string{expectInPlace}, cobra.ShellCompDirectiveNoFileComp))
 	_ = command.RegisterFlagCompletionFunc("module-updates", cobra.FixedCompletions(
 		[]string{string(desired.ModuleUpdatesHold),
 			string(desired.ModuleUpdatesInPlace)}, cobra.ShellCompDirectiveNoFileComp))
@@ -75,6 +88,16 @@ func (o *liveOptions) validate(names, files []string) error {
 		return errors.New("--module-key-file is about modules that the cluster stores; add --live, or name a MachineSet")
 	case len(o.environment) > 0 && !o.refresh:
 		return errors.New("--engine-env is for providers that reach the infrastructure; add --refresh, or leave it out")
+	}
+	return o.validateRollout(names)
+}
+
+func (o *liveOptions) validateRollout(names []string) error {
+	switch {
+	case o.expect != "" && o.expect != expectInPlace:
+		return fmt.Errorf("--expect is %q; write %s", o.expect, expectInPlace)
+	case (o.expect != "" || o.all) && !o.enabled && len(names) == 0:
+		return errors.New("--expect and --all are about Machines that exist; add --live, or name a MachineDeployment")
 	}
 	return nil
 }
@@ -136,7 +159,7 @@ func (o *liveOptions) plan(cluster client.Client, catalog *module.Catalog, known
 		return live.Plan(ctx, requests, live.Options{
 			Client: cluster, Catalog: catalog, ClusterValues: known.ClusterValues, Known: known.Known, ModuleUpdates: o.updates,
 			Planner: planner, Engine: engine,
-			Refresh: o.refresh, Environment: environment, States: states, ModuleKeys: keys,
+			Refresh: o.refresh, All: o.all, Environment: environment, States: states, ModuleKeys: keys,
 		})
 	}
 }

@@ -29,7 +29,8 @@ import (
 	"github.com/machine-iac/machine-iac-operator/stacks"
 )
 
-// changesFound is the exit code of --detailed-exitcode if something would change.
+// changesFound is the exit code if a rollout would replace a Machine, and of --detailed-exitcode if something would
+// change.
 const changesFound cli.ExitCode = 2
 
 // planOptions are the flags of plan.
@@ -47,7 +48,7 @@ type planOptions struct {
 	detailedExitCode bool
 	strict           bool
 	live             liveOptions
-	// skipped are the objects that are neither MachineSets nor Machines.
+	// skipped are the objects of other kinds.
 	skipped []string
 }
 
@@ -64,9 +65,12 @@ const examples = `  # What a MachineSet would create
   kubectl machine plan --live -f machineset.yaml
 
   # How the Machines of a MachineSet differ from its template, and their instances from their states
-  kubectl machine plan machineset/workers --refresh`
+  kubectl machine plan machineset/workers --refresh
 
-const description = `Show what MachineSets and Machines would create, from their manifests alone: with no cluster, no credentials and no network.
+  # What a rollout would change in place, and what it would replace; fail if it would replace a Machine
+  kubectl machine plan --live -f machinedeployment.yaml --expect in-place`
+
+const description = `Show what MachineDeployments, MachineSets and Machines would create, from their manifests alone: with no cluster, no credentials and no network.
 
 Manifests are checked and rendered as the operator does it, and one Machine of each MachineSet is planned by its engine: tofu or
 terraform for provider modules, pulumi for stacks. What only the infrastructure or the cluster knows is shown as (known after apply). Nothing is sent anywhere, and nothing is created.
@@ -81,19 +85,24 @@ now. Nothing is written to the cluster, and nothing but the API server is contac
 credentials that the cluster has, and with the proxies, authorities and endpoints that it names, as in a run; they compare each instance
 with its state, and report drift.
 
+For a MachineDeployment, that is what its rollout would do by its strategy: which Machines it would change in place and which it would
+replace, because of which fields, within which bounds; which instances the surge needs; and which PodDisruptionBudgets would hold a drain.
+One Machine is planned for those of a revision with the same providerSpec, all of them with --all.
+
 A Machine may have been made with another module than this program has, which the cluster then stores. Users who may write Secrets there may store
 one too, so it is used only if a key of --module-key-file has signed it.
 
 Warnings, such as those about fields that are ignored, go to standard error, after the plan.
 
-The exit code is 0, and 1 for an error; with --detailed-exitcode it is 2 where something would change. With --strict, a warning is an error.`
+The exit code is 0, 1 for an error, and 2 if a rollout would replace a Machine; with --detailed-exitcode it is 2 where something would
+change. With --strict, a warning is an error. With --expect in-place, it is an error if a Machine cannot keep its instance.`
 
 // NewCommand returns the command.
 func NewCommand() *cobra.Command {
 	var o planOptions
 	command := &cobra.Command{
 		Use:     "plan -f FILE... | plan --live -f FILE... | plan MACHINESET...",
-		Short:   "Show what MachineSets would create, and what an edit would change",
+		Short:   "Show what MachineSets and MachineDeployments would create, and what an edit would change",
 		Long:    description,
 		Example: examples,
 		RunE:    o.run,
@@ -101,7 +110,7 @@ func NewCommand() *cobra.Command {
 	o.live.register(command)
 	flags := command.Flags()
 	flags.StringSliceVarP(&o.files, "filename", "f", nil,
-		"File or folder with MachineSets and Machines, or - for standard input; may be repeated.")
+		"File or folder with MachineDeployments, MachineSets and Machines, or - for standard input; may be repeated.")
 	flags.BoolVarP(&o.recursive, "recursive", "R", false, "Read nested folders too.")
 	flags.StringVarP(&o.cluster.Namespace, "namespace", "n", "openshift-machine-api",
 		"Namespace of names, and of manifests without one. With a cluster, it defaults to the context's.")
@@ -203,7 +212,7 @@ func (o *planOptions) run(command *cobra.Command, names []string) error {
 	}
 	warnings := result.Warnings()
 	if len(o.skipped) > 0 {
-		warnings = append(warnings, "skipped what is neither a MachineSet nor a Machine: "+strings.Join(o.skipped, ", "))
+		warnings = append(warnings, "skipped what is no MachineDeployment, MachineSet or Machine: "+strings.Join(o.skipped, ", "))
 	}
 	for _, warning := range warnings {
 		fmt.Fprintln(command.ErrOrStderr(), "warning:", warning)
@@ -211,7 +220,18 @@ func (o *planOptions) run(command *cobra.Command, names []string) error {
 	if o.strict && len(warnings) > 0 {
 		return fmt.Errorf("--strict: got %d warning(s); fix what is named above, or leave out --strict", len(warnings))
 	}
-	if o.detailedExitCode && result.Summary.Changes() {
+	return o.verdict(result)
+}
+
+// verdict returns the error or the exit code for what would change.
+func (o *planOptions) verdict(result *preview.Preview) error {
+	if o.live.expect == expectInPlace {
+		if err := result.NotInPlace(); err != nil {
+			return err
+		}
+	}
+	live := result.Summary.Live
+	if live != nil && live.Replaced > 0 || o.detailedExitCode && result.Summary.Changes() {
 		return changesFound
 	}
 	return nil
@@ -288,7 +308,7 @@ func (o *planOptions) requests(files []preview.File, catalog *module.Catalog) ([
 		return nil, err
 	}
 	if len(requests) == 0 {
-		return nil, fmt.Errorf("there is no MachineSet and no Machine in %s; name other files", strings.Join(o.files, ", "))
+		return nil, fmt.Errorf("there is no MachineDeployment, MachineSet or Machine in %s; name other files", strings.Join(o.files, ", "))
 	}
 	o.skipped = skipped
 	return requests, nil

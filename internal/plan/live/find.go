@@ -34,7 +34,7 @@ func (s *subject) result() *preview.Live {
 // find reads the counterpart of a requested object from the cluster.
 func find(ctx context.Context, reader client.Reader, request *preview.Request) (*subject, error) {
 	kind, namespace, name := request.Title()
-	replicas, given := request.Replicas()
+	replicas, _ := request.Replicas()
 	s := &subject{live: preview.Live{Create: int(replicas)}}
 	key := client.ObjectKey{Namespace: namespace, Name: name}
 	if kind == preview.KindMachine {
@@ -49,29 +49,40 @@ func find(ctx context.Context, reader client.Reader, request *preview.Request) (
 		s.machines = []*machine{newMachine(existing, request.Machine())}
 		return s, nil
 	}
+	if request.Deployment() != nil {
+		return s, s.findDeployment(ctx, reader, request)
+	}
 	set := &machinev1beta1.MachineSet{}
 	if found, err := get(ctx, reader, key, set); err != nil || !found {
 		return s, err
-	}
-	s.live = preview.Live{Exists: true, Replicas: ptr.Deref(set.Spec.Replicas, 1)}
-	if !given { // apply keeps replicas that the manifest does not set
-		replicas = s.live.Replicas
-		request.SetReplicas(replicas)
 	}
 	owned, err := machinesOf(ctx, reader, set)
 	if err != nil {
 		return nil, err
 	}
-	stay := 0
 	for i := range owned {
 		s.machines = append(s.machines, newMachine(&owned[i], request.Machine()))
-		if owned[i].DeletionTimestamp == nil {
+	}
+	s.count(request, set.Spec.Replicas, set.Spec.DeletePolicy)
+	return s, nil
+}
+
+// count sets what the replicas of the request mean for the Machines.
+func (s *subject) count(request *preview.Request, existing *int32, deletePolicy string) {
+	s.live.Exists, s.live.Replicas = true, ptr.Deref(existing, 1)
+	replicas, given := request.Replicas()
+	if !given { // apply keeps replicas that the manifest does not set
+		replicas = s.live.Replicas
+		request.SetReplicas(replicas)
+	}
+	stay := 0
+	for _, one := range s.machines {
+		if one.existing.DeletionTimestamp == nil {
 			stay++
 		}
 	}
 	s.live.Create, s.live.Delete = max(0, int(replicas)-stay), max(0, stay-int(replicas))
-	s.live.DeletePolicy = cmp.Or(set.Spec.DeletePolicy, string(machinev1beta1.RandomMachineSetDeletePolicy))
-	return s, nil
+	s.live.DeletePolicy = cmp.Or(deletePolicy, string(machinev1beta1.RandomMachineSetDeletePolicy))
 }
 
 // get reads an object and reports whether it exists.

@@ -26,6 +26,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/actuators/terraform"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/leadership"
@@ -376,8 +377,11 @@ func (b *bench) manifest(object client.Object) preview.File {
 	}
 	copied.SetManagedFields(nil)
 	kind := preview.KindMachineSet
-	if _, single := object.(*machinev1beta1.Machine); single {
+	switch object.(type) {
+	case *machinev1beta1.Machine:
 		kind = preview.KindMachine
+	case *v1beta1.MachineDeployment:
+		kind = preview.KindMachineDeployment
 	}
 	copied.GetObjectKind().SetGroupVersionKind(machinev1beta1.GroupVersion.WithKind(kind))
 	content, err := yaml.Marshal(copied)

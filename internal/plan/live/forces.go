@@ -27,7 +27,7 @@ func plansOfForces(o Options, all []*machine) []pendingPlan {
 	var order []string
 	of := map[string]*sameChanges{}
 	for _, one := range all {
-		if one.result.Result != preview.NewMachine || len(one.result.Fields) == 0 {
+		if one.result.Result != preview.NewMachine || one.inputs == nil || len(one.result.Fields) == 0 {
 			continue
 		}
 		key, err := json.Marshal(one.result.Fields)

@@ -13,6 +13,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/utils/ptr"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/plan/offline"
@@ -26,6 +27,10 @@ type machine struct {
 	inputs, present *inputs
 	// refused says why the plan with the current module was refused, if the pinned one is planned instead.
 	refused string
+	// strategy is that of the Machine's MachineDeployment; empty for other Machines.
+	strategy v1beta1.MachineDeploymentStrategyType
+	// restarted reports that the MachineDeployment was restarted since the Machine's revision.
+	restarted bool
 }
 
 func newMachine(existing, wanted *machinev1beta1.Machine) *machine {
@@ -50,6 +55,8 @@ func (m *machine) read(ctx context.Context, reader *desired.Reader, o Options) {
 	switch {
 	case m.existing.DeletionTimestamp != nil:
 		m.is(preview.Gone, "it is being deleted")
+		return
+	case m.strategy != "" && m.isReplacedUnplanned():
 		return
 	case m.result.Phase == machinev1beta1.PhaseFailed:
 		m.is(preview.Gone, "it has failed, and the operator no longer changes it; delete it")
@@ -150,7 +157,7 @@ func (m *machine) pendingPlans(o Options) []pendingPlan {
 
 // withPinned plans with the pinned module if the current one cannot be applied in place.
 func (m *machine) withPinned(o Options) []pendingPlan {
-	if m.result.Result != preview.NewMachine || m.inputs.pinned == nil {
+	if m.result.Result != preview.NewMachine || m.inputs == nil || m.inputs.pinned == nil {
 		return nil
 	}
 	m.refused, m.inputs = m.result.Why, m.inputs.pinned

@@ -31,7 +31,9 @@ type Options struct {
 	Engine  string
 	// Refresh lets providers plan and compare instances with their states. They get the cluster's credentials and the
 	// environment of a run, which Environment reads; nil selects the default.
-	Refresh     bool
+	Refresh bool
+	// All plans every Machine of a MachineDeployment. By default, one stands for those with the same providerSpec.
+	All         bool
 	Environment desired.EnvironmentReader
 	States      state.Options
 	// ModuleKeys are the user's. Only stored modules signed by them are used: a module configures and starts programs,
@@ -73,6 +75,9 @@ func Plan(ctx context.Context, requests []*preview.Request, o Options) (*preview
 	planAll(ctx, o, all)
 	lives := make([]*preview.Live, len(subjects))
 	for n, one := range subjects {
+		if err := one.rollOut(ctx, o.Client); err != nil {
+			return nil, err
+		}
 		lives[n] = one.result()
 	}
 	planned.Attach(lives)
@@ -137,6 +142,8 @@ func (o Options) runPlans(ctx context.Context, pendingPlans []pendingPlan) {
 
 // planAll plans the edits and finds out what forces replacements.
 func planAll(ctx context.Context, o Options, all []*machine) {
+	all, share := o.withoutAlike(all)
+	defer share()
 	var pendingPlans []pendingPlan
 	for _, one := range all {
 		pendingPlans = append(pendingPlans, one.pendingPlans(o)...)
