@@ -104,8 +104,21 @@ Try next, in another terminal:
   kubectl get secrets -l tfstate=true # one state for each Machine
   kubectl delete node $(kubectl get nodes -l node-role.kubernetes.io/worker -o name | head -1 | cut -d/ -f2)  # noticed at the next drift check, within a minute
   kubectl delete deployment machine-api-controllers    # the operator brings it back
-  kubectl delete machineset %s
-`, l.Cluster.AdminKubeconfig(), l.Path("bin", "kubectl"), lab.Namespace, machineSet, machineSet)
+  kubectl delete machineset %[4]s
+
+Roll out a change of a MachineDeployment:
+
+  alias machine='%s --namespace %[3]s'
+  kubectl apply -f %[6]s; machine rollout status md/pool
+  sed 's/team: platform/team: search/' %[6]s >/tmp/pool.yaml
+  machine plan --live -f /tmp/pool.yaml         # in place: Machines and Nodes stay
+  kubectl apply -f /tmp/pool.yaml; machine rollout status md/pool
+  sed -i 's/cpu: 4/cpu: 8/' /tmp/pool.yaml
+  machine plan --live -f /tmp/pool.yaml         # by replacement: cpu needs new Machines
+  kubectl apply -f /tmp/pool.yaml; machine rollout status md/pool
+  machine rollout undo md/pool
+`, l.Cluster.AdminKubeconfig(), l.Path("bin", "kubectl"), lab.Namespace, machineSet,
+		l.Path("bin", "kubectl-machine"), l.Path("modules", "kubemark", "examples", "machinedeployment.yaml"))
 }
 
 // pointOut prints where to look next.
