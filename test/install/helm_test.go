@@ -232,6 +232,31 @@ func TestTheChartIsInstalledUpgradedAndUninstalled(t *testing.T) {
 	}
 }
 
+func TestTheChartTakesOverWhatKubectlHasApplied(t *testing.T) {
+	long.Test(t)
+	c := start(t, withoutCRDs)
+	c.kubectl(t, "create", "-f", filepath.Join(root, "install", "kubernetes", "namespace.yaml"))
+	c.kubectl(t, "apply", "-k", filepath.Join(root, "install", "kubernetes"))
+	before := c.crd(t).GetUID()
+	install := []string{"install", "machine-iac", chart, "--namespace", namespace, "--kubeconfig", c.kubeconfig}
+	if out, err := helm(t, install...); err == nil {
+		t.Errorf("it is taken over without a flag:\n%s", out)
+	}
+	if out, err := helm(t, append(install, "--take-ownership", "--set", "image.tag=v2")...); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	made := &appsv1.Deployment{}
+	if err := c.plane.Client.Get(t.Context(), operatorKey, made); err != nil {
+		t.Fatal(err)
+	}
+	if got := made.Spec.Template.Spec.Containers[0].Image; got != "machine-iac-operator:v2" || made.Labels["app.kubernetes.io/managed-by"] != "Helm" {
+		t.Errorf("the image is %s, labels %v", got, made.Labels)
+	}
+	if c.crd(t).GetUID() != before {
+		t.Error("the CRD was made anew")
+	}
+}
+
 // changedChart returns a copy of the chart with a later version and a changed annotation of the Machines' CRD.
 func changedChart(t *testing.T) string {
 	t.Helper()

@@ -30,8 +30,9 @@ import (
 var block = regexp.MustCompile("(?ms)^```(sh|shell)\n(.*?)^```$")
 
 // notRun matches blocks that the test does not run: they need a registry, a container engine, kustomize or OpenShift's
-// releases. TestTheStepsOfTheOldestManuals takes the steps of kustomize, TestTheREADMEInstalls those of make deploy.
-var notRun = regexp.MustCompile(`^(make (deploy|image|image-push|release)|docker (build|push)|kustomize|operator-sdk|oc) |^kubectl (apply -f config/|wait .*crd/)`)
+// releases. TestTheStepsOfTheOldestManuals takes the steps of kustomize, TestTheREADMEInstalls those of make deploy,
+// TestTheChartTakesOverWhatKubectlHasApplied that of Helm.
+var notRun = regexp.MustCompile(`^(make (deploy|image|image-push|release)|docker (build|push)|kustomize|operator-sdk|oc) |^helm install .* --take-ownership|^kubectl (apply -f config/|wait .*crd/)`)
 
 // clusterPrograms match blocks that need a cluster.
 var clusterPrograms = regexp.MustCompile(`(?m)^(kubectl|helm) `)
