@@ -79,9 +79,8 @@ The file is called kubectl-machine; on PATH, kubectl runs it as "kubectl machine
 	})
 	root.AddCommand(
 		module.NewCommand(), plan.NewCommand(), rollout.NewCommand(), newTree(), state.NewCommand(), newRuns(), newLogs(),
-		newDrain(), newSecrets(), newModules(), ownership.NewOrphans(), ownership.NewAdopt(), state.NewRelease(), newPulumiKey(),
-		uninstall.NewCommand(),
-		newCompletion(), newVersion(),
+		newDrift(), newSecrets(), newModules(), ownership.NewOrphans(), ownership.NewAdopt(), state.NewRelease(), newPulumiKey(),
+		uninstall.NewCommand(), newCompletion(), newVersion(),
 	)
 	return root
 }

@@ -56,7 +56,7 @@ func (o *options) providersOf(modules []*module.Module) []modulelist.Provider {
 				needed = append(needed, provider.Requirement{Source: of.Namespace + "/" + of.Type, Version: of.Version})
 				continue
 			}
-			one.Provider, one.Version, one.Status = bridged.Plugin, bridged.PluginVersion, o.hasPlugin(bridged)
+			one.Provider, one.Version, one.Status = bridged.Plugin, bridged.Version, o.hasPlugin(bridged)
 			list = append(list, one)
 		}
 		for _, of := range needed {
@@ -91,7 +91,7 @@ func (o *options) hasPlugin(of module.Package) modulelist.Status {
 	if o.pulumiPlugins == "" {
 		return modulelist.Unknown
 	}
-	if _, err := os.Stat(filepath.Join(o.pulumiPlugins, "resource-"+of.Plugin+"-v"+of.PluginVersion)); err != nil {
+	if _, err := os.Stat(filepath.Join(o.pulumiPlugins, "resource-"+of.Plugin+"-v"+of.Version)); err != nil {
 		return modulelist.Missing
 	}
 	return modulelist.Present

@@ -146,7 +146,7 @@ func (s *State) hide(token string) {
 	}
 	s.Bootstraps = true
 	_, key, _ := strings.Cut(token, ".")
-	s.Inputs.Sensitive = longestFirst(append(s.Inputs.Sensitive, token, key))
+	s.Inputs.Sensitive = render.SensitiveValues(nil, nil, append(s.Inputs.Sensitive, token, key)...)
 }
 
 // recognize keeps a recorded fingerprint that includes user data if it covers the same inputs.
