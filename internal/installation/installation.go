@@ -101,7 +101,9 @@ func (i *Installation) Sign(purpose string, fields ...string) string {
 
 // Derive returns 32 secret bytes for a purpose and fields, the same each time. Keep them as secret as the key, and use
 // no purpose that Sign has.
-func (i *Installation) Derive(purpose string, fields ...string) []byte { return i.code(purpose, fields) }
+func (i *Installation) Derive(purpose string, fields ...string) []byte {
+	return i.code(purpose, fields)
+}
 
 // Signed reports whether Sign of this installation returned code for these fields.
 func (i *Installation) Signed(code, purpose string, fields ...string) bool {

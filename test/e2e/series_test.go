@@ -81,7 +81,7 @@ func theMachineAPIsSeries() {
 		root := w.lab.Path()
 		documented, err := monitoring.Documented(root)
 		Expect(err).NotTo(HaveOccurred())
-		delete(documented, "machine_iac_credentials_throttled_seconds") // absent, as nothing throttles kubemark
+		delete(documented, "machine_iac_credentials_throttled_seconds")           // absent, as nothing throttles kubemark
 		maps.DeleteFunc(documented, func(name string, _ monitoring.Family) bool { // absent, as the controller is off
 			return strings.HasPrefix(name, "machine_iac_certificate_requests_")
 		})
