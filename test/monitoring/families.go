@@ -34,8 +34,9 @@ var foreign = Families{
 	},
 }
 
-// targetLabels are the labels that Prometheus adds to targets of the ServiceMonitor.
-var targetLabels = []string{"job", "namespace", "pod", "instance", "service", "endpoint", "container"}
+// targetLabels are the labels that Prometheus adds to targets of the ServiceMonitor, and "cluster", by which those who
+// store the series of several clusters tell them apart.
+var targetLabels = []string{"cluster", "job", "namespace", "pod", "instance", "service", "endpoint", "container"}
 
 func family(labels ...string) Family {
 	f := Family{Labels: map[string]bool{}}

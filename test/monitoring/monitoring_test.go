@@ -200,8 +200,9 @@ func TestTheDashboardIsWhole(t *testing.T) {
 	if dashboard.UID == "" || dashboard.Title == "" || dashboard.SchemaVersion < 39 {
 		t.Errorf("uid %q, title %q, schemaVersion %d", dashboard.UID, dashboard.Title, dashboard.SchemaVersion)
 	}
-	if want := (Variable{Name: "datasource", Type: "datasource"}); !slices.Contains(dashboard.Templating.List, want) {
-		t.Errorf("the data source cannot be chosen: want the variable %v", want)
+	choices := []Variable{{"datasource", "datasource"}, {"cluster", "query"}, {"namespace", "query"}}
+	if diff := cmp.Diff(choices, dashboard.Templating.List); diff != "" {
+		t.Errorf("variables (-want +got):\n%s", diff)
 	}
 	source := Datasource{Type: "prometheus", UID: "${datasource}"}
 	ids, taken := map[int]bool{}, map[[2]int]string{}
