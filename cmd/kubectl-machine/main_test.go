@@ -58,7 +58,14 @@ func TestCommandLine(t *testing.T) {
 		wantOut   string
 		wantErr   string
 	}{
-		"the version":                              {arguments: []string{"version"}, wantOut: version},
+		"the version":                             {arguments: []string{"version", "--client"}, wantOut: "Client Version: " + version + "\n"},
+		"the version in JSON":                     {arguments: []string{"version", "--client", "-o", "json"}, wantOut: "{\n  \"clientVersion\": \"" + version + "\"\n}\n"},
+		"the version in YAML":                     {arguments: []string{"version", "--client", "-o", "yaml"}, wantOut: "clientVersion: " + version + "\n"},
+		"the version in a form that is not known": {arguments: []string{"version", "-o", "wide"}, wantCode: 1, wantErr: `the output format "wide" is not known; write -o json or -o yaml`},
+		"the version of a cluster that is not there": {
+			arguments: []string{"version", "--server", "https://127.0.0.1:1", "--request-timeout", "2s"}, wantCode: 1, wantOut: "Client Version: " + version + "\n",
+			wantErr: "; --client prints the plugin's version only\n",
+		},
 		"a completion script":                      {arguments: []string{"completion", "bash"}, wantOut: "kubectl-machine"},
 		"words that complete a command":            {arguments: []string{"__complete", "module", ""}, wantOut: "check\tCheck provider modules"},
 		"a completion for no shell":                {arguments: []string{"completion", "cmd"}, wantCode: 1, wantErr: `error: there is no completion for "cmd"; name one of bash`},
