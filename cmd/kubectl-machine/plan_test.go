@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -321,6 +322,17 @@ func TestPlanCommandLine(t *testing.T) {
 				t.Errorf("it ends with %d, want %d\noutput %q, want %q\nerrors %q, want %q", got.code, tc.wantCode, got.out, tc.wantOut, got.err, tc.wantErr)
 			}
 		})
+	}
+}
+
+func TestWarningsComeBeforeThePlan(t *testing.T) {
+	long.Test(t)
+	secret := filepath.Join(t.TempDir(), "secret.yaml")
+	write(t, secret, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n")
+	var terminal bytes.Buffer
+	flags := append([]string{"plan", "--cache-dir", t.TempDir(), "-f", manifestOf(t, "1"), "-f", secret}, realEngine(t)...)
+	if code := run(t.Context(), flags, &terminal, &terminal); code != 0 || !strings.HasPrefix(terminal.String(), "warning: skipped") {
+		t.Errorf("it ends with %d and\n%s", code, terminal.String())
 	}
 }
 

@@ -92,7 +92,7 @@ One Machine is planned for those of a revision with the same providerSpec, all o
 A Machine may have been made with another module than this program has, which the cluster then stores. Users who may write Secrets there may store
 one too, so it is used only if a key of --module-key-file has signed it.
 
-Warnings, such as those about fields that are ignored, go to standard error, after the plan.
+Warnings, such as those about fields that are ignored, go to standard error, before the plan.
 
 The exit code is 0, 1 for an error, and 2 if a rollout would replace a Machine; with --detailed-exitcode it is 2 where something would
 change. With --strict, a warning is an error. With --expect in-place, it is an error if a Machine cannot keep its instance.`
@@ -206,16 +206,16 @@ func (o *planOptions) run(command *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
-	out, colours := o.out(command.OutOrStdout())
-	if err := preview.Print(out, result, o.output, colours); err != nil {
-		return err
-	}
 	warnings := result.Warnings()
 	if len(o.skipped) > 0 {
 		warnings = append(warnings, "skipped what is no MachineDeployment, MachineSet or Machine: "+strings.Join(o.skipped, ", "))
 	}
 	for _, warning := range warnings {
 		fmt.Fprintln(command.ErrOrStderr(), "warning:", warning)
+	}
+	out, colours := o.out(command.OutOrStdout())
+	if err := preview.Print(out, result, o.output, colours); err != nil {
+		return err
 	}
 	if o.strict && len(warnings) > 0 {
 		return fmt.Errorf("--strict: got %d warning(s); fix what is named above, or leave out --strict", len(warnings))
