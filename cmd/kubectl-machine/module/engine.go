@@ -40,6 +40,8 @@ type engineCheck struct {
 	mirror   string
 	mirrored *provider.Mirror
 	timeout  time.Duration
+	// own is the user's environment for an engine that does not use the mirror.
+	own map[string]string
 	// sandbox confines the engine and its providers; nil disables it.
 	sandbox *sandbox.Sandbox
 }
@@ -50,7 +52,11 @@ func newEngineCheck(binary tofu.Binary, mirror string, timeout time.Duration,
 		return nil, err
 	}
 	if mirror == "" {
-		return &engineCheck{binary: binary, mirrored: &provider.Mirror{}, timeout: timeout, sandbox: confined}, nil
+		own, err := cli.OwnEnvironment()
+		if err != nil {
+			return nil, err
+		}
+		return &engineCheck{binary: binary, mirrored: &provider.Mirror{}, timeout: timeout, sandbox: confined, own: own}, nil
 	}
 	absolute, err := filepath.Abs(mirror)
 	if err != nil {
@@ -142,16 +148,14 @@ func (w *work) cli(confined *sandbox.Sandbox) (*tfexec.Terraform, error) {
 	if err != nil {
 		return nil, err
 	}
-	pass := []string{"PATH", "TMPDIR"}
 	environment := map[string]string{"CHECKPOINT_DISABLE": "1", "HOME": scratch}
 	if credentials != nil {
 		for _, key := range credentials.Keys {
 			environment[cmp.Or(key.Env, key.File)] = "dummy"
 		}
 	}
-	if c.mirror == "" {
-		pass = append(pass, cli.UsersVariables...)
-	} else {
+	maps.Copy(environment, c.own)
+	if c.mirror != "" {
 		config := filepath.Join(scratch, "cli.tfrc")
 		content := "disable_checkpoint = true\nprovider_installation {\n  filesystem_mirror {\n    path = " +
 			strconv.Quote(c.mirror) + "\n  }\n}\n"
@@ -160,7 +164,7 @@ func (w *work) cli(confined *sandbox.Sandbox) (*tfexec.Terraform, error) {
 		}
 		environment["TF_CLI_CONFIG_FILE"] = config
 	}
-	for _, name := range pass {
+	for _, name := range []string{"PATH", "TMPDIR"} {
 		if value, set := os.LookupEnv(name); set {
 			environment[name] = value
 		}

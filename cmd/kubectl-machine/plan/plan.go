@@ -370,16 +370,6 @@ func (o planOptions) plan(ctx context.Context, requests []*preview.Request, plan
 	return result, err
 }
 
-func ownEnvironment() map[string]string {
-	environment := map[string]string{}
-	for _, name := range cli.UsersVariables {
-		if value, set := os.LookupEnv(name); set {
-			environment[name] = value
-		}
-	}
-	return environment
-}
-
 // orBeside returns what was named, or else the first of the names that is in the folder of this
 // program; empty where none is.
 func orBeside(named string, names ...string) string {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
+	"github.com/machine-iac/machine-iac-operator/cmd/kubectl-machine/cli"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/pulumi"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
@@ -145,7 +146,9 @@ func (o engineOptions) openTofu(ctx context.Context, into *planners) (preview.Pl
 	options := offline.Options{Binary: binary, CacheDir: o.cacheDir, ProviderMirror: o.providerMirror, Parallel: o.parallel,
 		Sandbox: confined}
 	if options.ProviderMirror == "" {
-		options.InitEnvironment = ownEnvironment()
+		if options.InitEnvironment, err = cli.OwnEnvironment(); err != nil {
+			return nil, err
+		}
 	}
 	planner, err := offline.New(options)
 	if err != nil {
