@@ -62,7 +62,7 @@ func TestContributingAProviderWordByWord(t *testing.T) {
 	lines := slices.DeleteFunc(strings.SplitAfter(last, "\n"), func(line string) bool {
 		return strings.HasPrefix(line, "warning: ") && strings.Contains(line, "has no checksums of ") // they need a network
 	})
-	const byEngine = ", fmt, init, validate, destroy, test"
+	const byEngine = ", fmt, init, validate, destroy, test, example"
 	if len(lines) != 3 || !strings.HasPrefix(lines[0], "kubevirt@sha256:") || !strings.HasSuffix(lines[0], "; passed: contract"+byEngine+"\n") ||
 		strings.Replace(lines[0], byEngine, "", 1) != lines[1] {
 		t.Errorf("the last commands print %q; want the check of a whole module, from a registry and from a file", last)

@@ -95,6 +95,22 @@ func TestCheckNamesPlaceAndFixOfEachBreach(t *testing.T) {
 				`acme/inventory/inventory.tf: output "inventory" lists no installation, so that nothing of it is ever destroyed by the operator's policy; add installation`,
 			},
 		},
+		"a table of fields that is not that of provider_spec": {
+			edits: [][3]string{{"README.md", "| `zone` |", "| `zoen`, `tags.name` |"}},
+			want: []string{
+				"acme/README.md:26: zoen is no field of provider_spec; correct or remove its row, or write that it is not supported",
+				"acme/README.md:26: tags.name is no field of provider_spec; ",
+				"acme/README.md:14: zone is a field of provider_spec, but has no row; add one to the table",
+			},
+		},
+		"an example that admission refuses": {
+			edits: [][3]string{{"examples/machineset.yaml", "image: image-1", "image: [image-1]"}},
+			want:  []string{"acme/examples/machineset.yaml:31: spec.template.spec.providerSpec.value.image: "},
+		},
+		"an example of another kind": {
+			edits: [][3]string{{"examples/machineset.yaml", "", "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n"}},
+			want:  []string{"acme/examples/machineset.yaml: has no MachineSet; add one"},
+		},
 		"another name than the folder's": {
 			edits: [][3]string{{"module.yaml", "name: acme", "name: acne"}},
 			want:  []string{`acme/module.yaml: metadata.name is "acne" in the folder acme; use the folder's name`},
@@ -135,6 +151,13 @@ func TestCheckSaysWhatAGoodModuleIs(t *testing.T) {
 	}
 }
 
+func TestCheckSaysThatItFindsNoTableOfFields(t *testing.T) {
+	got := runCommand(t, "module", "check", newFolder(t, acme, [3]string{"README.md", "## providerSpec", "## Fields"}), "--no-engine")
+	if want := "; left out: table of fields in README.md\n"; got.code != 0 || !strings.HasSuffix(got.out, want) {
+		t.Errorf("it ends with %d, %q and %q; want %q", got.code, got.err, got.out, want)
+	}
+}
+
 func TestCheckDoesNotWarnOfALockedModule(t *testing.T) {
 	if got := runCommand(t, "module", "check", "../../modules/kubemark", "--no-engine"); got.code != 0 || got.err != "" {
 		t.Errorf("it ends with %d and %q", got.code, got.err)
@@ -148,7 +171,10 @@ func TestCheckDoesNotWarnOfALockedModule(t *testing.T) {
 }
 
 func TestCheckSaysThatAModuleWithoutAKindOfItsOwnHasTheGeneralOne(t *testing.T) {
-	dir := newFolder(t, acme, [3]string{"module.yaml", "  providerSpecs:\n    - apiVersions:\n        - acme.machine-iac.io/v1alpha1\n      kind: AcmeMachineProviderSpec\n", ""})
+	dir := newFolder(t, acme,
+		[3]string{"module.yaml", "  providerSpecs:\n    - apiVersions:\n        - acme.machine-iac.io/v1alpha1\n      kind: AcmeMachineProviderSpec\n", ""},
+		[3]string{"examples/machineset.yaml", "apiVersion: acme.machine-iac.io/v1alpha1\n          kind: AcmeMachineProviderSpec\n          instanceType: small\n          image: image-1\n          credentialsSecret:\n            name: acme-credentials\n",
+			"apiVersion: machine-iac.io/v1alpha1\n          kind: TerraformMachineProviderSpec\n          module: acme\n          credentialsSecret: {name: acme-credentials}\n          values: {instanceType: small, image: image-1}\n"})
 	got := runCommand(t, "module", "check", dir, "--no-engine")
 	if got.code != 0 || !strings.Contains(got.out, " serves machine-iac.io/v1alpha1 TerraformMachineProviderSpec; ") {
 		t.Errorf("it ends with %d, %q and %q", got.code, got.err, got.out)
@@ -260,7 +286,7 @@ func TestANewModulePassesItsOwnTests(t *testing.T) {
 				t.Errorf("new says what to do for the provider's checksums: %t\n%s", saysChecksums, made.out)
 			}
 			got := runCommand(t, append([]string{"module", "check", dir}, realEngine(t)...)...)
-			if got.code != 0 || !strings.HasSuffix(got.out, "; passed: contract, fmt, init, validate, destroy, test\n") {
+			if got.code != 0 || !strings.HasSuffix(got.out, "; passed: contract, fmt, init, validate, destroy, test, example\n") {
 				t.Errorf("check ends with %d, %q and\n%s", got.code, got.err, got.out)
 			}
 		})
@@ -274,7 +300,7 @@ func TestTheCheckConfiguresProvidersThatWantCredentials(t *testing.T) {
 		[3]string{"module.yaml", "env: API_TOKEN", "env: VSPHERE_PASSWORD"},
 	)
 	got := runCommand(t, append([]string{"module", "check", dir}, realEngine(t)...)...)
-	if got.code != 0 || !strings.HasSuffix(got.out, "; passed: contract, fmt, init, validate, destroy, test\n") {
+	if got.code != 0 || !strings.HasSuffix(got.out, "; passed: contract, fmt, init, validate, destroy, test, example\n") {
 		t.Errorf("it ends with %d, %q and\n%s", got.code, got.err, got.out)
 	}
 }
@@ -304,6 +330,10 @@ func TestTheEngineFindsWhatTheContractCannot(t *testing.T) {
 		"a test that fails": {
 			edits: [][3]string{{"main.tf", "    image         = var.provider_spec.image\n    rootVolumeGiB = var.provider_spec.rootVolumeGiB\n    region        = var.provider_spec.region\n    zone          = var.provider_spec.zone\n", ""}},
 			want:  `run "another_image_takes_another_instance" fails: Test assertion failed; What can't be changed in place must plan a replacement`,
+		},
+		"an example that the module cannot plan": {
+			edits: [][3]string{{"main.tf", "  input = {", "  lifecycle {\n    precondition {\n      condition     = length(var.machine.labels) == 0\n      error_message = \"No label is supported.\"\n    }\n  }\n\n  input = {"}},
+			want:  "/acme/examples/machineset.yaml: cannot be planned: ",
 		},
 		"a provider that the mirror does not have": {
 			edits: [][3]string{

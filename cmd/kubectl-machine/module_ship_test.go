@@ -63,7 +63,7 @@ func TestTheEngineTestsWhatWasPushed(t *testing.T) {
 	host := newRegistry(t)
 	pushed := runCommand(t, "module", "push", filepath.Join(newFolder(t, acme), "acme"), "oci://"+host+"/acme:v1")
 	got := runCommand(t, append([]string{"module", "check", strings.TrimSpace(pushed.out)}, realEngine(t)...)...)
-	if got.code != 0 || !strings.HasSuffix(got.out, "; passed: contract, fmt, init, validate, destroy, test\n") {
+	if got.code != 0 || !strings.HasSuffix(got.out, "; passed: contract, fmt, init, validate, destroy, test, example\n") {
 		t.Errorf("it ends with %d, %q and\n%s", got.code, got.err, got.out)
 	}
 	broken := newFolder(t, acme, [3]string{"main.tf", "  input = {", "  inptu = {}\n  input = {"})

@@ -18,6 +18,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/tofu"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/module/contract"
+	"github.com/machine-iac/machine-iac-operator/internal/plan/preview"
 )
 
 // checkOptions are the flags of module check.
@@ -37,10 +38,11 @@ func newCheck() *cobra.Command {
 		Short: "Check provider modules",
 		Long: `Check provider modules against the contract (docs/contracts/module.md), and print each breach with its place and fix. A DIR is the
 folder of a module, or one whose folders are modules; a REFERENCE is what 'kubectl machine module pack' and 'push' print, and is fetched as
-the manager fetches it. No two modules of one engine may have one name, and no two serve one kind.
+the manager fetches it. The README's table of fields must be that of provider_spec, and examples/machineset.yaml be valid. No two modules of one engine may have one name, and no two serve one kind.
 
 A module that keeps the contract is then formatted (fmt -check), validated, and tested by the engine, tofu or terraform, in a copy of its
-folder and with its providers mocked. What a destroy has of it, its providers alone, is validated by itself. Providers come from
+folder and with its providers mocked. What a destroy has of it, its providers alone, is validated by itself, and the example is planned as by
+'kubectl machine plan'. Providers come from
 --provider-mirror, and from their registries where that is not given. Tests are code. On Linux, engine and providers are confined to that copy (--sandbox), but not from the network: use --no-engine for a module that you do
 not trust.
 
@@ -179,6 +181,8 @@ type checkedModule struct {
 	Breaches         []breach `json:"breaches,omitempty"`
 	files            fs.FS
 	loaded           *module.Module
+	// example is the MachineSet to plan, if there is one.
+	example []*preview.Request
 }
 
 // breach is one problem, with its place.

@@ -137,7 +137,13 @@ func (m *checkedModule) checkContract() {
 	if content, err := fs.ReadFile(loaded.Files(), lockFile); err == nil {
 		m.WithoutChecksums, _ = tofu.WithoutChecksums(content) // an unreadable lock file is a breach
 	}
-	m.Passed = []string{"contract"}
+	m.checkFields(loaded)
+	if err := m.readExample(loaded); err != nil {
+		m.add(contract.Breach{File: exampleFile, Problem: err.Error()})
+	}
+	if len(m.Breaches) == 0 {
+		m.Passed = []string{"contract"}
+	}
 }
 
 // checkName checks, like load.Modules, that a module has the name of its folder.

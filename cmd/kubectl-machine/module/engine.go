@@ -130,9 +130,13 @@ type step struct {
 func (w *work) steps() []step {
 	steps := []step{{"fmt", w.format}, {"init", w.initialise}, {"validate", w.validate}}
 	if w.module.loaded.Traits().HCL {
-		return append(steps, step{"destroy", w.destroy}, step{"test", w.test})
+		steps = append(steps, step{"destroy", w.destroy}, step{"test", w.test})
+		if len(w.module.example) > 0 {
+			steps = append(steps, step{"example", w.planExample})
+		}
+		return steps
 	}
-	w.module.LeftOut = []string{"program"}
+	w.module.LeftOut = append(w.module.LeftOut, "program")
 	if tests, err := fs.Glob(w.module.files, "tests/*.tftest.hcl"); err != nil || len(tests) == 0 {
 		w.module.LeftOut = append(w.module.LeftOut, "test")
 		return steps
