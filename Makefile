@@ -126,8 +126,7 @@ install-plugin: ## Make `kubectl machine` work, with completion: a link in PLUGI
 	@mkdir -p bin "$(PLUGIN_DIR)"
 	go build -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ ./cmd/kubectl-machine
 	@ln -sfn "$(CURDIR)/bin/kubectl-machine" "$(PLUGIN_DIR)/kubectl-machine"
-	@printf '#!/bin/sh\nexec kubectl machine __complete "$$@"\n' >"$(PLUGIN_DIR)/kubectl_complete-machine"
-	@chmod +x "$(PLUGIN_DIR)/kubectl_complete-machine"
+	@install -m 755 install/krew/kubectl_complete-machine "$(PLUGIN_DIR)"
 	@case ":$$PATH:" in *":$(PLUGIN_DIR):"*) ;; *) echo "$(PLUGIN_DIR) is not on PATH; kubectl looks for plugins there only" >&2;; esac
 
 .PHONY: plugin-archives

@@ -11,11 +11,10 @@ import (
 	"github.com/machine-iac/machine-iac-operator/test/long"
 )
 
-// unpacked builds the archive of this platform, and returns the folder that it is unpacked into.
-func unpacked(t *testing.T) string {
+// unpacked builds the archive of a platform, and returns the folder that it is unpacked into.
+func unpacked(t *testing.T, platform string) string {
 	t.Helper()
 	dist, bin := t.TempDir(), t.TempDir()
-	platform := runtime.GOOS + "/" + runtime.GOARCH
 	build := exec.CommandContext(t.Context(), repository(t, "hack", "plugin-archives.sh"), "v1.2.3", platform)
 	build.Env = append(os.Environ(), "DIST="+dist)
 	if out, err := build.CombinedOutput(); err != nil {
@@ -31,19 +30,34 @@ func unpacked(t *testing.T) string {
 	return bin
 }
 
-func TestTheArchivePlansBuiltInModulesWithoutANetwork(t *testing.T) {
+func TestTheArchiveOfARelease(t *testing.T) {
 	long.Test(t)
-	bin := unpacked(t)
-	engine := []string{"--engine-path", repository(t, "bin", "tofu"), "--cache-dir", t.TempDir()}
-	examples, err := filepath.Glob(repository(t, "modules", "*", "examples", "machineset.yaml"))
-	if err != nil || len(examples) < 8 {
-		t.Fatalf("found the examples %q, %v", examples, err)
-	}
-	for _, example := range examples {
-		plugin := filepath.Join(bin, "kubectl-machine")
-		got := alone(t, "", append([]string{plugin, "plan", "-f", example}, engine...)...)
-		if got.code != 0 || !strings.Contains(got.out, "Preview: 1 MachineSet") {
-			t.Errorf("%s: it ends with %d, %q and\n%s", example, got.code, got.err, got.out)
+	bin := unpacked(t, runtime.GOOS+"/"+runtime.GOARCH)
+
+	t.Run("plans built-in modules with the engine on PATH, an empty HOME and no network", func(t *testing.T) {
+		path := t.TempDir()
+		if err := os.Symlink(repository(t, "bin", "tofu"), filepath.Join(path, "tofu")); err != nil {
+			t.Fatal(err)
 		}
-	}
+		script := strings.Replace(isolated, `"$@"`, `HOME="$PWD" PATH="`+path+`" "$@"`, 1)
+		examples, err := filepath.Glob(repository(t, "modules", "*", "examples", "machineset.yaml"))
+		if err != nil || len(examples) < 8 {
+			t.Fatalf("found the examples %q, %v", examples, err)
+		}
+		for _, example := range examples {
+			got := namespaced(t, script, asked, "", filepath.Join(bin, "kubectl-machine"), "plan", "-f", example)
+			if got.code != 0 || !strings.Contains(got.out, "Preview: 1 MachineSet") {
+				t.Errorf("%s: it ends with %d, %q and\n%s", example, got.code, got.err, got.out)
+			}
+		}
+	})
+
+	t.Run("has kubectl complete its commands", func(t *testing.T) {
+		complete := exec.CommandContext(t.Context(), repository(t, "bin", "kubectl"), "__complete", "machine", "pl")
+		complete.Env = []string{"PATH=" + bin + ":/usr/bin:/bin"}
+		got, err := complete.Output()
+		if err != nil || !strings.HasPrefix(string(got), "plan\tShow what MachineSets would create") {
+			t.Errorf("kubectl completes with %q, %v", got, err)
+		}
+	})
 }

@@ -25,7 +25,8 @@ func newCompletion() *cobra.Command {
 		Short: "Print a script that completes words on the command line",
 		Long: "Print a script that completes words for kubectl-machine in a shell: " + strings.Join(names, ", ") + `.
 
-For "kubectl machine", kubectl runs a program kubectl_complete-machine on PATH; the second example creates it.`,
+For "kubectl machine", kubectl runs the program kubectl_complete-machine on PATH. Archives of releases contain it, 'make install-plugin' installs it, and
+the second example creates it.`,
 		Example: `  # kubectl-machine, in this shell
   source <(kubectl machine completion bash)
 

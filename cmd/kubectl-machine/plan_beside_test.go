@@ -52,6 +52,11 @@ func TestPlanSaysWhatIsMissingAndHowToGetIt(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(mirror, "registry.example", "hashicorp", "google", "0.1.0", platform), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	old := beside(t, "schemas")
+	oldEngine := filepath.Join(filepath.Dir(old), "terraform")
+	if err := os.WriteFile(oldEngine, []byte("#!/bin/sh\necho Terraform v1.5.7\n"), 0o700); err != nil { //nolint:gosec // executable
+		t.Fatal(err)
+	}
 	const get = "; run 'make plugin' in the repository, or fill a folder with 'tofu providers mirror' " +
 		"and name it with --provider-mirror\n"
 	for name, tc := range map[string]struct {
@@ -73,6 +78,10 @@ func TestPlanSaysWhatIsMissingAndHowToGetIt(t *testing.T) {
 				"no engine beside kubectl-machine: ",
 				"; run 'make plugin' in the repository, install OpenTofu, or name its file with --engine-path\n",
 			},
+		},
+		"an engine that is too old": {
+			plugin: old, modules: []string{"aws"},
+			want: []string{"finding the engine at " + oldEngine + ": it is version 1.5.7, but >= 1.9.0 is required"},
 		},
 		"no mirror, and no network": {
 			plugin: beside(t, "tofu"), modules: []string{"aws"},

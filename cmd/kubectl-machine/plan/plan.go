@@ -126,7 +126,7 @@ func NewCommand() *cobra.Command {
 	flags.StringArrayVar(&o.moduleSources, "module-source", nil,
 		"Archive of a provider module, as for the manager: oci://registry/repository@sha256:..., https://... or file:///...; may be repeated.")
 	flags.StringVar(&o.engines.enginePath, "engine-path", "",
-		"File of the engine. Default: tofu beside kubectl-machine, else tofu or terraform on PATH.")
+		"File of the engine. Default: tofu or terraform beside kubectl-machine, else on PATH.")
 	flags.StringVar(&o.engines.providerMirror, "provider-mirror", "",
 		"Filesystem mirror with the providers; disables downloads. Default: schemas or mirror beside kubectl-machine.")
 	o.engines.registerPulumi(flags)

@@ -131,7 +131,7 @@ func (o engineOptions) mirror(ctx context.Context, requests []*preview.Request) 
 }
 
 func (o engineOptions) openTofu(ctx context.Context, into *planners) (preview.Planner, error) {
-	path := orBeside(o.enginePath, tofu.OpenTofu)
+	path := orBeside(o.enginePath, tofu.OpenTofu, tofu.Terraform)
 	binary, err := tofu.Find(ctx, tofu.FindOptions{Path: path})
 	if err != nil && path == "" {
 		return nil, fmt.Errorf("no engine beside kubectl-machine: %w; %s", err, engineHint)
