@@ -119,7 +119,7 @@ plugin: tools-plugin ## Build kubectl-machine, and what it needs to plan offline
 
 # Where the plugin is put, and what it is built for.
 PLUGIN_DIR ?= $(HOME)/.local/bin
-PLUGIN_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+PLUGIN_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
 .PHONY: install-plugin
 install-plugin: ## Make `kubectl machine` work, with completion: a link in PLUGIN_DIR (~/.local/bin).

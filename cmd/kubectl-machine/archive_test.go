@@ -61,3 +61,12 @@ func TestTheArchiveOfARelease(t *testing.T) {
 		}
 	})
 }
+
+// Nothing runs the program for Windows: that it compiles is what the test shows.
+func TestTheArchiveForWindowsHasAProgram(t *testing.T) {
+	long.Test(t)
+	content, err := os.ReadFile(filepath.Join(unpacked(t, "windows/amd64"), "kubectl-machine.exe"))
+	if err != nil || !strings.HasPrefix(string(content), "MZ") {
+		t.Errorf("got %.2q, %v; want a program", content, err)
+	}
+}

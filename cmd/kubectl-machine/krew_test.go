@@ -65,6 +65,9 @@ func TestTheKrewManifestIsThatOfThisPlugin(t *testing.T) {
 			Selector: platform.Selector, Bin: newRoot().Name(), SHA256: strings.ToUpper("SHA256_" + system + "_" + arch),
 			URI: plugin.Spec.Homepage + "/releases/download/VERSION/kubectl-machine-" + system + "-" + arch + ".tar.gz",
 		}
+		if system == "windows" {
+			want.Bin += ".exe"
+		}
 		if diff := cmp.Diff(want, platform); diff != "" {
 			t.Errorf("platform %s/%s (-want +got):\n%s", system, arch, diff)
 		}

@@ -381,9 +381,11 @@ func orBeside(named string, names ...string) string {
 		program = real
 	}
 	for _, name := range names {
-		beside := filepath.Join(filepath.Dir(program), name)
-		if _, err := os.Stat(beside); err == nil {
-			return beside
+		for _, file := range []string{name, name + ".exe"} {
+			beside := filepath.Join(filepath.Dir(program), file)
+			if _, err := os.Stat(beside); err == nil {
+				return beside
+			}
 		}
 	}
 	return ""

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -14,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 )
 
 // manifestSuffix is appended to the path of a mirror to get that of its manifest.
@@ -208,11 +208,7 @@ func (m *Mirror) Digest(file string) (string, error) {
 }
 
 func identityOf(file string, info fs.FileInfo) string {
-	where := file
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		where = fmt.Sprintf("%d %d", stat.Dev, stat.Ino)
-	}
-	return fmt.Sprintf("%s %d %d", where, info.Size(), info.ModTime().UnixNano())
+	return fmt.Sprintf("%s %d %d", cmp.Or(inode(info), file), info.Size(), info.ModTime().UnixNano())
 }
 
 func digestOf(file string) (string, error) {

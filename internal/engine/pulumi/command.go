@@ -109,7 +109,7 @@ func (c *command) execute(process *exec.Cmd) error {
 	c.pid.Store(int64(process.Process.Pid))
 	err := process.Wait()
 	c.pid.Store(0)
-	_ = syscall.Kill(-process.Process.Pid, syscall.SIGKILL) // there may be no process left
+	workdir.KillGroup(process.Process)
 	return err
 }
 

@@ -7,6 +7,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 // drainGrace limits reading the remaining output of a process that has exited.
@@ -24,7 +26,7 @@ func openPipe(path string, read func(io.Reader)) (*pipe, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("creating the pipe for events: %w", err)
 	}
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
+	if err := workdir.MakePipe(path); err != nil {
 		return nil, fmt.Errorf("creating the pipe for events: %w", err)
 	}
 	out, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // otherwise opening blocks until there is a writer

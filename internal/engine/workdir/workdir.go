@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 )
 
 // maxSocketPath is the maximum length of a Unix socket's path. Plugins create sockets in their
@@ -47,13 +46,13 @@ func Lock(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("locking the work folder: %w", err)
 	}
-	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if err == nil {
+	locked, err := TryLock(file)
+	switch {
+	case locked:
 		return file, nil
-	}
-	if errors.Is(err, syscall.EWOULDBLOCK) {
+	case err == nil:
 		err = fmt.Errorf("the work folder %s belongs to another running engine; use another folder", dir)
-	} else {
+	default:
 		err = fmt.Errorf("locking the work folder %s: %w", dir, err)
 	}
 	return nil, errors.Join(err, file.Close())

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
 	"time"
+
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 // lockInterval is the delay between attempts to take a lock that another process holds.
@@ -21,11 +22,11 @@ func lock(ctx context.Context, name string) (release func(), err error) {
 	again := time.NewTicker(lockInterval)
 	defer again.Stop()
 	for {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
+		locked, err := workdir.TryLock(file)
+		switch {
+		case locked:
 			return func() { _ = file.Close() }, nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+		case err != nil:
 			return nil, errors.Join(fmt.Errorf("locking the module: %w", err), file.Close())
 		}
 		select {

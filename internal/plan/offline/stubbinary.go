@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/sandbox"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/workdir"
 )
 
 // binaryOptions configure a stubBinary.
@@ -91,7 +92,7 @@ func (b *stubBinary) serve(ctx context.Context, running *plugin) error {
 		return err
 	}
 	waiting := filepath.Join(dir, "waiting")
-	if err := syscall.Mkfifo(waiting, 0o600); err != nil {
+	if err := workdir.MakePipe(waiting); err != nil {
 		return err
 	}
 	b.waiting = waiting
