@@ -26,6 +26,8 @@ func TestManifestsRegisterWhatIsServed(t *testing.T) {
 	want := map[string]registered{
 		"default.machine.machine.openshift.io":               {webhooks.MutateMachinePath, "[machines]", create},
 		"default.machineset.machine.openshift.io":            {webhooks.MutateMachineSetPath, "[machinesets]", create},
+		"default.machinedeployment.machine.openshift.io":     {webhooks.MutateMachineDeploymentPath, "[machinedeployments]", create},
+		"validation.machinedeployment.machine.openshift.io":  {webhooks.ValidateMachineDeploymentPath, "[machinedeployments]", both},
 		"adoption.machine.openshift.io":                      {webhooks.ReviewAdoptionPath, "[machines machinesets]", both},
 		"validation.machine.machine.openshift.io":            {webhooks.ValidateMachinePath, "[machines]", both},
 		"validation.machineset.machine.openshift.io":         {webhooks.ValidateMachineSetPath, "[machinesets]", both},

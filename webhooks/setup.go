@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/rights"
 	"github.com/machine-iac/machine-iac-operator/internal/installation"
@@ -26,6 +27,8 @@ const (
 	MutateMachineSetPath           = "/mutate-machine-openshift-io-v1beta1-machineset"
 	ValidateMachinePath            = "/validate-machine-openshift-io-v1beta1-machine"
 	ValidateMachineSetPath         = "/validate-machine-openshift-io-v1beta1-machineset"
+	MutateMachineDeploymentPath    = "/mutate-machine-openshift-io-v1beta1-machinedeployment"
+	ValidateMachineDeploymentPath  = "/validate-machine-openshift-io-v1beta1-machinedeployment"
 	ValidateMachineHealthCheckPath = "/validate-machine-openshift-io-v1beta1-machinehealthcheck"
 	ReviewAdoptionPath             = "/review-machine-openshift-io-v1beta1-adoption"
 	ReviewNamespacePath            = "/review-v1-namespace"
@@ -100,6 +103,15 @@ func SetupWithManager(mgr manager.Manager, options Options) error {
 		Complete()
 	if err != nil {
 		return fmt.Errorf("registering the webhooks of MachineSets: %w", err)
+	}
+	err = builder.WebhookManagedBy(mgr, &v1beta1.MachineDeployment{}).
+		WithDefaulter(&machineDeploymentDefaulter{rules: rules}).
+		WithDefaulterCustomPath(MutateMachineDeploymentPath).
+		WithValidator(&machineDeploymentValidator{sets: machineSetValidator{rules: rules, secrets: secrets}}).
+		WithValidatorCustomPath(ValidateMachineDeploymentPath).
+		Complete()
+	if err != nil {
+		return fmt.Errorf("registering the webhooks of MachineDeployments: %w", err)
 	}
 	check := &unstructured.Unstructured{}
 	check.SetGroupVersionKind(machinev1beta1.GroupVersion.WithKind(healthCheckKind.Kind))

@@ -24,6 +24,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/controllers/legacyhealthcheck"
 	"github.com/machine-iac/machine-iac-operator/controllers/machine"
 	"github.com/machine-iac/machine-iac-operator/controllers/machineclass"
+	"github.com/machine-iac/machine-iac-operator/controllers/machinedeployment"
 	"github.com/machine-iac/machine-iac-operator/controllers/machinehealthcheck"
 	"github.com/machine-iac/machine-iac-operator/controllers/machineset"
 	"github.com/machine-iac/machine-iac-operator/controllers/nodelink"
@@ -56,6 +57,7 @@ var adders = map[string]func(context.Context, manager.Manager, dependencies) err
 	legacyhealthcheck.Name:  addLegacyHealthCheck,
 	machine.Name:            addMachine,
 	machineclass.Name:       addMachineClass,
+	machinedeployment.Name:  addMachineDeployment,
 	machinehealthcheck.Name: addMachineHealthCheck,
 	machineset.Name:         addMachineSet,
 	nodelink.Name:           addNodeLink,
@@ -151,6 +153,15 @@ func addMachine(ctx context.Context, mgr manager.Manager, p dependencies) error 
 
 func addMachineClass(_ context.Context, mgr manager.Manager, p dependencies) error {
 	return machineclass.SetupWithManager(mgr, machineclass.Options{Estimator: p.actuator.Catalogs()})
+}
+
+// addMachineDeployment adds nothing to a cluster without the CRD.
+func addMachineDeployment(_ context.Context, mgr manager.Manager, _ dependencies) error {
+	served, err := machinedeployment.Served(mgr.GetClient())
+	if err != nil || !served {
+		return err
+	}
+	return machinedeployment.SetupWithManager(mgr, machinedeployment.Options{})
 }
 
 func addMachineHealthCheck(ctx context.Context, mgr manager.Manager, p dependencies) error {

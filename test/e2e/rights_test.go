@@ -19,9 +19,10 @@ import (
 // usedElsewhere are the permissions that the story does not use, by account, and their users.
 var usedElsewhere = map[string][]exempt{
 	"machine-api-controllers": {
-		{`^list (nodes|machinesets|machinehealthchecks|(mutat|validat)ingwebhookconfigurations) ?`, informers},
+		{`^list (nodes|machinedeployments|machinehealthchecks|(mutat|validat)ingwebhookconfigurations) ?`, informers},
 		{`^get machinesets $`, "a MachineSet that adopts Machines: controllers/machineset"},
-		{`^update machine(set)?s/finalizers `,
+		{`^delete machinesets $`, "more revisions than a MachineDeployment keeps: controllers/machinedeployment"},
+		{`^update machine(set|deployment)?s/finalizers `,
 			"OwnerReferencesPermissionEnforcement, which asks the authorizer itself"},
 		{`^(get|list|create|update|patch) ipaddress`, "clusters with pools of addresses: actuators/addresses"},
 		{`^list credentialsrequests `, "OpenShift: internal/cluster/rights"},

@@ -139,6 +139,7 @@ var _ = Describe(story, Ordered, ContinueOnFailure, func() {
 	Context("A manager that is stopped", aManagerStopped)
 	Context("A Machine that cannot be made", aMachineThatCannotBeMade)
 	Context("A changed providerSpec", aChangedProviderSpec)
+	Context("A MachineDeployment", aMachineDeployment)
 	Context("Other user data", otherUserData)
 	Context("A person with kubectl machine", forTerraform, aPersonWithKubectlMachine)
 	Context("Machines of another actuator", forTerraform, anotherActuatorsMachines)

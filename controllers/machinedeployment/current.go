@@ -1,0 +1,176 @@
+package machinedeployment
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
+)
+
+// ensureCurrent adopts MachineSets, creates the one of the current revision, and numbers revisions.
+type ensureCurrent struct {
+	writer
+}
+
+// Reconcile implements pipeline.Step.
+func (e *ensureCurrent) Reconcile(ctx context.Context, s *scope) (bool, error) {
+	for _, set := range s.all {
+		if s.wrote || !s.adoptable(set) {
+			continue
+		}
+		if err := e.adopt(ctx, s, set); err != nil {
+			return false, fmt.Errorf("adopting MachineSet %s: %w", set.Name, err)
+		}
+	}
+	if s.wrote {
+		return false, nil
+	}
+	var err error
+	switch {
+	case s.current != nil:
+		err = e.number(ctx, s)
+	case !s.deployment.Spec.Paused:
+		err = e.create(ctx, s)
+	}
+	return err == nil && !s.wrote, err
+}
+
+// adoptable reports whether the MachineDeployment takes a MachineSet without a controller: if it has
+// the template, or was of a MachineDeployment before.
+func (s *scope) adoptable(set *machinev1beta1.MachineSet) bool {
+	if metav1.GetControllerOfNoCopy(set) != nil || !set.DeletionTimestamp.IsZero() ||
+		controlPlane(&set.Spec.Template) || !machineapi.AuthorityOfMachineSet(set).IsMachineAPI() ||
+		!s.selector.Matches(labels.Set(set.Spec.Template.Labels)) {
+		return false
+	}
+	return set.Labels[v1beta1.TemplateHashLabel] != "" || s.current == nil && sameTemplate(s.deployment, set)
+}
+
+// adopt makes the MachineDeployment the controller of a MachineSet, which keeps its name and selector.
+// Its Machines get the label of the revision from propagate.
+func (e *ensureCurrent) adopt(ctx context.Context, s *scope, set *machinev1beta1.MachineSet) error {
+	adopted := set.DeepCopy()
+	adopted.OwnerReferences = append(adopted.OwnerReferences, ownerReference(s.deployment))
+	if adopted.Labels[v1beta1.TemplateHashLabel] == "" {
+		hash, err := templateHash(s.deployment)
+		if err != nil {
+			return err
+		}
+		metav1.SetMetaDataLabel(&adopted.ObjectMeta, v1beta1.TemplateHashLabel, hash)
+	}
+	log.FromContext(ctx).Info("Adopting a MachineSet", "MachineSet", set.Name)
+	return e.patch(ctx, s, set, adopted)
+}
+
+// create creates the MachineSet of the current revision, without Machines yet.
+func (e *ensureCurrent) create(ctx context.Context, s *scope) error {
+	hash, err := templateHash(s.deployment)
+	if err != nil {
+		return err
+	}
+	spec := &s.deployment.Spec
+	set := &machinev1beta1.MachineSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.deployment.Namespace, Name: s.deployment.Name + "-" + hash,
+			Labels:          maps.Clone(spec.Template.Labels),
+			Annotations:     s.annotations(s.newest() + 1),
+			OwnerReferences: []metav1.OwnerReference{ownerReference(s.deployment)},
+		},
+		Spec: machinev1beta1.MachineSetSpec{
+			Replicas: ptr.To[int32](0), Selector: *spec.Selector.DeepCopy(), MinReadySeconds: spec.MinReadySeconds,
+			DeletePolicy: s.deletePolicy(), Template: *spec.Template.DeepCopy(),
+		},
+	}
+	metav1.AddLabelToSelector(&set.Spec.Selector, v1beta1.TemplateHashLabel, hash)
+	metav1.SetMetaDataLabel(&set.ObjectMeta, v1beta1.TemplateHashLabel, hash)
+	set.Spec.Template.Labels = s.labelsOf(set)
+	err = e.write(s, func() error { return e.client.Create(ctx, set) })
+	if apierrors.IsAlreadyExists(err) {
+		// The next reconcile uses another name, unless the API server had created it for an earlier request.
+		s.deployment.Status.CollisionCount = ptr.To(ptr.Deref(s.deployment.Status.CollisionCount, 0) + 1)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("creating MachineSet %s: %w", set.Name, err)
+	}
+	s.created = true
+	return nil
+}
+
+// number gives the current revision the highest number, and the MachineDeployment the same.
+func (e *ensureCurrent) number(ctx context.Context, s *scope) error {
+	number := s.current.number()
+	if newest := s.newest(); number == 0 || number < newest {
+		number = newest + 1
+	}
+	set := s.current.set.DeepCopy()
+	for key, value := range s.annotations(number) {
+		annotate(set, key, value)
+	}
+	if !maps.Equal(set.Annotations, s.current.set.Annotations) {
+		if err := e.patch(ctx, s, s.current.set, set); err != nil {
+			return fmt.Errorf("numbering MachineSet %s: %w", set.Name, err)
+		}
+	}
+	shown := strconv.FormatInt(number, 10)
+	if s.wrote || s.deployment.Annotations[v1beta1.RevisionAnnotation] == shown {
+		return nil
+	}
+	deployment := s.deployment.DeepCopy()
+	annotate(deployment, v1beta1.RevisionAnnotation, shown)
+	if err := e.patch(ctx, s, s.deployment, deployment); err != nil {
+		return fmt.Errorf("writing the revision of the MachineDeployment: %w", err)
+	}
+	s.deployment, s.before = deployment, deployment.DeepCopy()
+	return nil
+}
+
+// newest returns the highest number of a revision.
+func (s *scope) newest() int64 {
+	if len(s.revisions) == 0 {
+		return 0
+	}
+	return s.revisions[len(s.revisions)-1].number()
+}
+
+// annotations returns those of the current revision's MachineSet.
+func (s *scope) annotations(number int64) map[string]string {
+	out := map[string]string{v1beta1.RevisionAnnotation: strconv.FormatInt(number, 10)}
+	for _, key := range []string{v1beta1.RestartedAtAnnotation, v1beta1.ChangeCauseAnnotation} {
+		if value := s.deployment.Annotations[key]; value != "" {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+func (s *scope) deletePolicy() string {
+	if bounds := s.deployment.Spec.Strategy.RollingUpdate; bounds != nil {
+		return string(bounds.DeletePolicy)
+	}
+	return ""
+}
+
+func ownerReference(deployment *v1beta1.MachineDeployment) metav1.OwnerReference {
+	return *metav1.NewControllerRef(deployment, v1beta1.GroupVersion.WithKind(v1beta1.MachineDeploymentKind))
+}
+
+func annotate(object client.Object, key, value string) {
+	annotations := maps.Clone(object.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[key] = value
+	object.SetAnnotations(annotations)
+}

@@ -1,0 +1,148 @@
+package machinedeployment
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
+)
+
+// readFleet reads the MachineSets and their Machines, and finds the current revision.
+type readFleet struct {
+	nodes client.Reader
+	clock clock.PassiveClock
+}
+
+// Reconcile implements pipeline.Step. Machines are read before MachineSets: a MachineSet that is found
+// to have as many Machines as it should has no request for one in flight.
+func (r *readFleet) Reconcile(ctx context.Context, s *scope) (bool, error) {
+	options := []client.ListOption{client.InNamespace(s.deployment.Namespace), client.UnsafeDisableDeepCopy}
+	machines := &machinev1beta1.MachineList{}
+	if err := s.reader.List(ctx, machines, append(options, client.MatchingLabelsSelector{Selector: s.selector})...); err != nil {
+		return false, fmt.Errorf("listing Machines: %w", err)
+	}
+	sets := &machinev1beta1.MachineSetList{}
+	if err := s.reader.List(ctx, sets, options...); err != nil {
+		return false, fmt.Errorf("listing MachineSets: %w", err)
+	}
+	owned := map[types.UID]*revision{}
+	for i := range sets.Items {
+		set := &sets.Items[i]
+		s.all = append(s.all, set)
+		if metav1.IsControlledBy(set, s.deployment) && set.DeletionTimestamp.IsZero() {
+			owned[set.UID] = &revision{set: set}
+			s.revisions = append(s.revisions, owned[set.UID])
+		}
+	}
+	slices.SortFunc(s.revisions, older)
+	for i := range machines.Items {
+		machine := &machines.Items[i]
+		owner := metav1.GetControllerOfNoCopy(machine)
+		if owner == nil || owned[owner.UID] == nil {
+			continue
+		}
+		if err := r.add(ctx, s, owned[owner.UID], machine); err != nil {
+			return false, err
+		}
+	}
+	s.read = true
+	var err error
+	s.current, err = s.find()
+	return err == nil, err
+}
+
+// add adds a Machine to its revision.
+func (r *readFleet) add(ctx context.Context, s *scope, to *revision, machine *machinev1beta1.Machine) error {
+	if !machine.DeletionTimestamp.IsZero() {
+		to.leaving++
+		return nil
+	}
+	since, ready, err := r.readySince(ctx, machine)
+	if err != nil {
+		return err
+	}
+	least := time.Duration(s.deployment.Spec.MinReadySeconds) * time.Second
+	to.machines = append(to.machines, machine)
+	to.ready = append(to.ready, ready)
+	to.available = append(to.available, ready && (least == 0 || r.clock.Now().Sub(since) > least))
+	return nil
+}
+
+// readySince returns since when the Machine's Node is ready, and whether it is.
+func (r *readFleet) readySince(ctx context.Context, machine *machinev1beta1.Machine) (time.Time, bool, error) {
+	if machine.Status.NodeRef == nil {
+		return time.Time{}, false, nil
+	}
+	node := &corev1.Node{}
+	err := r.nodes.Get(ctx, types.NamespacedName{Name: machine.Status.NodeRef.Name}, node, client.UnsafeDisableDeepCopy)
+	if client.IgnoreNotFound(err) != nil {
+		return time.Time{}, false, fmt.Errorf("getting the Node of Machine %s: %w", machine.Name, err)
+	}
+	for _, condition := range node.Status.Conditions {
+		if err == nil && condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
+			return condition.LastTransitionTime.Time, true, nil
+		}
+	}
+	return time.Time{}, false, nil
+}
+
+// older orders revisions by number, then by age.
+func older(x, y *revision) int {
+	return cmp.Or(cmp.Compare(x.number(), y.number()),
+		x.set.CreationTimestamp.Compare(y.set.CreationTimestamp.Time), cmp.Compare(x.set.Name, y.set.Name))
+}
+
+// number returns the revision's number, or 0 if it has none yet.
+func (r *revision) number() int64 {
+	number, err := strconv.ParseInt(r.set.Annotations[v1beta1.RevisionAnnotation], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return number
+}
+
+// replicas returns the number of Machines that the MachineSet should have.
+func (r *revision) replicas() int {
+	if r.set.Spec.Replicas == nil {
+		return 1
+	}
+	return int(*r.set.Spec.Replicas)
+}
+
+// settled reports whether it has as many.
+func (r *revision) settled() bool { return len(r.machines) == r.replicas() }
+
+// held reports whether the MachineDeployment holds the MachineSet.
+func (s *scope) held(r *revision) bool {
+	return r.set.Annotations[v1beta1.HoldAnnotation] == s.deployment.Name
+}
+
+// find returns the revision of the template: the one with an equal providerSpec, or the one that was
+// created for it, whose providerSpec admission may have completed.
+func (s *scope) find() (*revision, error) {
+	hash, err := templateHash(s.deployment)
+	if err != nil {
+		return nil, err
+	}
+	var made *revision
+	for _, r := range s.revisions {
+		if sameTemplate(s.deployment, r.set) {
+			return r, nil
+		}
+		if r.set.Labels[v1beta1.TemplateHashLabel] == hash {
+			made = r
+		}
+	}
+	return made, nil
+}

@@ -1,0 +1,153 @@
+package machinedeployment_test
+
+import (
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
+)
+
+var (
+	tagged = spec{Size: "small", Tag: "b"}
+	bad    = spec{Size: "small", Tag: "bad"}
+)
+
+var _ = Describe("A MachineDeployment that changes Machines in place", func() {
+	for _, kind := range []v1beta1.MachineDeploymentStrategyType{v1beta1.InPlace, v1beta1.InPlaceOrReplace} {
+		It("keeps every instance where the plan allows it: "+string(kind), func(ctx SpecContext) {
+			l := newLab(ctx, strategy(kind, 1, 0))
+			former := l.uids(ctx)
+			l.most, l.least = 3, 3
+			l.change(ctx, template(tagged))
+			l.settle(ctx)
+			Expect(l.uids(ctx)).To(Equal(former))
+			current := l.set(ctx, tagged)
+			for _, m := range l.machines(ctx) {
+				Expect(m.OwnerReferences).To(HaveLen(1))
+				Expect(m.OwnerReferences[0].Name).To(Equal(current.Name))
+				Expect(m.Labels).To(HaveKeyWithValue(v1beta1.TemplateHashLabel, current.Labels[v1beta1.TemplateHashLabel]))
+			}
+			Expect(*current.Spec.Replicas).To(BeEquivalentTo(3))
+		})
+	}
+
+	It("replaces Machines after one plan was refused", func(ctx SpecContext) {
+		l := newLab(ctx)
+		former := l.uids(ctx)
+		l.most, l.least = 4, 3
+		l.change(ctx, template(large))
+		sawWhy := false
+		for range 8 {
+			l.rounds(ctx, 1)
+			inPlace := l.condition(ctx, v1beta1.ConditionInPlace)
+			sawWhy = sawWhy || inPlace != nil && Expect(inPlace.Message).To(ContainSubstring("size can only be changed by a new instance"))
+		}
+		Expect(sawWhy).To(BeTrue())
+		asked := map[string]bool{}
+		for _, m := range l.machines(ctx) {
+			if m.Annotations[v1beta1.MovedFromAnnotation] != "" {
+				asked[m.Name] = true
+			}
+		}
+		l.settle(ctx)
+		Expect(l.uids(ctx)).NotTo(ContainElements(former))
+		Expect(len(asked)).To(BeNumerically("<=", 1))
+	})
+
+	It("never replaces with InPlace, and says which field would", func(ctx SpecContext) {
+		l := newLab(ctx, strategy(v1beta1.InPlace, 1, 1))
+		former := l.uids(ctx)
+		l.change(ctx, template(large))
+		l.rounds(ctx, 15)
+		Expect(l.uids(ctx)).To(Equal(former))
+		for _, m := range l.machines(ctx) {
+			Expect(specOf(&m)).To(Equal(spec{Kind: "TestSpec", Size: "small", Tag: "a"}), "it was moved back")
+			Expect(m.Annotations).NotTo(HaveKey(v1beta1.MovedFromAnnotation))
+		}
+		Expect(l.condition(ctx, v1beta1.ConditionInPlace).Message).To(ContainSubstring("3 Machines of " + l.set(ctx, small).Name))
+		Expect(l.condition(ctx, v1beta1.ConditionStalled).Reason).To(Equal("ReplacementNeeded"))
+		before := l.cloud.refusals
+		l.rounds(ctx, 5)
+		Expect(l.cloud.refusals).To(Equal(before), "nothing is tried again")
+
+		By("allowing replacements")
+		l.change(ctx, strategy(v1beta1.InPlaceOrReplace, 1, 0))
+		l.settle(ctx)
+	})
+
+	It("stops after a failed change", func(ctx SpecContext) {
+		l := newLab(ctx, strategy(v1beta1.InPlaceOrReplace, 1, 0))
+		former := l.uids(ctx)
+		l.change(ctx, template(bad))
+		l.rounds(ctx, 15)
+		Expect(l.uids(ctx)).To(Equal(former))
+		Expect(l.count(ctx, "bad")).To(Equal(1))
+		Expect(l.condition(ctx, v1beta1.ConditionReplicaFailure).Message).To(ContainSubstring("the cloud does not like the tag"))
+		l.change(ctx, template(tagged))
+		l.settle(ctx)
+		Expect(l.uids(ctx)).To(Equal(former))
+	})
+
+	It("changes no more at a time than maxUnavailable", func(ctx SpecContext) {
+		l := newLab(ctx, strategy(v1beta1.InPlace, 1, 2), replicas(6))
+		l.hold = func(m *machinev1beta1.Machine) bool { return m.Annotations[v1beta1.MovedFromAnnotation] != "" }
+		l.change(ctx, template(tagged))
+		l.rounds(ctx, 8)
+		Expect(l.count(ctx, "b")).To(Equal(1), "the first one asks for all")
+		l.hold = nil
+		l.rounds(ctx, 2)
+		l.hold = func(m *machinev1beta1.Machine) bool { return m.Annotations[v1beta1.MovedFromAnnotation] != "" }
+		l.rounds(ctx, 8)
+		Expect(l.moving(ctx)).To(BeNumerically("<=", 2))
+
+		By("not waiting for a revision that is not wanted any more")
+		l.change(ctx, template(spec{Size: "small", Tag: "c"}))
+		l.rounds(ctx, 8)
+		Expect(l.count(ctx, "c")).To(BeNumerically(">=", 1))
+		Expect(l.moving(ctx)).To(BeNumerically("<=", 2))
+		l.hold = nil
+		l.settle(ctx)
+	})
+
+	for _, next := range []spec{tagged, large} {
+		for writes := 1; writes <= 5; writes++ {
+			It(fmt.Sprintf("survives restarts after %d writes on the way to %+v", writes, next), func(ctx SpecContext) {
+				l := newLab(ctx)
+				former := l.uids(ctx)
+				l.most, l.least, l.writes = 4, 3, writes
+				l.change(ctx, template(next))
+				if writes < 3 { // a move takes three writes: with fewer, nothing moves until the manager lives longer
+					l.rounds(ctx, 10)
+					l.writes = 0
+				}
+				l.settle(ctx)
+				if next == tagged {
+					Expect(l.uids(ctx)).To(Equal(former))
+				}
+			})
+		}
+	}
+})
+
+func (l *lab) count(ctx SpecContext, tag string) (count int) {
+	GinkgoHelper()
+	for _, m := range l.machines(ctx) {
+		if specOf(&m).Tag == tag {
+			count++
+		}
+	}
+	return count
+}
+
+func (l *lab) moving(ctx SpecContext) (count int) {
+	GinkgoHelper()
+	for _, m := range l.machines(ctx) {
+		if m.Annotations[v1beta1.MovedFromAnnotation] != "" {
+			count++
+		}
+	}
+	return count
+}

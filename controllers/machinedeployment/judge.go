@@ -1,0 +1,125 @@
+package machinedeployment
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
+)
+
+// verdict is what is known of a Machine that changes in place.
+type verdict int
+
+const (
+	// unmoved: it does not change.
+	unmoved verdict = iota
+	changing
+	changed
+	// refused: the plan needs another instance or would disrupt this one, which is as it was.
+	refused
+	failed
+)
+
+// verdictOf returns the verdict about a Machine's generation.
+func verdictOf(machine *machinev1beta1.Machine) verdict {
+	if machine.Annotations[v1beta1.MovedFromAnnotation] == "" {
+		return unmoved
+	}
+	condition := upToDate(machine)
+	checked := machine.Annotations[v1beta1.CheckedGenerationAnnotation] == strconv.FormatInt(machine.Generation, 10)
+	switch {
+	case !checked || condition == nil || condition.Status == corev1.ConditionUnknown:
+		return changing
+	case condition.Status == corev1.ConditionTrue:
+		return changed
+	case condition.Reason == string(machinev1beta1.UnsupportedChangeMachineError):
+		return refused
+	default:
+		return failed
+	}
+}
+
+// judge ends the changes in place that have a result: a Machine that has changed stays, and one whose
+// plan was refused goes back.
+type judge struct {
+	writer
+}
+
+// Reconcile implements pipeline.Step.
+func (j *judge) Reconcile(ctx context.Context, s *scope) (bool, error) {
+	for _, r := range s.revisions {
+		back := map[string][]*machinev1beta1.Machine{}
+		for _, machine := range r.machines {
+			switch verdictOf(machine) {
+			case changed:
+				if err := j.finish(ctx, s, machine); err != nil {
+					return false, err
+				}
+			case refused:
+				from := machine.Annotations[v1beta1.MovedFromAnnotation]
+				back[from] = append(back[from], machine)
+			}
+		}
+		for name, machines := range back {
+			if err := j.refuse(ctx, s, r, s.named(name), machines); err != nil || s.wrote {
+				return false, err
+			}
+		}
+	}
+	return !s.wrote, nil
+}
+
+func (j *judge) finish(ctx context.Context, s *scope, machine *machinev1beta1.Machine) error {
+	done := machine.DeepCopy()
+	delete(done.Annotations, v1beta1.MovedFromAnnotation)
+	delete(done.Annotations, v1beta1.CheckedGenerationAnnotation)
+	if err := j.patch(ctx, s, machine, done); err != nil {
+		return fmt.Errorf("noting that Machine %s has changed in place: %w", machine.Name, err)
+	}
+	return nil
+}
+
+// refuse notes why Machines of a revision cannot change to another one, and then moves them back. If
+// their revision is gone, they stay with their error.
+func (j *judge) refuse(ctx context.Context, s *scope, to, from *revision, machines []*machinev1beta1.Machine) error {
+	if from == nil || from == to {
+		return nil
+	}
+	if s.refusal(from, to) == "" {
+		return j.note(ctx, s, from, to, upToDate(machines[0]).Message)
+	}
+	if !from.settled() || !to.settled() {
+		return nil
+	}
+	return j.transfer(ctx, s, to, from, machines, true)
+}
+
+// maxRefusal bounds the text of a refusal.
+const maxRefusal = 1024
+
+// note writes why Machines of a revision cannot change to another one in place.
+func (w writer) note(ctx context.Context, s *scope, from, to *revision, why string) error {
+	noted := from.set.DeepCopy()
+	if len(why) > maxRefusal {
+		why = strings.ToValidUTF8(why[:maxRefusal], "") + "..."
+	}
+	annotate(noted, v1beta1.RefusalAnnotation, to.set.Name+" "+why)
+	if err := w.patch(ctx, s, from.set, noted); err != nil {
+		return fmt.Errorf("noting at MachineSet %s that its Machines cannot change in place: %w", from.set.Name, err)
+	}
+	return nil
+}
+
+// refusal returns why Machines of a revision cannot change to another one in place, or "".
+func (s *scope) refusal(from, to *revision) string {
+	name, why, _ := strings.Cut(from.set.Annotations[v1beta1.RefusalAnnotation], " ")
+	if to == nil || name != to.set.Name {
+		return ""
+	}
+	return why
+}

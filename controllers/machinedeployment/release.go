@@ -1,0 +1,45 @@
+package machinedeployment
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
+)
+
+// release ends the holds of an earlier reconcile, wherever it ended: a MachineSet is to have as many
+// Machines as it has. If the MachineDeployment is being deleted, nothing else is done.
+type release struct {
+	writer
+}
+
+// Reconcile implements pipeline.Step.
+func (e *release) Reconcile(ctx context.Context, s *scope) (bool, error) {
+	deleting := !s.deployment.DeletionTimestamp.IsZero()
+	for _, r := range s.revisions {
+		if !s.held(r) || s.strategy() == v1beta1.OnDelete && r != s.current && !deleting {
+			continue
+		}
+		freed := r.set.DeepCopy()
+		delete(freed.Annotations, v1beta1.HoldAnnotation)
+		freed.Spec.Replicas = ptr.To(int32(len(r.machines)))
+		if err := e.patch(ctx, s, r.set, freed); err != nil {
+			return false, fmt.Errorf("ending the hold of MachineSet %s: %w", r.set.Name, err)
+		}
+	}
+	return !s.wrote && !deleting, nil
+}
+
+// hold holds MachineSets.
+func (w writer) hold(ctx context.Context, s *scope, revisions ...*revision) error {
+	for _, r := range revisions {
+		held := r.set.DeepCopy()
+		annotate(held, v1beta1.HoldAnnotation, s.deployment.Name)
+		if err := w.patch(ctx, s, r.set, held); err != nil {
+			return fmt.Errorf("holding MachineSet %s: %w", r.set.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package machinedeployment
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
+)
+
+const (
+	defaultConcurrency = 2
+	// maxRetry is the longest delay before refused writes are retried.
+	maxRetry = 30 * time.Second
+)
+
+// Served reports whether the cluster serves MachineDeployments.
+func Served(c client.Client) (bool, error) {
+	kind := schema.GroupKind{Group: v1beta1.GroupVersion.Group, Kind: v1beta1.MachineDeploymentKind}
+	_, err := c.RESTMapper().RESTMapping(kind, v1beta1.GroupVersion.Version)
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("discovering %s: %w", kind, err)
+	}
+	return true, nil
+}
+
+// SetupWithManager creates a Controller and registers it and its watches with the manager, which only
+// starts if the cluster serves MachineDeployments. Client, Reader and Recorder default to the
+// manager's.
+func SetupWithManager(mgr manager.Manager, options Options) error {
+	options.Complete(mgr, Name, defaultConcurrency)
+	options.MaxRetry = cmp.Or(options.MaxRetry, maxRetry)
+	c := New(options)
+	return options.Register(mgr, Name, c, func(build *builder.Builder) {
+		// A MachineSet's status changes when the readiness of its Nodes does, so Nodes need no watch.
+		build.For(&v1beta1.MachineDeployment{}).
+			Owns(&machinev1beta1.MachineSet{}, builder.WithPredicates(pipeline.Changes())).
+			Watches(&machinev1beta1.MachineSet{}, handler.EnqueueRequestsFromMapFunc(c.forOrphan),
+				builder.WithPredicates(pipeline.Changes())).
+			Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.forMachine),
+				builder.WithPredicates(pipeline.Changes(), machineChanged()))
+	})
+}
+
+// forOrphan returns the MachineDeployments that may adopt a MachineSet without a controller.
+func (c *Controller) forOrphan(ctx context.Context, object client.Object) []reconcile.Request {
+	set, ok := object.(*machinev1beta1.MachineSet)
+	if !ok || metav1.GetControllerOfNoCopy(set) != nil {
+		return nil
+	}
+	list := &v1beta1.MachineDeploymentList{}
+	if err := c.client.List(ctx, list, client.InNamespace(set.Namespace)); err != nil {
+		log.FromContext(ctx).Error(err, "Cannot list MachineDeployments for a MachineSet without a controller",
+			"MachineSet", set.Name)
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		selector, err := metav1.LabelSelectorAsSelector(&list.Items[i].Spec.Selector)
+		if err == nil && !selector.Empty() && selector.Matches(labels.Set(set.Spec.Template.Labels)) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return requests
+}
+
+// forMachine returns the MachineDeployment of a Machine's MachineSet.
+func (c *Controller) forMachine(ctx context.Context, object client.Object) []reconcile.Request {
+	owner := metav1.GetControllerOfNoCopy(object)
+	if owner == nil || owner.Kind != setKind {
+		return nil
+	}
+	set := &machinev1beta1.MachineSet{}
+	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: owner.Name}
+	if err := c.client.Get(ctx, key, set, client.UnsafeDisableDeepCopy); err != nil {
+		return nil // it is gone, or its own event follows
+	}
+	owner = metav1.GetControllerOfNoCopy(set)
+	if owner == nil || owner.Kind != v1beta1.MachineDeploymentKind {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: set.Namespace, Name: owner.Name}}}
+}
+
+// machineChanged filters for what the status of a MachineSet does not show: Machines that are gone,
+// and the progress of those that change in place.
+func machineChanged() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, beforeOK := e.ObjectOld.(*machinev1beta1.Machine)
+			after, afterOK := e.ObjectNew.(*machinev1beta1.Machine)
+			if !beforeOK || !afterOK {
+				return true
+			}
+			moving := before.Annotations[v1beta1.MovedFromAnnotation] + after.Annotations[v1beta1.MovedFromAnnotation]
+			return moving != "" && (before.Annotations[v1beta1.CheckedGenerationAnnotation] !=
+				after.Annotations[v1beta1.CheckedGenerationAnnotation] ||
+				!equality.Semantic.DeepEqual(upToDate(before), upToDate(after)))
+		},
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
+}
+
+// instanceUpToDate is the Machine controller's condition.
+const instanceUpToDate machinev1beta1.ConditionType = "InstanceUpToDate"
+
+func upToDate(machine *machinev1beta1.Machine) *machinev1beta1.Condition {
+	return machineapi.FindCondition(machine.Status.Conditions, instanceUpToDate)
+}
