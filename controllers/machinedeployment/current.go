@@ -69,8 +69,11 @@ func (e *ensureCurrent) adopt(ctx context.Context, s *scope, set *machinev1beta1
 		}
 		metav1.SetMetaDataLabel(&adopted.ObjectMeta, v1beta1.TemplateHashLabel, hash)
 	}
-	log.FromContext(ctx).Info("Adopting a MachineSet", "MachineSet", set.Name)
-	return e.patch(ctx, s, set, adopted)
+	if err := e.patch(ctx, s, set, adopted); err != nil {
+		return err
+	}
+	log.FromContext(ctx).Info("Adopted a MachineSet", "MachineSet", set.Name)
+	return nil
 }
 
 // create creates the MachineSet of the current revision, without Machines yet.

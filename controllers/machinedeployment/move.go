@@ -35,9 +35,12 @@ func (m *move) Reconcile(ctx context.Context, s *scope) (bool, error) {
 			continue
 		}
 		machines = machines[:min(slots, len(machines))]
+		if err := m.transfer(ctx, s, from, s.current, machines, false); err != nil {
+			return false, err
+		}
 		log.FromContext(ctx).Info("Changing Machines in place", "from", from.set.Name, "to", s.current.set.Name,
 			"machines", len(machines))
-		return false, m.transfer(ctx, s, from, s.current, machines, false)
+		return false, nil
 	}
 	return true, nil
 }

@@ -204,7 +204,7 @@ var _ = Describe("A MachineDeployment that replaces", func() {
 			md.Spec.Template.Labels["new"] = "x"
 			md.Spec.Template.Spec.Labels = map[string]string{"node": "z"}
 			md.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}}
-			md.Spec.Template.Spec.LifecycleHooks.PreDrain = []machinev1beta1.LifecycleHook{{Name: "a.b/c", Owner: "o"}}
+			md.Spec.Template.Spec.LifecycleHooks.PreDrain = []machinev1beta1.LifecycleHook{{Name: "a.b/c", Owner: "owner"}}
 		})
 		l.rounds(ctx, 5)
 		Expect(l.uids(ctx)).To(Equal(former))
@@ -241,7 +241,7 @@ var _ = Describe("A MachineDeployment that replaces", func() {
 			generations[m.Name] = m.Generation
 		}
 		Expect(plane.Client.Create(ctx, l.deployment)).To(Succeed())
-		l.settle(ctx)
+		l.rounds(ctx, 10)
 		Expect(l.uids(ctx)).To(Equal(former))
 		Expect(l.cloud.Calls("Create")).To(HaveLen(instances))
 		Expect(l.sets(ctx)).To(HaveLen(2))

@@ -26,8 +26,8 @@ const shown = 20
 
 // crds are those of install/kubernetes/crds.
 var crds = []string{
-	"machines.machine.openshift.io", "machinesets.machine.openshift.io", "machinehealthchecks.machine.openshift.io",
-	"machineapioperators.machine-iac.io",
+	"machines.machine.openshift.io", "machinesets.machine.openshift.io", "machinedeployments.machine.openshift.io",
+	"machinehealthchecks.machine.openshift.io", "machineapioperators.machine-iac.io",
 }
 
 // kept are objects that the operator or manager reads or has created, and that the next
