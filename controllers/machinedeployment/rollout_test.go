@@ -286,11 +286,11 @@ var _ = Describe("A MachineDeployment that replaces", func() {
 		Expect(l.condition(ctx, v1beta1.ConditionStalled).Message).To(ContainSubstring(says))
 		Expect(l.sets(ctx)).To(BeEmpty())
 	},
-		Entry("another label", change(func(md *v1beta1.MachineDeployment) { md.Spec.Template.Labels = nil }), "does not match"),
-		Entry("no selector", change(func(md *v1beta1.MachineDeployment) { md.Spec.Selector = metav1.LabelSelector{} }), "is empty"),
-		Entry("the control plane", change(func(md *v1beta1.MachineDeployment) {
+		Entry("another label", func(md *v1beta1.MachineDeployment) { md.Spec.Template.Labels = nil }, "does not match"),
+		Entry("no selector", func(md *v1beta1.MachineDeployment) { md.Spec.Selector = metav1.LabelSelector{} }, "is empty"),
+		Entry("the control plane", func(md *v1beta1.MachineDeployment) {
 			md.Spec.Template.Labels[builder.RoleLabel] = "master"
-		}), "control plane"),
+		}, "control plane"),
 	)
 
 	It("has a selector that cannot be changed", func(ctx SpecContext) {

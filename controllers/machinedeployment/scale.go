@@ -56,7 +56,7 @@ func (s *scope) fleet() (*fleet, []*revision) {
 		replicas: s.bounds.replicas, surge: s.bounds.surge, unavailable: s.bounds.unavailable, stopped: s.stopped(),
 		recreate: s.strategy() == v1beta1.Recreate && !s.deployment.Spec.Paused, current: s.group(current),
 	}
-	f.last, _ = strconv.Atoi(current.set.Annotations[v1beta1.DesiredReplicasAnnotation]) //nolint:errcheck // 0 if absent
+	f.last, _ = strconv.Atoi(current.set.Annotations[v1beta1.DesiredReplicasAnnotation]) // 0 if absent
 	for _, r := range old {
 		g := s.group(r)
 		g.replace = s.replaces(r)
