@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/iac"
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 	"github.com/machine-iac/machine-iac-operator/controllers/bootstraptoken"
 	"github.com/machine-iac/machine-iac-operator/controllers/capacity"
 	"github.com/machine-iac/machine-iac-operator/controllers/certificates"
@@ -132,7 +133,8 @@ func addDrain(_ context.Context, mgr manager.Manager, p dependencies) error {
 
 // addLegacyHealthCheck adds nothing to a cluster that does not serve the API, as most do not.
 func addLegacyHealthCheck(ctx context.Context, mgr manager.Manager, p dependencies) error {
-	readable, err := legacyhealthcheck.Readable(ctx, mgr.GetClient(), p.options.namespace)
+	readable, err := pipeline.Readable(ctx, mgr.GetClient(), legacyhealthcheck.Kind, p.options.namespace,
+		"apply install/legacy")
 	if err != nil || !readable {
 		return err
 	}
@@ -156,9 +158,10 @@ func addMachineClass(_ context.Context, mgr manager.Manager, p dependencies) err
 }
 
 // addMachineDeployment adds nothing to a cluster without the CRD.
-func addMachineDeployment(_ context.Context, mgr manager.Manager, _ dependencies) error {
-	served, err := machinedeployment.Served(mgr.GetClient())
-	if err != nil || !served {
+func addMachineDeployment(ctx context.Context, mgr manager.Manager, p dependencies) error {
+	kind := v1beta1.GroupVersion.WithKind(v1beta1.MachineDeploymentKind)
+	readable, err := pipeline.Readable(ctx, mgr.GetClient(), kind, p.options.namespace, "update its Role")
+	if err != nil || !readable {
 		return err
 	}
 	return machinedeployment.SetupWithManager(mgr, machinedeployment.Options{})

@@ -8,15 +8,12 @@ import (
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -56,30 +53,6 @@ type Controller struct {
 }
 
 var _ reconcile.Reconciler = &Controller{}
-
-// Readable reports whether the cluster serves the kind and the client may list its objects in a
-// namespace. Without the right, it logs what to do: an informer that never syncs would end the manager.
-func Readable(ctx context.Context, c client.Client, namespace string) (bool, error) {
-	mapping, err := c.RESTMapper().RESTMapping(Kind.GroupKind(), Kind.Version)
-	if meta.IsNoMatchError(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("discovering %s: %w", Kind.GroupKind(), err)
-	}
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "list", Group: Kind.Group,
-			Resource: mapping.Resource.Resource},
-	}}
-	if err := c.Create(ctx, review); err != nil {
-		return false, fmt.Errorf("reading the rights on %s: %w", Kind.GroupKind(), err)
-	}
-	if !review.Status.Allowed {
-		ctrl.Log.WithName(Name).Info("Not converting MachineHealthChecks: the manager may not list them; "+
-			"apply install/legacy, and restart the manager", "group", Kind.Group, "namespace", namespace)
-	}
-	return review.Status.Allowed, nil
-}
 
 // SetupWithManager creates a Controller and registers it and its watch with the manager, which only
 // starts if the cluster has the CRD.

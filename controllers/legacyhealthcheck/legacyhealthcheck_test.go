@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 	"github.com/machine-iac/machine-iac-operator/test/suite"
 )
 
@@ -95,7 +96,7 @@ var _ = Describe("The API of legacy MachineHealthChecks", func() {
 		config.Impersonate = user
 		as, err := client.New(config, client.Options{Scheme: plane.Scheme})
 		Expect(err).NotTo(HaveOccurred())
-		found, err := Readable(ctx, as, suite.Namespace(ctx, plane))
+		found, err := pipeline.Readable(ctx, as, Kind, suite.Namespace(ctx, plane), "apply install/legacy")
 		Expect(err).NotTo(HaveOccurred())
 		return found
 	}
