@@ -8,7 +8,7 @@
 //   - subject and usages are exactly those of a kubelet, and there is no other name in it
 //   - exactly one Machine has that name, or that internal DNS name or host name
 //   - the Machine has an instance and no Node, is not being deleted, and was created at most two hours
-//     before the request
+//     before the request, unless the manager makes bootstrap tokens, which expire
 //   - no other key was approved for that name before
 //
 // A serving certificate is approved if

@@ -7,6 +7,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/machine-iac/machine-iac-operator/test/builder"
@@ -15,20 +16,23 @@ import (
 func TestAClientCertificateIsForANewMachine(t *testing.T) {
 	created := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	machine := builder.Machine(builder.Stored(created), builder.WithProviderID("test:///a"))
-	c := &Controller{reader: fake.NewClientBuilder().Build()}
+	own := func(types.UID) string { return "system:bootstrap:abcdef" }
 	for name, tc := range map[string]struct {
 		after time.Duration
+		user  func(types.UID) string
 		late  bool
 	}{
-		"at once":        {0, false},
-		"in two hours":   {2 * time.Hour, false},
-		"after that":     {2*time.Hour + time.Second, true},
-		"before its day": {-time.Second, true},
+		"at once":      {0, nil, false},
+		"in two hours": {2 * time.Hour, nil, false},
+		"after that":   {2*time.Hour + time.Second, nil, true},
+		"after that, with the Machine's own token": {2*time.Hour + time.Second, own, false},
+		"before its day": {-time.Second, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			c := &Controller{reader: fake.NewClientBuilder().Build(), bootstrapUser: tc.user}
 			csr := &certificatesv1.CertificateSigningRequest{}
 			csr.CreationTimestamp = metav1.NewTime(created.Add(tc.after))
-			csr.Spec.Groups = []string{bootstrappers}
+			csr.Spec.Groups, csr.Spec.Username = []string{bootstrappers}, own(machine.UID)
 			csr.Spec.Usages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
 			refused, err := c.checkClient(t.Context(), &request{csr, &x509.CertificateRequest{}, machine.Name}, machine)
 			if err != nil || (refused != nil) != tc.late || refused != nil && refused.reason != reasonLate {
