@@ -30,13 +30,14 @@ type reads struct {
 
 type read struct {
 	mu       sync.Mutex // held while it is made, by one of those that need it
+	key      string
 	until    time.Time
 	brief    bool
 	response soap.HasFault
 	err      error
 }
 
-// repeat responds to a request, from memory where that suffices. Whatever is no such read may write, or wait for what was written.
+// repeat responds to a request, from memory where that suffices. Any other request may write, or wait for what was written, so that it ends brief ones.
 func (r *reads) repeat(ctx context.Context, next soap.RoundTripper, request, response soap.HasFault) error {
 	if !isRead(request) {
 		r.forget()
@@ -66,7 +67,7 @@ func (r *reads) of(key string) (one *read, writes int) {
 	defer r.mu.Unlock()
 	maps.DeleteFunc(r.made, func(_ string, one *read) bool { return one.response != nil && time.Now().After(one.until) })
 	if r.made[key] == nil {
-		r.made[key] = &read{}
+		r.made[key] = &read{key: key}
 	}
 	return r.made[key], r.writes
 }
@@ -82,6 +83,9 @@ func (r *reads) keep(one *read, writes int, begun time.Time, response soap.HasFa
 	defer r.mu.Unlock()
 	lasts := lastsFor(response, err)
 	if lasts == 0 || lasts == brief && writes != r.writes {
+		if one.response == nil && r.made[one.key] == one {
+			delete(r.made, one.key)
+		}
 		return
 	}
 	one.until, one.brief, one.response, one.err = begun.Add(lasts), lasts == brief, response, err
