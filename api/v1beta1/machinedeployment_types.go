@@ -1,11 +1,15 @@
 package v1beta1
 
 import (
+	"cmp"
+	"fmt"
+
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 )
 
 // GroupVersion is the group and version of the kinds in this package.
@@ -62,7 +66,8 @@ type MachineDeployment struct {
 
 // MachineDeploymentSpec is what is wanted.
 type MachineDeploymentSpec struct {
-	// replicas is the number of Machines; 1 when it is not set.
+	// replicas is the number of Machines. When it is not set, the controller sets it to that of the
+	// MachineSets that it adopts, else to 1.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// selector selects the Machines. It matches the labels of the template, and cannot be changed.
 	Selector metav1.LabelSelector `json:"selector"`
@@ -109,6 +114,30 @@ type MachineDeploymentStrategy struct {
 	RollingUpdate *RollingUpdateBounds `json:"rollingUpdate,omitempty"`
 }
 
+// TypeOrDefault returns the strategy's type, or the default.
+func (s *MachineDeploymentStrategy) TypeOrDefault() MachineDeploymentStrategyType {
+	return cmp.Or(s.Type, InPlaceOrReplace)
+}
+
+// Bounds returns maxSurge and maxUnavailable as the numbers of Machines that they come to. An error
+// names the field that is neither a number nor a percentage.
+func (s *MachineDeploymentStrategy) Bounds(replicas int) (surge, unavailable int, err error) {
+	given := ptr.Deref(s.RollingUpdate, RollingUpdateBounds{})
+	maxSurge, maxUnavailable := ptr.Deref(given.MaxSurge, intstr.FromInt32(1)), ptr.Deref(given.MaxUnavailable, intstr.IntOrString{})
+	if surge, err = intstr.GetScaledValueFromIntOrPercent(&maxSurge, replicas, true); err != nil {
+		return 0, 0, fmt.Errorf("spec.strategy.rollingUpdate.maxSurge is %q: %w; use a number or a percentage",
+			maxSurge.String(), err)
+	}
+	if unavailable, err = intstr.GetScaledValueFromIntOrPercent(&maxUnavailable, replicas, false); err != nil {
+		return 0, 0, fmt.Errorf("spec.strategy.rollingUpdate.maxUnavailable is %q: %w; use a number or a percentage",
+			maxUnavailable.String(), err)
+	}
+	if surge <= 0 && unavailable <= 0 {
+		unavailable = 1
+	}
+	return surge, min(unavailable, replicas), nil
+}
+
 // RollingUpdateBounds bound how many Machines a rollout concerns at a time.
 type RollingUpdateBounds struct {
 	// maxSurge is how many Machines, or which percentage of replicas rounded up, there may be beyond
@@ -141,7 +170,6 @@ const (
 // Reasons of the condition Progressing, which are a Deployment's.
 const (
 	ReasonNewMachineSetCreated     = "NewMachineSetCreated"
-	ReasonFoundNewMachineSet       = "FoundNewMachineSet"
 	ReasonMachineSetUpdated        = "MachineSetUpdated"
 	ReasonNewMachineSetAvailable   = "NewMachineSetAvailable"
 	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"

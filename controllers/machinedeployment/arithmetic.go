@@ -68,7 +68,7 @@ func (g *group) pending() int {
 
 func (f *fleet) groups() []*group { return append(f.old[:len(f.old):len(f.old)], f.current) }
 
-// sum adds up what of returns for each group.
+// sum sums a value over all groups.
 func (f *fleet) sum(of func(*group) int) int {
 	total := 0
 	for _, g := range f.groups() {

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
@@ -25,6 +24,9 @@ type ensureCurrent struct {
 
 // Reconcile implements pipeline.Step.
 func (e *ensureCurrent) Reconcile(ctx context.Context, s *scope) (bool, error) {
+	if s.deployment.Spec.Replicas == nil {
+		return false, e.setReplicas(ctx, s)
+	}
 	for _, set := range s.all {
 		if s.wrote || !s.adoptable(set) {
 			continue
@@ -46,11 +48,28 @@ func (e *ensureCurrent) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	return err == nil && !s.wrote, err
 }
 
+// setReplicas sets spec.replicas to the number of Machines that there are, so that an adoption deletes none,
+// or to 1.
+func (e *ensureCurrent) setReplicas(ctx context.Context, s *scope) error {
+	var number *int32
+	for _, set := range s.all {
+		if metav1.IsControlledBy(set, s.deployment) || s.adoptable(set) {
+			number = ptr.To(ptr.Deref(number, 0) + ptr.Deref(set.Spec.Replicas, 1))
+		}
+	}
+	deployment := s.deployment.DeepCopy()
+	deployment.Spec.Replicas = ptr.To(ptr.Deref(number, 1))
+	if err := e.patch(ctx, s, s.deployment, deployment); err != nil {
+		return fmt.Errorf("setting spec.replicas, which is missing: %w", err)
+	}
+	return nil
+}
+
 // adoptable reports whether the MachineDeployment takes a MachineSet without a controller: if it has
 // the template, or was of a MachineDeployment before.
 func (s *scope) adoptable(set *machinev1beta1.MachineSet) bool {
 	if metav1.GetControllerOfNoCopy(set) != nil || !set.DeletionTimestamp.IsZero() ||
-		controlPlane(&set.Spec.Template) || !machineapi.AuthorityOfMachineSet(set).IsMachineAPI() ||
+		controlPlane(set.Spec.Template.Labels) || !machineapi.AuthorityOfMachineSet(set).IsMachineAPI() ||
 		!s.selector.Matches(labels.Set(set.Spec.Template.Labels)) {
 		return false
 	}
@@ -119,7 +138,7 @@ func (e *ensureCurrent) number(ctx context.Context, s *scope) error {
 	}
 	set := s.current.set.DeepCopy()
 	for key, value := range s.annotations(number) {
-		annotate(set, key, value)
+		metav1.SetMetaDataAnnotation(&set.ObjectMeta, key, value)
 	}
 	if !maps.Equal(set.Annotations, s.current.set.Annotations) {
 		if err := e.patch(ctx, s, s.current.set, set); err != nil {
@@ -131,7 +150,7 @@ func (e *ensureCurrent) number(ctx context.Context, s *scope) error {
 		return nil
 	}
 	deployment := s.deployment.DeepCopy()
-	annotate(deployment, v1beta1.RevisionAnnotation, shown)
+	metav1.SetMetaDataAnnotation(&deployment.ObjectMeta, v1beta1.RevisionAnnotation, shown)
 	if err := e.patch(ctx, s, s.deployment, deployment); err != nil {
 		return fmt.Errorf("writing the revision of the MachineDeployment: %w", err)
 	}
@@ -167,13 +186,4 @@ func (s *scope) deletePolicy() string {
 
 func ownerReference(deployment *v1beta1.MachineDeployment) metav1.OwnerReference {
 	return *metav1.NewControllerRef(deployment, v1beta1.GroupVersion.WithKind(v1beta1.MachineDeploymentKind))
-}
-
-func annotate(object client.Object, key, value string) {
-	annotations := maps.Clone(object.GetAnnotations())
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[key] = value
-	object.SetAnnotations(annotations)
 }

@@ -120,7 +120,7 @@ func (r *revision) replicas() int {
 	return int(*r.set.Spec.Replicas)
 }
 
-// settled reports whether it has as many.
+// settled reports whether the MachineSet has its desired number of Machines.
 func (r *revision) settled() bool { return len(r.machines) == r.replicas() }
 
 // held reports whether the MachineDeployment holds the MachineSet.

@@ -8,6 +8,7 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 )
@@ -108,7 +109,7 @@ func (w writer) note(ctx context.Context, s *scope, from, to *revision, why stri
 	if len(why) > maxRefusal {
 		why = strings.ToValidUTF8(why[:maxRefusal], "") + "..."
 	}
-	annotate(noted, v1beta1.RefusalAnnotation, to.set.Name+" "+why)
+	metav1.SetMetaDataAnnotation(&noted.ObjectMeta, v1beta1.RefusalAnnotation, to.set.Name+" "+why)
 	if err := w.patch(ctx, s, from.set, noted); err != nil {
 		return fmt.Errorf("noting at MachineSet %s that its Machines cannot change in place: %w", from.set.Name, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 // move lets more Machines change in place.
@@ -24,11 +26,13 @@ func (m *move) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	if !s.inPlace() || s.current == nil || !s.current.settled() || s.deployment.Spec.Paused || s.stopped() {
 		return true, nil
 	}
-	busy, slots := s.slots()
+	slots := s.slots()
+	moves := func(m *machinev1beta1.Machine) bool { return verdictOf(m) != unmoved }
+	superseded := slices.ContainsFunc(s.old(), func(r *revision) bool { return slices.ContainsFunc(s.movable(r), moves) })
 	for _, from := range s.old() {
 		machines := s.movable(from)
-		if busy { // those that change to a revision that is not wanted any more need no slot
-			machines = slices.DeleteFunc(machines, func(m *machinev1beta1.Machine) bool { return verdictOf(m) == unmoved })
+		if superseded { // Machines that move to a superseded revision already hold a slot
+			machines = slices.DeleteFunc(machines, func(m *machinev1beta1.Machine) bool { return !moves(m) })
 			slots = len(machines)
 		}
 		if slots <= 0 || len(machines) == 0 || !from.settled() {
@@ -49,29 +53,24 @@ func (s *scope) inPlace() bool {
 	return s.strategy() == v1beta1.InPlace || s.strategy() == v1beta1.InPlaceOrReplace
 }
 
-// slots returns how many more Machines may change in place now, and whether some still change to an
-// old revision. The first one of a revision asks for all: its plan may be refused. A failed change
-// stops the next ones.
-func (s *scope) slots() (superseded bool, slots int) {
+// slots returns how many more Machines may change in place now. The first one of a revision asks for
+// all: its plan may be refused. A failed change stops the next ones.
+func (s *scope) slots() int {
 	window, busy, done := max(1, s.bounds.unavailable), 0, 0
-	for _, r := range s.revisions {
-		for i, machine := range r.machines {
-			switch verdict := verdictOf(machine); {
-			case r != s.current:
-				superseded = superseded || verdict != unmoved
-			case verdict == failed:
-				return false, 0
-			case verdict != unmoved || !r.available[i]:
-				busy++
-			default:
-				done++
-			}
+	for i, machine := range s.current.machines {
+		switch verdict := verdictOf(machine); {
+		case verdict == failed:
+			return 0
+		case verdict != unmoved || !s.current.available[i]:
+			busy++
+		default:
+			done++
 		}
 	}
 	if done == 0 {
 		window = 1
 	}
-	return superseded, window - busy
+	return window - busy
 }
 
 // movable returns the Machines of an old revision that can change in place as far as is known.
@@ -82,8 +81,8 @@ func (s *scope) movable(from *revision) []*machinev1beta1.Machine {
 	var out []*machinev1beta1.Machine
 	for _, machine := range from.machines {
 		origin := s.named(machine.Annotations[v1beta1.MovedFromAnnotation])
-		if machine.Status.ErrorReason == nil && machine.Status.ErrorMessage == nil && !chosen(machine) &&
-			!slices.Contains(controlPlaneRoles, machine.Labels[roleLabel]) &&
+		if machine.Status.ErrorReason == nil && machine.Status.ErrorMessage == nil && !machineapi.MarkedForDeletion(machine) &&
+			!controlPlane(machine.Labels) &&
 			(origin == nil || origin == s.current || s.refusal(origin, s.current) == "") {
 			out = append(out, machine)
 		}
@@ -113,10 +112,7 @@ func (w writer) transfer(ctx context.Context, s *scope, from, to *revision, mach
 		err := w.patch(ctx, s, machine, s.moved(machine, from, to, back))
 		switch {
 		case err == nil, apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err):
-			if back {
-				return fmt.Errorf("moving Machine %s back to MachineSet %s: %w", machine.Name, to.set.Name, err)
-			}
+		case !back && strings.Contains(err.Error(), refusedByWebhook):
 			return w.refusedByAPI(ctx, s, from, to, err)
 		default:
 			return fmt.Errorf("moving Machine %s to MachineSet %s: %w", machine.Name, to.set.Name, err)
@@ -125,7 +121,11 @@ func (w writer) transfer(ctx context.Context, s *scope, from, to *revision, mach
 	return nil
 }
 
-// refusedByAPI treats a write that the API server refuses like a refused plan.
+// refusedByWebhook is in the error of a write that this operator's webhook refuses. Other refusals, such as
+// a policy's that freezes updates, say nothing about the instance.
+const refusedByWebhook = `"validation.machine.machine.openshift.io" denied the request`
+
+// refusedByAPI treats a write that the webhook refuses like a refused plan.
 func (w writer) refusedByAPI(ctx context.Context, s *scope, from, to *revision, why error) error {
 	held := &machinev1beta1.MachineSet{}
 	if err := s.reader.Get(ctx, client.ObjectKeyFromObject(from.set), held); err != nil {
@@ -143,7 +143,7 @@ func (s *scope) moved(machine *machinev1beta1.Machine, from, to *revision, back 
 	})
 	out.OwnerReferences = append(out.OwnerReferences, *metav1.NewControllerRef(to.set,
 		machinev1beta1.GroupVersion.WithKind(setKind)))
-	out.Labels = merged(out.Labels, from.set.Spec.Template.Labels, to.set.Spec.Template.Labels)
+	out.Labels = withDifference(out.Labels, from.set.Spec.Template.Labels, to.set.Spec.Template.Labels)
 	out.Spec.ProviderSpec = *to.set.Spec.Template.Spec.ProviderSpec.DeepCopy()
 	delete(out.Annotations, v1beta1.CheckedGenerationAnnotation)
 	origin := machine.Annotations[v1beta1.MovedFromAnnotation]
@@ -151,7 +151,7 @@ func (s *scope) moved(machine *machinev1beta1.Machine, from, to *revision, back 
 	case back:
 		delete(out.Annotations, v1beta1.MovedFromAnnotation)
 	case origin == to.set.Name || s.named(origin) == nil:
-		annotate(out, v1beta1.MovedFromAnnotation, from.set.Name)
+		metav1.SetMetaDataAnnotation(&out.ObjectMeta, v1beta1.MovedFromAnnotation, from.set.Name)
 	}
 	return out
 }

@@ -62,21 +62,21 @@ func (s *scope) labelsOf(set *machinev1beta1.MachineSet) map[string]string {
 // updated returns a Machine with what differs between two templates.
 func updated(machine *machinev1beta1.Machine, before, after *machinev1beta1.MachineTemplateSpec) *machinev1beta1.Machine {
 	out := machine.DeepCopy()
-	out.Labels = merged(out.Labels, before.Labels, after.Labels)
-	out.Annotations = merged(out.Annotations, before.Annotations, after.Annotations)
-	out.Spec.Labels = merged(out.Spec.Labels, before.Spec.Labels, after.Spec.Labels)
-	out.Spec.Annotations = merged(out.Spec.Annotations, before.Spec.Annotations, after.Spec.Annotations)
+	out.Labels = withDifference(out.Labels, before.Labels, after.Labels)
+	out.Annotations = withDifference(out.Annotations, before.Annotations, after.Annotations)
+	out.Spec.Labels = withDifference(out.Spec.Labels, before.Spec.Labels, after.Spec.Labels)
+	out.Spec.Annotations = withDifference(out.Spec.Annotations, before.Spec.Annotations, after.Spec.Annotations)
 	sameTaint := func(x, y corev1.Taint) bool { return x.MatchTaint(&y) }
 	sameHook := func(x, y machinev1beta1.LifecycleHook) bool { return x.Name == y.Name }
-	out.Spec.Taints = mergedList(out.Spec.Taints, before.Spec.Taints, after.Spec.Taints, sameTaint)
+	out.Spec.Taints = listWithDifference(out.Spec.Taints, before.Spec.Taints, after.Spec.Taints, sameTaint)
 	hooks, from, to := &out.Spec.LifecycleHooks, &before.Spec.LifecycleHooks, &after.Spec.LifecycleHooks
-	hooks.PreDrain = mergedList(hooks.PreDrain, from.PreDrain, to.PreDrain, sameHook)
-	hooks.PreTerminate = mergedList(hooks.PreTerminate, from.PreTerminate, to.PreTerminate, sameHook)
+	hooks.PreDrain = listWithDifference(hooks.PreDrain, from.PreDrain, to.PreDrain, sameHook)
+	hooks.PreTerminate = listWithDifference(hooks.PreTerminate, from.PreTerminate, to.PreTerminate, sameHook)
 	return out
 }
 
-// merged returns the map with the difference between two others applied.
-func merged(of, before, after map[string]string) map[string]string {
+// withDifference returns the map with the difference between two others applied.
+func withDifference(of, before, after map[string]string) map[string]string {
 	out := maps.Clone(of)
 	for key := range before {
 		if _, stays := after[key]; !stays {
@@ -95,8 +95,8 @@ func merged(of, before, after map[string]string) map[string]string {
 	return out
 }
 
-// mergedList does the same for lists whose elements have an identity.
-func mergedList[T any](of, before, after []T, same func(x, y T) bool) []T {
+// listWithDifference does the same for lists whose elements have an identity.
+func listWithDifference[T any](of, before, after []T, same func(x, y T) bool) []T {
 	if equality.Semantic.DeepEqual(before, after) {
 		return of
 	}

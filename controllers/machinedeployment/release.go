@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
@@ -19,7 +20,8 @@ type release struct {
 func (e *release) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	deleting := !s.deployment.DeletionTimestamp.IsZero()
 	for _, r := range s.revisions {
-		if !s.held(r) || s.strategy() == v1beta1.OnDelete && r != s.current && !deleting {
+		stays := s.strategy() == v1beta1.OnDelete && r != s.current && len(r.machines) <= r.replicas()
+		if !s.held(r) || stays && !deleting {
 			continue
 		}
 		freed := r.set.DeepCopy()
@@ -36,7 +38,7 @@ func (e *release) Reconcile(ctx context.Context, s *scope) (bool, error) {
 func (w writer) hold(ctx context.Context, s *scope, revisions ...*revision) error {
 	for _, r := range revisions {
 		held := r.set.DeepCopy()
-		annotate(held, v1beta1.HoldAnnotation, s.deployment.Name)
+		metav1.SetMetaDataAnnotation(&held.ObjectMeta, v1beta1.HoldAnnotation, s.deployment.Name)
 		if err := w.patch(ctx, s, r.set, held); err != nil {
 			return fmt.Errorf("holding MachineSet %s: %w", r.set.Name, err)
 		}

@@ -240,6 +240,7 @@ var _ = Describe("A MachineDeployment that replaces", func() {
 		for _, m := range l.machines(ctx) {
 			generations[m.Name] = m.Generation
 		}
+		l.deployment.Spec.Replicas = nil
 		Expect(plane.Client.Create(ctx, l.deployment)).To(Succeed())
 		l.rounds(ctx, 10)
 		Expect(l.uids(ctx)).To(Equal(former))

@@ -5,17 +5,11 @@ import (
 	"fmt"
 	"strconv"
 
-	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
-)
-
-const (
-	// deleteAnnotation marks a Machine to be deleted first; any value but the empty one counts.
-	deleteAnnotation = "machine.openshift.io/delete-machine"
-	// legacyDeleteAnnotation is deleteAnnotation by its old name.
-	legacyDeleteAnnotation = "machine.openshift.io/cluster-api-delete-machine"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 // scale sets the numbers of the MachineSets.
@@ -74,7 +68,7 @@ func (s *scope) group(r *revision) *group {
 		if r.available[i] {
 			g.available++
 		}
-		if chosen(machine) {
+		if machineapi.MarkedForDeletion(machine) {
 			g.chosen++
 			if r.available[i] {
 				g.chosenAvailable++
@@ -103,12 +97,12 @@ func (c *scale) mark(ctx context.Context, s *scope, r *revision, g *group) error
 		return nil
 	}
 	for i, machine := range r.machines {
-		if left == 0 || r.available[i] || chosen(machine) {
+		if left == 0 || r.available[i] || machineapi.MarkedForDeletion(machine) {
 			continue
 		}
 		left--
 		marked := machine.DeepCopy()
-		annotate(marked, deleteAnnotation, "unavailable")
+		metav1.SetMetaDataAnnotation(&marked.ObjectMeta, machineapi.DeleteAnnotation, "unavailable")
 		if err := c.patch(ctx, s, machine, marked); err != nil {
 			return fmt.Errorf("marking Machine %s for deletion: %w", machine.Name, err)
 		}
@@ -126,11 +120,11 @@ func (c *scale) resize(ctx context.Context, s *scope, r *revision, number int) e
 		held = number > 0 && number == len(r.machines)
 	}
 	if r == s.current {
-		annotate(set, v1beta1.DesiredReplicasAnnotation, strconv.Itoa(s.bounds.replicas))
+		metav1.SetMetaDataAnnotation(&set.ObjectMeta, v1beta1.DesiredReplicasAnnotation, strconv.Itoa(s.bounds.replicas))
 	}
 	switch {
 	case held:
-		annotate(set, v1beta1.HoldAnnotation, s.deployment.Name)
+		metav1.SetMetaDataAnnotation(&set.ObjectMeta, v1beta1.HoldAnnotation, s.deployment.Name)
 	case s.held(r):
 		delete(set.Annotations, v1beta1.HoldAnnotation)
 	}
@@ -142,10 +136,4 @@ func (c *scale) resize(ctx context.Context, s *scope, r *revision, number int) e
 		return fmt.Errorf("scaling MachineSet %s: %w", r.set.Name, err)
 	}
 	return nil
-}
-
-// chosen reports whether a person, an autoscaler or a former reconcile has marked the Machine to be
-// deleted first.
-func chosen(machine *machinev1beta1.Machine) bool {
-	return machine.Annotations[deleteAnnotation] != "" || machine.Annotations[legacyDeleteAnnotation] != ""
 }

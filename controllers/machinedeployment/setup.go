@@ -3,15 +3,12 @@ package machinedeployment
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,19 +29,6 @@ const (
 	// maxRetry is the longest delay before refused writes are retried.
 	maxRetry = 30 * time.Second
 )
-
-// Served reports whether the cluster serves MachineDeployments.
-func Served(c client.Client) (bool, error) {
-	kind := schema.GroupKind{Group: v1beta1.GroupVersion.Group, Kind: v1beta1.MachineDeploymentKind}
-	_, err := c.RESTMapper().RESTMapping(kind, v1beta1.GroupVersion.Version)
-	if meta.IsNoMatchError(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("discovering %s: %w", kind, err)
-	}
-	return true, nil
-}
 
 // SetupWithManager creates a Controller and registers it and its watches with the manager, which only
 // starts if the cluster serves MachineDeployments. Client, Reader and Recorder default to the

@@ -48,11 +48,11 @@ func (c *Controller) report(s *scope, failure error) {
 			fmt.Sprintf("%d Machines are available; %d must be", status.AvailableReplicas, least))
 	}
 	s.setIf(s.deployment.Spec.Paused, v1beta1.ConditionPaused, "Paused", "spec.paused stops rollouts")
-	culprit := s.culprit()
+	culprit, reason := s.culprit(), "MachineFailed"
 	if failure != nil {
-		culprit = failure.Error()
+		culprit, reason = failure.Error(), "ReconcileError"
 	}
-	s.setIf(culprit != "", v1beta1.ConditionReplicaFailure, "MachineFailed", culprit)
+	s.setIf(culprit != "", v1beta1.ConditionReplicaFailure, reason, culprit)
 	s.reportInPlace()
 	s.reportProgress(culprit, c.clock.Now())
 	status.ObservedGeneration = s.deployment.Generation

@@ -8,6 +8,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -17,8 +18,8 @@ import (
 func TestTheOrderOfDeletionRefinesThatOfTheMachineAPI(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	mods := []machineMod{
-		withNode, withError, withReason, annotated(deleteAnnotation, "yes"), annotated(legacyDeleteAnnotation, "no"),
-		annotated(deleteAnnotation, ""), builder.DeletedAt(now), created(now.Add(-10 * day)), created(now.Add(time.Hour)),
+		withNode, withError, withReason, annotated(machineapi.DeleteAnnotation, "yes"), annotated(machineapi.LegacyDeleteAnnotation, "no"),
+		annotated(machineapi.DeleteAnnotation, ""), builder.DeletedAt(now), created(now.Add(-10 * day)), created(now.Add(time.Hour)),
 		func(m *machinev1beta1.Machine) { m.Status.NodeRef = &corev1.ObjectReference{Name: "other"} },
 	}
 	for range 2000 {
@@ -45,10 +46,10 @@ func TestTheOrderOfDeletionRefinesThatOfTheMachineAPI(t *testing.T) {
 		}
 		for i := range ordered[1:] {
 			first, second := ordered[i], ordered[i+1]
-			if chosen(second) && !chosen(first) {
+			if machineapi.MarkedForDeletion(second) && !machineapi.MarkedForDeletion(first) {
 				t.Fatalf("policy %q: got %s before %s, which is marked", policy, first.Name, second.Name)
 			}
-			if chosen(first) == chosen(second) && priority(first, now) < priority(second, now) {
+			if machineapi.MarkedForDeletion(first) == machineapi.MarkedForDeletion(second) && priority(first, now) < priority(second, now) {
 				t.Fatalf("policy %q: got %s before %s, want machine-api-operator's order", policy, first.Name, second.Name)
 			}
 		}

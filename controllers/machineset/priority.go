@@ -9,13 +9,8 @@ import (
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
-)
 
-const (
-	// deleteAnnotation marks a Machine to be deleted first; any value but the empty one counts.
-	deleteAnnotation = "machine.openshift.io/delete-machine"
-	// legacyDeleteAnnotation is deleteAnnotation by its old name.
-	legacyDeleteAnnotation = "machine.openshift.io/cluster-api-delete-machine"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 const (
@@ -49,7 +44,7 @@ func randomPriority(machine *machinev1beta1.Machine, _ time.Time) float64 {
 	switch {
 	case !machine.DeletionTimestamp.IsZero():
 		return mustDelete
-	case chosen(machine) || failed(machine):
+	case machineapi.MarkedForDeletion(machine) || failed(machine):
 		return betterDelete
 	case machine.Status.NodeRef == nil:
 		return noNodeDelete
@@ -59,14 +54,14 @@ func randomPriority(machine *machinev1beta1.Machine, _ time.Time) float64 {
 }
 
 func oldestPriority(machine *machinev1beta1.Machine, now time.Time) float64 {
-	if !machine.DeletionTimestamp.IsZero() || chosen(machine) || failed(machine) {
+	if !machine.DeletionTimestamp.IsZero() || machineapi.MarkedForDeletion(machine) || failed(machine) {
 		return mustDelete
 	}
 	return byAge(machine, now)
 }
 
 func newestPriority(machine *machinev1beta1.Machine, now time.Time) float64 {
-	if !machine.DeletionTimestamp.IsZero() || chosen(machine) || failed(machine) {
+	if !machine.DeletionTimestamp.IsZero() || machineapi.MarkedForDeletion(machine) || failed(machine) {
 		return mustDelete
 	}
 	return mustDelete - byAge(machine, now)
@@ -81,14 +76,9 @@ func byAge(machine *machinev1beta1.Machine, now time.Time) float64 {
 	return betterDelete * (1 - math.Exp(-age/ageScale))
 }
 
-// chosen reports whether a person or the autoscaler has marked the Machine for deletion.
-func chosen(machine *machinev1beta1.Machine) bool {
-	return machine.Annotations[deleteAnnotation] != "" || machine.Annotations[legacyDeleteAnnotation] != ""
-}
-
 // markedFirst orders a Machine against one whose mark differs.
 func markedFirst(machine *machinev1beta1.Machine) int {
-	if chosen(machine) {
+	if machineapi.MarkedForDeletion(machine) {
 		return -1
 	}
 	return 1
@@ -118,7 +108,7 @@ func (s selection) choose(machines []*machinev1beta1.Machine, count int) ([]*mac
 		s.shuffle(len(candidates), func(i, j int) { candidates[i], candidates[j] = candidates[j], candidates[i] })
 	}
 	slices.SortStableFunc(candidates, func(x, y *machinev1beta1.Machine) int {
-		if chosen(x) != chosen(y) {
+		if machineapi.MarkedForDeletion(x) != machineapi.MarkedForDeletion(y) {
 			return markedFirst(x)
 		}
 		return cmp.Compare(priority(y, s.now), priority(x, s.now))

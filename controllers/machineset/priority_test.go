@@ -9,6 +9,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -47,11 +48,11 @@ func TestPriorities(t *testing.T) {
 		want   float64
 	}{
 		"random: being deleted":                               {random, []machineMod{builder.DeletedAt(now), withNode}, 100},
-		"random: being deleted beats all marks":               {random, []machineMod{builder.DeletedAt(now), withError, annotated(deleteAnnotation, "yes")}, 100},
-		"random: marked":                                      {random, []machineMod{annotated(deleteAnnotation, "yes"), withNode}, 50},
-		"random: marked by the legacy name":                   {random, []machineMod{annotated(legacyDeleteAnnotation, "yes"), withNode}, 50},
-		"random: marked with the empty value is not marked":   {random, []machineMod{annotated(deleteAnnotation, ""), withNode}, 20},
-		"random: marked with any value, even false":           {random, []machineMod{annotated(deleteAnnotation, "false"), withNode}, 50},
+		"random: being deleted beats all marks":               {random, []machineMod{builder.DeletedAt(now), withError, annotated(machineapi.DeleteAnnotation, "yes")}, 100},
+		"random: marked":                                      {random, []machineMod{annotated(machineapi.DeleteAnnotation, "yes"), withNode}, 50},
+		"random: marked by the legacy name":                   {random, []machineMod{annotated(machineapi.LegacyDeleteAnnotation, "yes"), withNode}, 50},
+		"random: marked with the empty value is not marked":   {random, []machineMod{annotated(machineapi.DeleteAnnotation, ""), withNode}, 20},
+		"random: marked with any value, even false":           {random, []machineMod{annotated(machineapi.DeleteAnnotation, "false"), withNode}, 50},
 		"random: error message":                               {random, []machineMod{withError, withNode}, 50},
 		"random: error reason":                                {random, []machineMod{withReason, withNode}, 50},
 		"random: failed without a node":                       {random, []machineMod{withError}, 50},
@@ -59,8 +60,8 @@ func TestPriorities(t *testing.T) {
 		"random: running":                                     {random, []machineMod{withNode}, 20},
 		"the empty policy is random":                          {"", []machineMod{withNode}, 20},
 		"oldest: being deleted":                               {oldest, []machineMod{builder.DeletedAt(now), created(now)}, 100},
-		"oldest: marked":                                      {oldest, []machineMod{annotated(deleteAnnotation, "yes"), created(now)}, 100},
-		"oldest: marked by the legacy name":                   {oldest, []machineMod{annotated(legacyDeleteAnnotation, "1"), created(now)}, 100},
+		"oldest: marked":                                      {oldest, []machineMod{annotated(machineapi.DeleteAnnotation, "yes"), created(now)}, 100},
+		"oldest: marked by the legacy name":                   {oldest, []machineMod{annotated(machineapi.LegacyDeleteAnnotation, "1"), created(now)}, 100},
 		"oldest: error message":                               {oldest, []machineMod{withError, created(now)}, 100},
 		"oldest: error reason":                                {oldest, []machineMod{withReason, created(now)}, 100},
 		"oldest: created now":                                 {oldest, []machineMod{created(now)}, 0},
@@ -70,15 +71,15 @@ func TestPriorities(t *testing.T) {
 		"oldest: ten days without a node is no different":     {oldest, []machineMod{created(now.Add(-10 * day))}, tenDays},
 		"oldest: a century stays below the marks":             {oldest, []machineMod{created(now.Add(-36500 * day))}, 50},
 		"newest: being deleted":                               {newest, []machineMod{builder.DeletedAt(now), created(now.Add(-10 * day))}, 100},
-		"newest: marked":                                      {newest, []machineMod{annotated(deleteAnnotation, "yes"), created(now.Add(-10 * day))}, 100},
+		"newest: marked":                                      {newest, []machineMod{annotated(machineapi.DeleteAnnotation, "yes"), created(now.Add(-10 * day))}, 100},
 		"newest: error message":                               {newest, []machineMod{withError, created(now.Add(-10 * day))}, 100},
 		"newest: created now":                                 {newest, []machineMod{created(now)}, 100},
 		"newest: created in the future":                       {newest, []machineMod{created(now.Add(time.Hour))}, 100},
 		"newest: never created":                               {newest, nil, 100},
 		"newest: ten days":                                    {newest, []machineMod{created(now.Add(-10 * day)), withNode}, 100 - tenDays},
-		"newest: ten days, marked with the empty value":       {newest, []machineMod{created(now.Add(-10 * day)), annotated(deleteAnnotation, "")}, 100 - tenDays},
+		"newest: ten days, marked with the empty value":       {newest, []machineMod{created(now.Add(-10 * day)), annotated(machineapi.DeleteAnnotation, "")}, 100 - tenDays},
 		"newest: a century":                                   {newest, []machineMod{created(now.Add(-36500 * day))}, 50},
-		"oldest: marked with the empty value goes by its age": {oldest, []machineMod{created(now.Add(-10 * day)), annotated(deleteAnnotation, "")}, tenDays},
+		"oldest: marked with the empty value goes by its age": {oldest, []machineMod{created(now.Add(-10 * day)), annotated(machineapi.DeleteAnnotation, "")}, tenDays},
 	}
 	for name, tc := range tcs {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +105,7 @@ func TestChoose(t *testing.T) {
 		named("d", withNode, created(now.Add(-4*day))),
 		named("c", withNode, created(now.Add(-3*day))),
 		named("b", created(now.Add(-2*day))),
-		named("a", withNode, annotated(deleteAnnotation, "yes"), created(now.Add(-1*day))),
+		named("a", withNode, annotated(machineapi.DeleteAnnotation, "yes"), created(now.Add(-1*day))),
 	}
 	reversed := func(n int, swap func(i, j int)) {
 		for i := range n / 2 {

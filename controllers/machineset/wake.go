@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 // replicaChanged filters for Machines that are created or deleted, and for updates that a
@@ -21,7 +23,7 @@ func replicaChanged() predicate.Predicate {
 		}
 		return before.UID != after.UID ||
 			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-			chosen(before) != chosen(after) ||
+			machineapi.MarkedForDeletion(before) != machineapi.MarkedForDeletion(after) ||
 			failed(before) != failed(after) ||
 			!maps.Equal(before.Labels, after.Labels) ||
 			!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences) ||

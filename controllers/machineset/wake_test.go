@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 func TestReplicaChanged(t *testing.T) {
@@ -26,10 +28,12 @@ func TestReplicaChanged(t *testing.T) {
 		"the Node":           {func(m *machinev1beta1.Machine) { m.Status.NodeRef = &corev1.ObjectReference{Name: "n"} }, true},
 		"labels":             {func(m *machinev1beta1.Machine) { m.Labels = map[string]string{"a": "b"} }, true},
 		"owners":             {func(m *machinev1beta1.Machine) { m.OwnerReferences = []metav1.OwnerReference{{Name: "set"}} }, true},
-		"chosen":             {func(m *machinev1beta1.Machine) { m.Annotations = map[string]string{deleteAnnotation: "true"} }, true},
-		"an error":           {func(m *machinev1beta1.Machine) { m.Status.ErrorMessage = ptr.To("no quota") }, true},
-		"deleted":            {func(m *machinev1beta1.Machine) { m.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, true},
-		"made anew":          {func(m *machinev1beta1.Machine) { m.UID = "other" }, true},
+		"chosen": {func(m *machinev1beta1.Machine) {
+			m.Annotations = map[string]string{machineapi.DeleteAnnotation: "true"}
+		}, true},
+		"an error":  {func(m *machinev1beta1.Machine) { m.Status.ErrorMessage = ptr.To("no quota") }, true},
+		"deleted":   {func(m *machinev1beta1.Machine) { m.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, true},
+		"made anew": {func(m *machinev1beta1.Machine) { m.UID = "other" }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := &machinev1beta1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "1"}}

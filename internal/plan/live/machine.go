@@ -56,7 +56,7 @@ func (m *machine) read(ctx context.Context, reader *desired.Reader, o Options) {
 	case m.existing.DeletionTimestamp != nil:
 		m.is(preview.Gone, "it is being deleted")
 		return
-	case m.strategy != "" && m.isReplacedUnplanned():
+	case m.strategy != "" && m.decideWithoutPlan():
 		return
 	case m.result.Phase == machinev1beta1.PhaseFailed:
 		m.is(preview.Gone, "it has failed, and the operator no longer changes it; delete it")

@@ -74,8 +74,8 @@ func revisionOf(set *machinev1beta1.MachineSet) int {
 	return number
 }
 
-// isReplacedUnplanned sets the result if the strategy does not ask for a plan, and reports whether it did.
-func (m *machine) isReplacedUnplanned() bool {
+// decideWithoutPlan sets the result if the strategy does not ask for a plan, and reports whether it did.
+func (m *machine) decideWithoutPlan() bool {
 	was, is := specOf(m.existing.Spec.ProviderSpec.Value), specOf(m.edited.Spec.ProviderSpec.Value)
 	differs, failed := m.restarted || !reflect.DeepEqual(was, is), m.result.Phase == machinev1beta1.PhaseFailed
 	planned := m.strategy == v1beta1.InPlace || m.strategy == v1beta1.InPlaceOrReplace && !failed
@@ -172,7 +172,7 @@ func (s *subject) rollOut(ctx context.Context, reader client.Reader) error {
 	budgets, err := budgetsOf(ctx, reader, nodes)
 	if inspect.Denied(err) {
 		s.live.Rollout.Notes = append(s.live.Rollout.Notes,
-			"You may not list PodDisruptionBudgets and Pods, so that it is not known which budgets would hold a drain.")
+			"You may not list PodDisruptionBudgets and Pods: budgets that would hold a drain are not shown.")
 		return nil
 	}
 	s.live.Rollout.Budgets = budgets

@@ -86,30 +86,14 @@ func (i *item) checkStrategy(s *v1beta1.MachineDeploymentStrategy) Problems {
 }
 
 // NewRollout returns the rollout of a MachineDeployment with so many replicas, before its Machines are known.
+// [item.checkStrategy] has rejected invalid bounds.
 func NewRollout(d *v1beta1.MachineDeployment, replicas int) *Rollout {
-	bounds := ptr.Deref(d.Spec.Strategy.RollingUpdate, v1beta1.RollingUpdateBounds{})
-	r := &Rollout{
-		Strategy: d.Spec.Strategy.Type, Paused: d.Spec.Paused, replicas: replicas, deletePolicy: bounds.DeletePolicy,
-		MaxSurge:       scaled(bounds.MaxSurge, 1, replicas, true),
-		MaxUnavailable: scaled(bounds.MaxUnavailable, 0, replicas, false),
-	}
-	if r.Strategy == "" {
-		r.Strategy = v1beta1.InPlaceOrReplace
-	}
-	if r.MaxSurge == 0 && r.MaxUnavailable == 0 {
-		r.MaxUnavailable = 1
+	r := &Rollout{Strategy: d.Spec.Strategy.TypeOrDefault(), Paused: d.Spec.Paused, replicas: replicas}
+	r.MaxSurge, r.MaxUnavailable, _ = d.Spec.Strategy.Bounds(replicas)
+	if bounds := d.Spec.Strategy.RollingUpdate; bounds != nil {
+		r.deletePolicy = bounds.DeletePolicy
 	}
 	return r
-}
-
-// scaled returns a number or percentage of replicas. [item.checkStrategy] has rejected invalid ones.
-func scaled(value *intstr.IntOrString, standard int32, replicas int, up bool) int {
-	given := ptr.Deref(value, intstr.FromInt32(standard))
-	number, err := intstr.GetScaledValueFromIntOrPercent(&given, replicas, up)
-	if err != nil {
-		return int(standard)
-	}
-	return number
 }
 
 // rollOut completes the rollout from the results of the Machines.
