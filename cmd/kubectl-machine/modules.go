@@ -36,7 +36,7 @@ Missing wait.`,
 			}
 			found, err := modulelist.Read(command.Context(), live, namespace)
 			if apierrors.IsNotFound(err) {
-				return fmt.Errorf("%w: does a manager lead there, and may it write that ConfigMap? -n names another namespace",
+				return fmt.Errorf("%w: check that a manager leads in this namespace and may write that ConfigMap, or name another namespace with -n",
 					err)
 			} else if err != nil {
 				return err

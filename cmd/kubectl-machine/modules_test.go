@@ -11,7 +11,7 @@ import (
 
 func TestModulesOfTheManager(t *testing.T) {
 	w := newSharedWorld(t)
-	if said := w.ask(t, "modules"); said.code == 0 || !strings.Contains(said.err, "does a manager lead there") {
+	if said := w.ask(t, "modules"); said.code == 0 || !strings.Contains(said.err, "check that a manager leads") {
 		t.Errorf("without a list: exit code %d: %s%s", said.code, said.out, said.err)
 	}
 	for _, list := range [][]modulelist.Provider{nil, {

@@ -32,8 +32,8 @@ func newVersion() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of the plugin and the operator",
-		Long: `Print the version of the plugin, and that of the operator in the cluster, which it last rolled out. The exit code is 1 if the cluster does
-not tell.`,
+		Long: `Print the version of the plugin, and the version that the operator in the cluster last rolled out. The exit code is 1 if the latter is
+unknown.`,
 		Example: `  # The plugin's own, without a cluster
   kubectl machine version --client
 

@@ -23,7 +23,7 @@ const fieldManager = "machine-api-operator"
 // leaves fields to others that belong to them.
 type applier struct {
 	client client.Client
-	// reverts, if set, is told who has changed an object.
+	// reverts, if set, is called with the managers whose changes of an object are reverted.
 	reverts func(object *unstructured.Unstructured, by []string)
 }
 

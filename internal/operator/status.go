@@ -52,7 +52,7 @@ type outcome struct {
 	failure error
 	// unconfined is the flag that allows engines to run unconfined, empty where none does.
 	unconfined string
-	// reverted is what somebody else had changed, empty where nobody did.
+	// reverted is the change of somebody else that was reverted, or empty.
 	reverted string
 }
 

@@ -208,7 +208,7 @@ func (o *planOptions) run(command *cobra.Command, names []string) error {
 	}
 	warnings := result.Warnings()
 	if len(o.skipped) > 0 {
-		warnings = append(warnings, "skipped what is no MachineDeployment, MachineSet or Machine: "+strings.Join(o.skipped, ", "))
+		warnings = append(warnings, "skipped objects of other kinds: "+strings.Join(o.skipped, ", "))
 	}
 	for _, warning := range warnings {
 		fmt.Fprintln(command.ErrOrStderr(), "warning:", warning)
@@ -308,7 +308,7 @@ func (o *planOptions) requests(files []preview.File, catalog *module.Catalog) ([
 		return nil, err
 	}
 	if len(requests) == 0 {
-		return nil, fmt.Errorf("there is no MachineDeployment, MachineSet or Machine in %s; name other files", strings.Join(o.files, ", "))
+		return nil, fmt.Errorf("no MachineDeployment, MachineSet or Machine found in %s; name other files", strings.Join(o.files, ", "))
 	}
 	o.skipped = skipped
 	return requests, nil

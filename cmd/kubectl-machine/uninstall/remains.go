@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -114,9 +115,9 @@ func (s *remains) purge(ctx context.Context, r *removal) error {
 	return nil
 }
 
-// purgeable returns an error if there are Machines or MachineSets anywhere in the cluster: they would go with their CRDs.
+// purgeable returns an error if there are objects of the CRDs that make Machines anywhere in the cluster: they would go with them.
 func purgeable(ctx context.Context, live client.Client) error {
-	for _, kind := range []string{"Machine", "MachineSet"} {
+	for _, kind := range []string{"Machine", "MachineSet", v1beta1.MachineDeploymentKind} {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(machinev1beta1.GroupVersion.WithKind(kind + "List"))
 		err := live.List(ctx, list, client.Limit(1))
