@@ -4,8 +4,14 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -104,5 +110,38 @@ func aMachineDeployment() {
 		for _, machine := range machines(ctx) {
 			Expect(w.node(ctx, machine.Name).Status.Capacity.Cpu().String()).To(Equal("8"))
 		}
+	})
+
+	It("runs the commands of its page", func(ctx SpecContext) {
+		page, err := os.ReadFile(w.lab.Path("docs", "rollouts.md"))
+		Expect(err).NotTo(HaveOccurred())
+		script := "set -euxo pipefail\n"
+		for _, block := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```").FindAllStringSubmatch(string(page), -1) {
+			script += block[1]
+		}
+		// This cluster has credentials already, with an address that is reachable from here.
+		script = strings.ReplaceAll(script, "kubectl apply -f modules/kubemark/examples/credentials.yaml\n", "")
+		dir := GinkgoT().TempDir()
+		Expect(os.Symlink(w.lab.Path("modules"), filepath.Join(dir, "modules"))).To(Succeed())
+		config, err := os.ReadFile(w.cluster.AdminKubeconfig())
+		Expect(err).NotTo(HaveOccurred())
+		kubeconfig := filepath.Join(dir, "kubeconfig")
+		Expect(os.WriteFile(kubeconfig, config, 0o600)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) {
+			w.kubectl(ctx, "delete", "machinedeployments,machinesets", "pool", "hollow", "--ignore-not-found")
+			until(ctx, patience, "its Machines are gone", func(ctx context.Context) error {
+				left := w.kubectl(ctx, "get", "machines", "-o", "name")
+				if strings.Contains(left, "/pool-") || strings.Contains(left, "/hollow-") {
+					return errors.New("there are " + left)
+				}
+				return nil
+			})
+		})
+		command := exec.CommandContext(ctx, "bash", "-c", script)
+		command.Dir = dir
+		command.Env = []string{"PATH=" + w.lab.Path("bin") + ":" + os.Getenv("PATH"), "KUBECONFIG=" + kubeconfig, "HOME=" + dir}
+		output, err := command.CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), string(output))
+		Expect(string(output)).To(ContainSubstring("New Machines are needed because of cpu."))
 	})
 }
