@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -145,17 +147,36 @@ func (e *ensureCurrent) number(ctx context.Context, s *scope) error {
 			return fmt.Errorf("numbering MachineSet %s: %w", set.Name, err)
 		}
 	}
-	shown := strconv.FormatInt(number, 10)
-	if s.wrote || s.deployment.Annotations[v1beta1.RevisionAnnotation] == shown {
+	deployment := s.deployment.DeepCopy()
+	metav1.SetMetaDataAnnotation(&deployment.ObjectMeta, v1beta1.RevisionAnnotation, strconv.FormatInt(number, 10))
+	s.showSize(deployment.Annotations)
+	if s.wrote || maps.Equal(deployment.Annotations, s.deployment.Annotations) {
 		return nil
 	}
-	deployment := s.deployment.DeepCopy()
-	metav1.SetMetaDataAnnotation(&deployment.ObjectMeta, v1beta1.RevisionAnnotation, shown)
 	if err := e.patch(ctx, s, s.deployment, deployment); err != nil {
-		return fmt.Errorf("writing the revision of the MachineDeployment: %w", err)
+		return fmt.Errorf("writing the annotations of the MachineDeployment: %w", err)
 	}
 	s.deployment, s.before = deployment, deployment.DeepCopy()
 	return nil
+}
+
+// showSize copies what the autoscaler reads of the current MachineSet, to scale from zero. Values that
+// no old MachineSet has are somebody else's, and stay.
+func (s *scope) showSize(annotations map[string]string) {
+	for key, value := range s.current.set.Annotations {
+		was, given := annotations[key]
+		copied := func(r *revision) bool { return r.set.Annotations[key] == was }
+		if isSize(key) && (!given || slices.ContainsFunc(s.old(), copied)) {
+			annotations[key] = value
+		}
+	}
+}
+
+// isSize reports whether an autoscaler reads an annotation: upstream's, or OpenShift's.
+func isSize(key string) bool {
+	return strings.HasPrefix(key, "capacity.cluster-autoscaler.kubernetes.io/") || slices.Contains([]string{
+		"machine.openshift.io/vCPU", "machine.openshift.io/memoryMb", "machine.openshift.io/GPU", "machine.openshift.io/maxPods",
+	}, key)
 }
 
 // newest returns the highest number of a revision.

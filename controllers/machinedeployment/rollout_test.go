@@ -2,6 +2,7 @@ package machinedeployment_test
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -151,6 +152,27 @@ var _ = Describe("A MachineDeployment that replaces", func() {
 		l.change(ctx, replicas(2))
 		l.settle(ctx)
 		Expect(l.uids(ctx)).NotTo(ContainElement(choice.UID))
+	})
+
+	It("shows an autoscaler the size of the current MachineSet, and what somebody has written", func(ctx SpecContext) {
+		const cpu, memory = "machine.openshift.io/vCPU", "machine.openshift.io/memoryMb"
+		l := newLab(ctx)
+		sized := func(object client.Object, annotations map[string]string) {
+			before := object.DeepCopyObject().(client.Object)
+			of := maps.Clone(object.GetAnnotations())
+			maps.Copy(of, annotations)
+			object.SetAnnotations(of)
+			Expect(plane.Client.Patch(ctx, object, client.MergeFrom(before))).To(Succeed())
+		}
+		sized(l.read(ctx), map[string]string{memory: "1"})
+		sized(l.set(ctx, spec{Size: "small", Tag: "a"}), map[string]string{cpu: "4", memory: "2"})
+		l.rounds(ctx, 1)
+		Expect(l.read(ctx).Annotations).To(And(HaveKeyWithValue(cpu, "4"), HaveKeyWithValue(memory, "1")))
+		l.change(ctx, template(spec{Size: "large", Tag: "a"}))
+		l.rounds(ctx, 1)
+		sized(l.set(ctx, spec{Size: "large", Tag: "a"}), map[string]string{cpu: "8"})
+		l.settle(ctx)
+		Expect(l.read(ctx).Annotations).To(And(HaveKeyWithValue(cpu, "8"), HaveKeyWithValue(memory, "1")))
 	})
 
 	It("keeps as many old MachineSets as the history may have", func(ctx SpecContext) {
