@@ -48,8 +48,8 @@ const (
 	// CheckedGenerationAnnotation on a Machine that changes in place is the generation that its
 	// condition InstanceUpToDate is about.
 	CheckedGenerationAnnotation = "machine-iac.io/checked-generation"
-	// RefusalAnnotation on a MachineSet has the name of the MachineSet that its Machines cannot change
-	// to in place, a space, and why.
+	// RefusalAnnotation on a Machine, or on a MachineSet for all of its Machines, has the name of the
+	// MachineSet that it cannot change to in place, a space, and why.
 	RefusalAnnotation = "machine-iac.io/not-in-place-to"
 	// DesiredReplicasAnnotation on the current MachineSet has the replicas that it was last scaled for.
 	DesiredReplicasAnnotation = "machine.openshift.io/desired-replicas"

@@ -2,6 +2,8 @@ package machinedeployment_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -34,13 +36,13 @@ var _ = Describe("A MachineDeployment that changes Machines in place", func() {
 		})
 	}
 
-	It("replaces Machines after one plan was refused", func(ctx SpecContext) {
+	It("replaces Machines after two plans were refused", func(ctx SpecContext) {
 		l := newLab(ctx)
 		former := l.uids(ctx)
 		l.most, l.least = 4, 3
 		l.change(ctx, template(large))
 		sawWhy := false
-		for range 8 {
+		for range 16 {
 			l.rounds(ctx, 1)
 			inPlace := l.condition(ctx, v1beta1.ConditionInPlace)
 			sawWhy = sawWhy || inPlace != nil && Expect(inPlace.Message).To(ContainSubstring("size can only be changed by a new instance"))
@@ -54,7 +56,19 @@ var _ = Describe("A MachineDeployment that changes Machines in place", func() {
 		}
 		l.settle(ctx)
 		Expect(l.uids(ctx)).NotTo(ContainElements(former))
-		Expect(len(asked)).To(BeNumerically("<=", 1))
+		Expect(len(asked)).To(BeNumerically("<=", 1), "at a time")
+	})
+
+	It("replaces only the Machine that somebody has changed by hand", func(ctx SpecContext) {
+		l := newLab(ctx)
+		former := l.machines(ctx)
+		slices.SortFunc(former, func(x, y machinev1beta1.Machine) int { return strings.Compare(x.Name, y.Name) })
+		l.cloud.sizes[former[0].UID] = "resized"
+		l.most, l.least = 4, 3
+		l.change(ctx, template(tagged))
+		l.settle(ctx)
+		Expect(l.uids(ctx)).To(ContainElements(former[1].UID, former[2].UID))
+		Expect(l.uids(ctx)).NotTo(ContainElement(former[0].UID))
 	})
 
 	It("never replaces with InPlace, and says which field would", func(ctx SpecContext) {

@@ -3,12 +3,14 @@ package machinedeployment
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 )
@@ -85,13 +87,15 @@ func (j *judge) finish(ctx context.Context, s *scope, machine *machinev1beta1.Ma
 	return nil
 }
 
-// refuse notes why Machines of a revision cannot change to another one, and then moves them back. If
-// their revision is gone, they stay with their error.
+// refuse moves Machines back whose plans were refused, and notes at them why. The second one of a
+// revision condemns all: the first may have been changed by hand. If their revision is gone, they stay
+// with their error.
 func (j *judge) refuse(ctx context.Context, s *scope, to, from *revision, machines []*machinev1beta1.Machine) error {
 	if from == nil || from == to {
 		return nil
 	}
-	if s.refusal(from, to) == "" {
+	before := slices.ContainsFunc(from.machines, func(m *machinev1beta1.Machine) bool { return refusalOf(m, to) != "" })
+	if s.refusal(from, to) == "" && (before || len(machines) > 1) {
 		return j.note(ctx, s, from, to, upToDate(machines[0]).Message)
 	}
 	if !from.settled() || !to.settled() {
@@ -100,25 +104,33 @@ func (j *judge) refuse(ctx context.Context, s *scope, to, from *revision, machin
 	return j.transfer(ctx, s, to, from, machines, true)
 }
 
-// maxRefusal bounds the text of a refusal.
-const maxRefusal = 1024
-
 // note writes why Machines of a revision cannot change to another one in place.
 func (w writer) note(ctx context.Context, s *scope, from, to *revision, why string) error {
 	noted := from.set.DeepCopy()
-	if len(why) > maxRefusal {
-		why = strings.ToValidUTF8(why[:maxRefusal], "") + "..."
-	}
-	metav1.SetMetaDataAnnotation(&noted.ObjectMeta, v1beta1.RefusalAnnotation, to.set.Name+" "+why)
+	metav1.SetMetaDataAnnotation(&noted.ObjectMeta, v1beta1.RefusalAnnotation, refusalTo(to, why))
 	if err := w.patch(ctx, s, from.set, noted); err != nil {
 		return fmt.Errorf("noting at MachineSet %s that its Machines cannot change in place: %w", from.set.Name, err)
 	}
 	return nil
 }
 
+// maxRefusal bounds the text of a refusal.
+const maxRefusal = 1024
+
+// refusalTo returns the annotation about a refused change to a revision.
+func refusalTo(to *revision, why string) string {
+	if len(why) > maxRefusal {
+		why = strings.ToValidUTF8(why[:maxRefusal], "") + "..."
+	}
+	return to.set.Name + " " + why
+}
+
 // refusal returns why Machines of a revision cannot change to another one in place, or "".
-func (s *scope) refusal(from, to *revision) string {
-	name, why, _ := strings.Cut(from.set.Annotations[v1beta1.RefusalAnnotation], " ")
+func (*scope) refusal(from, to *revision) string { return refusalOf(from.set, to) }
+
+// refusalOf returns why a Machine or all of a MachineSet cannot change to a revision in place, or "".
+func refusalOf(object client.Object, to *revision) string {
+	name, why, _ := strings.Cut(object.GetAnnotations()[v1beta1.RefusalAnnotation], " ")
 	if to == nil || name != to.set.Name {
 		return ""
 	}

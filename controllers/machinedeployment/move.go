@@ -82,7 +82,7 @@ func (s *scope) movable(from *revision) []*machinev1beta1.Machine {
 	for _, machine := range from.machines {
 		origin := s.named(machine.Annotations[v1beta1.MovedFromAnnotation])
 		if machine.Status.ErrorReason == nil && machine.Status.ErrorMessage == nil && !machineapi.MarkedForDeletion(machine) &&
-			!controlPlane(machine.Labels) &&
+			!controlPlane(machine.Labels) && refusalOf(machine, s.current) == "" &&
 			(origin == nil || origin == s.current || s.refusal(origin, s.current) == "") {
 			out = append(out, machine)
 		}
@@ -150,6 +150,7 @@ func (s *scope) moved(machine *machinev1beta1.Machine, from, to *revision, back 
 	switch {
 	case back:
 		delete(out.Annotations, v1beta1.MovedFromAnnotation)
+		metav1.SetMetaDataAnnotation(&out.ObjectMeta, v1beta1.RefusalAnnotation, refusalTo(from, upToDate(machine).Message))
 	case origin == to.set.Name || s.named(origin) == nil:
 		metav1.SetMetaDataAnnotation(&out.ObjectMeta, v1beta1.MovedFromAnnotation, from.set.Name)
 	}

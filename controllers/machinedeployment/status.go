@@ -110,10 +110,14 @@ func failureOf(machine *machinev1beta1.Machine) string {
 func (s *scope) reportInPlace() {
 	why := ""
 	for _, r := range s.old() {
-		if !s.inPlace() || s.current == nil || len(r.machines) == 0 {
+		if !s.inPlace() || s.current == nil || len(r.machines) == 0 || len(s.movable(r)) > 0 {
 			continue
 		}
-		if refusal := s.refusal(r, s.current); refusal != "" {
+		refusal := s.refusal(r, s.current)
+		for _, machine := range r.machines {
+			refusal = cmp.Or(refusal, refusalOf(machine, s.current))
+		}
+		if refusal != "" {
 			why = fmt.Sprintf("%d Machines of %s need new instances: %s", len(r.machines), r.set.Name, refusal)
 		} else if s.restarted(r) {
 			why = fmt.Sprintf("%d Machines of %s need new instances: a restart was requested", len(r.machines), r.set.Name)
