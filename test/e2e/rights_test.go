@@ -36,11 +36,13 @@ var usedElsewhere = map[string][]exempt{
 		{`^get namespaces openshift-config-managed`,
 			"clusters with the Prometheus Operator: internal/operator/operands"},
 		{
-			`^list (.*configurations|(cluster)?role(binding)?s|machineapioperators|deployments|daemonsets|machinehealthchecks|serviceaccounts|services|` +
+			`^list (.*configurations|validatingadmissionpolic.*|(cluster)?role(binding)?s|machineapioperators|deployments|daemonsets|machinehealthchecks|serviceaccounts|services|` +
 				`poddisruptionbudgets|networkpolicies|configmaps) `, informers},
 		{`^(get|list|watch) (apiservers|featuregates|infrastructures|proxies|clusteroperators) `,
 			"OpenShift: cmd/machine-api-operator"},
 		{`^(create|patch) clusteroperators`, "OpenShift: cmd/machine-api-operator"},
+		{`^(create|patch|delete) validatingadmissionpolic\w+ vsphere-`, "OpenShift on vSphere: internal/operator/operands"},
+		{`^(get|list) (controlplanemachinesets|machines|machinesets) `, "binding these policies: the API server asks for it"},
 		{`^\w+ (prometheusrules|servicemonitors) `,
 			"clusters with the Prometheus Operator: internal/operator/operands"},
 		{`^\w+ role(binding)?s prometheus-k8s-machine-api-controllers`,
