@@ -56,7 +56,7 @@ func TestTheArchiveOfARelease(t *testing.T) {
 		complete := exec.CommandContext(t.Context(), repository(t, "bin", "kubectl"), "__complete", "machine", "pl")
 		complete.Env = []string{"PATH=" + bin + ":/usr/bin:/bin"}
 		got, err := complete.Output()
-		if err != nil || !strings.HasPrefix(string(got), "plan\tShow what MachineSets would create") {
+		if err != nil || !strings.HasPrefix(string(got), "plan\tShow what MachineSets and MachineDeployments would create") {
 			t.Errorf("kubectl completes with %q, %v", got, err)
 		}
 	})
