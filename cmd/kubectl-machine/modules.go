@@ -36,8 +36,8 @@ Missing wait.`,
 			}
 			found, err := modulelist.Read(command.Context(), live, namespace)
 			if apierrors.IsNotFound(err) {
-				return fmt.Errorf("%w: check that a manager leads in this namespace and may write that ConfigMap, or name another namespace with -n",
-					err)
+				return fmt.Errorf("%w: check that a manager leads in this namespace and may write that ConfigMap, or name "+
+					"another namespace with -n", err)
 			} else if err != nil {
 				return err
 			}

@@ -87,7 +87,8 @@ func checked(in *operands.Inputs) error {
 		}
 	}
 	if len(t.Providers) > 0 && slices.Contains(in.Arguments, "--runs-in=jobs") {
-		return fmt.Errorf("%s cannot be combined with --runs-in=jobs in %s; add the providers to the image instead: docs/image.md", settingProviders, settingArguments)
+		return fmt.Errorf("%s cannot be combined with --runs-in=jobs in %s; add the providers to the image instead: "+
+			"docs/image.md", settingProviders, settingArguments)
 	}
 	return nil
 }

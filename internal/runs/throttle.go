@@ -38,8 +38,8 @@ func (p *Pool) heed(r *run, outcome error) {
 	switch {
 	case r.Credential == "":
 	case t != nil && r.status.StartedAt.Before(t.last):
-		if until := now.Add(asked); rejected && until.After(t.until) {
-			p.hold(t, until)
+		if rejected {
+			p.hold(t, now.Add(asked))
 		}
 	case rejected:
 		if t == nil {
@@ -59,8 +59,12 @@ func (p *Pool) heed(r *run, outcome error) {
 	}
 }
 
-// hold lets no run of a credential start before a time. The caller holds the lock.
+// hold lets no run of a credential start before a time. It never shortens a pause. The caller holds
+// the lock.
 func (p *Pool) hold(t *throttle, until time.Time) {
+	if !until.After(t.until) {
+		return
+	}
 	t.until = until
 	time.AfterFunc(until.Sub(p.options.Clock.Now()), p.redispatch)
 }

@@ -181,3 +181,20 @@ func TestThrottlingIsForgottenWithoutFurtherRuns(t *testing.T) {
 		t.Errorf("remembered after two hours: %+v", s.pool.queue.throttles)
 	}
 }
+
+// An old run asks for a long pause, and a newer one is rejected meanwhile without asking for any.
+func TestALaterRejectionDoesNotShortenAPause(t *testing.T) {
+	s := newSimulation(t, Options{MaxConcurrent: 8})
+	s.clock.SetTime(s.begin)
+	rejected := func(started, asked time.Duration) {
+		one := &run{}
+		one.Credential, one.status.StartedAt = "throttled", s.begin.Add(started)
+		s.pool.heed(one, tooMany(asked))
+	}
+	rejected(0, 0)
+	rejected(-time.Second, 20*time.Minute)
+	rejected(time.Second, 0)
+	if got := s.pool.queue.throttles["throttled"].until.Sub(s.begin); got != 20*time.Minute {
+		t.Errorf("the pause lasts %s, want 20m", got)
+	}
+}

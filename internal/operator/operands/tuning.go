@@ -2,6 +2,7 @@ package operands
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -130,9 +131,8 @@ func (t Tuning) provide(pod *corev1.PodTemplateSpec, main *corev1.Container) {
 
 // annotate adds the annotations of the ServiceAccount.
 func (t Tuning) annotate(account metav1.Object) {
-	annotations := account.GetAnnotations()
-	for name, value := range t.AccountAnnotations {
-		annotations[name] = value
-	}
+	annotations := map[string]string{}
+	maps.Copy(annotations, account.GetAnnotations())
+	maps.Copy(annotations, t.AccountAnnotations)
 	account.SetAnnotations(annotations)
 }
