@@ -38,7 +38,7 @@ func (s *MachineDeploymentSpec) DeepCopyInto(out *MachineDeploymentSpec) {
 	s.Selector.DeepCopyInto(&out.Selector)
 	s.Template.DeepCopyInto(&out.Template)
 	out.Replicas, out.RevisionHistoryLimit = copied(s.Replicas), copied(s.RevisionHistoryLimit)
-	out.ProgressDeadlineSeconds = copied(s.ProgressDeadlineSeconds)
+	out.ProgressDeadlineSeconds, out.RestartedAt = copied(s.ProgressDeadlineSeconds), s.RestartedAt.DeepCopy()
 	if bounds := s.Strategy.RollingUpdate; bounds != nil {
 		out.Strategy.RollingUpdate = &RollingUpdateBounds{
 			MaxSurge: copied(bounds.MaxSurge), MaxUnavailable: copied(bounds.MaxUnavailable), DeletePolicy: bounds.DeletePolicy,
@@ -69,4 +69,11 @@ func copied[T any](value *T) *T {
 	}
 	out := *value
 	return &out
+}
+
+// DeepCopy returns a copy of s.
+func (s *MachineDeploymentSpec) DeepCopy() *MachineDeploymentSpec {
+	out := &MachineDeploymentSpec{}
+	s.DeepCopyInto(out)
+	return out
 }

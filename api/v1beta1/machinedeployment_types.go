@@ -3,6 +3,8 @@ package v1beta1
 import (
 	"cmp"
 	"fmt"
+	"strconv"
+	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,16 +29,14 @@ func AddToScheme(scheme *runtime.Scheme) error {
 // Labels and annotations of a MachineDeployment's MachineSets and Machines.
 const (
 	// TemplateHashLabel tells the Machines of one revision from those of others. Its value is the
-	// hash of what a rollout is about: the template's providerSpec and RestartedAtAnnotation.
+	// hash of what a rollout is about: the template's providerSpec and spec.restartedAt.
 	TemplateHashLabel = "machine-template-hash"
 	// RevisionAnnotation has the number of the revision: on a MachineSet its own, on a
 	// MachineDeployment the current one.
 	RevisionAnnotation = "machine.openshift.io/revision"
 	// ChangeCauseAnnotation is copied to the MachineSet of the revision, and shown in the history.
 	ChangeCauseAnnotation = "kubernetes.io/change-cause"
-	// RestartedAtAnnotation on a MachineDeployment is part of the hash: another value replaces all
-	// Machines. `kubectl machine rollout restart` sets it to the time, in RFC 3339. MachineSets keep
-	// the value of their revision.
+	// RestartedAtAnnotation on a MachineSet is spec.restartedAt of its revision.
 	RestartedAtAnnotation = "machine-iac.io/restarted-at"
 	// HoldAnnotation on a MachineSet that a MachineDeployment controls names that MachineDeployment.
 	// Meanwhile the MachineSet creates and deletes no Machine, because Machines move from one set to
@@ -81,11 +81,31 @@ type MachineDeploymentSpec struct {
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
 	// paused stops rollouts. The number of Machines is still kept, with the revisions that they have.
 	Paused bool `json:"paused,omitempty"`
+	// restartedAt is part of the revision: another time replaces all Machines. `kubectl machine rollout
+	// restart` sets it.
+	RestartedAt *metav1.Time `json:"restartedAt,omitempty"`
 	// progressDeadlineSeconds is how long a rollout may make no progress before it stops; 1800 when
 	// it is not set.
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
 	// strategy says how existing Machines change.
 	Strategy MachineDeploymentStrategy `json:"strategy,omitempty"`
+}
+
+// Restart returns restartedAt in RFC 3339, or "".
+func (s *MachineDeploymentSpec) Restart() string {
+	if s.RestartedAt == nil {
+		return ""
+	}
+	return s.RestartedAt.UTC().Format(time.RFC3339)
+}
+
+// Revision returns the number of an object's revision, or 0 if it has none.
+func Revision(object metav1.Object) int64 {
+	number, err := strconv.ParseInt(object.GetAnnotations()[RevisionAnnotation], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return number
 }
 
 // MachineDeploymentStrategyType names a strategy.

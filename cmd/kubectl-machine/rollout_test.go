@@ -121,11 +121,10 @@ func TestRolloutVerbs(t *testing.T) {
 				now.Annotations["example.com/kept"] == "yes" && now.Annotations[v1beta1.RevisionAnnotation] == "2"
 		}},
 		{line: "rollout restart -f " + manifest, wantOut: name + " restarted\n", check: func() bool {
-			_, err := time.Parse(time.RFC3339, read().Annotations[v1beta1.RestartedAtAnnotation])
-			return err == nil
+			return time.Since(read().Spec.RestartedAt.Time) < time.Minute
 		}},
 		{line: "rollout undo md/pool --to-revision=1", wantOut: name + " rolled back\n", check: func() bool {
-			return read().Annotations[v1beta1.RestartedAtAnnotation] == ""
+			return read().Spec.RestartedAt == nil
 		}},
 		{line: "rollout restart machinedeployment -l team=b", wantErr: "No resources found in " + w.namespace + " namespace.\n"},
 		{line: "rollout restart machinedeployment -l team=a -o name", wantOut: name + "\n"},
@@ -141,6 +140,16 @@ func TestRolloutVerbs(t *testing.T) {
 		if step.check != nil && !step.check() {
 			t.Fatalf("after %s the MachineDeployment is %+v", step.line, read())
 		}
+	}
+}
+
+// The status before is that of a complete rollout.
+func TestStatusDoesNotOvertakeARestart(t *testing.T) {
+	w := newSharedWorld(t)
+	w.deploy(t)
+	w.ask(t, "rollout restart md/pool")
+	if got := w.ask(t, "rollout status md/pool --watch=false"); got.out != "Waiting for machinedeployment spec update to be observed...\n" {
+		t.Errorf("got %q, %q", got.out, got.err)
 	}
 }
 

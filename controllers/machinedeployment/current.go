@@ -190,10 +190,11 @@ func (s *scope) newest() int64 {
 // annotations returns those of the current revision's MachineSet.
 func (s *scope) annotations(number int64) map[string]string {
 	out := map[string]string{v1beta1.RevisionAnnotation: strconv.FormatInt(number, 10)}
-	for _, key := range []string{v1beta1.RestartedAtAnnotation, v1beta1.ChangeCauseAnnotation} {
-		if value := s.deployment.Annotations[key]; value != "" {
-			out[key] = value
-		}
+	if restart := s.deployment.Spec.Restart(); restart != "" {
+		out[v1beta1.RestartedAtAnnotation] = restart
+	}
+	if cause := s.deployment.Annotations[v1beta1.ChangeCauseAnnotation]; cause != "" {
+		out[v1beta1.ChangeCauseAnnotation] = cause
 	}
 	return out
 }

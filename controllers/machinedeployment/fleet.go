@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -104,13 +103,7 @@ func older(x, y *revision) int {
 }
 
 // number returns the revision's number, or 0 if it has none yet.
-func (r *revision) number() int64 {
-	number, err := strconv.ParseInt(r.set.Annotations[v1beta1.RevisionAnnotation], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return number
-}
+func (r *revision) number() int64 { return v1beta1.Revision(r.set) }
 
 // replicas returns the number of Machines that the MachineSet should have.
 func (r *revision) replicas() int {

@@ -23,7 +23,7 @@ func templateHash(deployment *v1beta1.MachineDeployment) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d", value, deployment.Annotations[v1beta1.RestartedAtAnnotation],
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d", value, deployment.Spec.Restart(),
 		ptr.Deref(deployment.Status.CollisionCount, 0)))
 	return hex.EncodeToString(sum[:])[:hashLength], nil
 }
@@ -33,7 +33,7 @@ func sameTemplate(deployment *v1beta1.MachineDeployment, set *machinev1beta1.Mac
 	x, xErr := canonical(deployment.Spec.Template.Spec.ProviderSpec.Value)
 	y, yErr := canonical(set.Spec.Template.Spec.ProviderSpec.Value)
 	return xErr == nil && yErr == nil && bytes.Equal(x, y) &&
-		deployment.Annotations[v1beta1.RestartedAtAnnotation] == set.Annotations[v1beta1.RestartedAtAnnotation]
+		deployment.Spec.Restart() == set.Annotations[v1beta1.RestartedAtAnnotation]
 }
 
 // canonical returns a providerSpec with sorted keys, and numbers as they were written.

@@ -192,9 +192,8 @@ var _ = Describe("A MachineDeployment that replaces", func() {
 		l := newLab(ctx)
 		former := l.uids(ctx)
 		l.change(ctx, func(md *v1beta1.MachineDeployment) {
-			md.Annotations[v1beta1.RestartedAtAnnotation] = "2026-01-01T00:00:00Z"
+			md.Spec.RestartedAt = ptr.To(metav1.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 		})
-		l.rounds(ctx, 2)
 		l.settle(ctx)
 		Expect(l.uids(ctx)).NotTo(ContainElements(former))
 		Expect(l.sets(ctx)).To(HaveLen(2))

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
@@ -99,23 +99,21 @@ func newResume() *cobra.Command {
 
 func newRestart() *cobra.Command {
 	c := &change{done: "restarted", apply: func(d *v1beta1.MachineDeployment) error {
-		now := time.Now().UTC().Format(time.RFC3339)
+		now := metav1.Now().Rfc3339Copy()
 		switch {
 		case d.Spec.Paused:
 			return errors.New("can't restart paused machinedeployment (run rollout resume first)")
-		case d.Annotations[v1beta1.RestartedAtAnnotation] == now:
+		case d.Spec.RestartedAt.Equal(&now):
 			return errors.New("was restarted within the past second; wait before you restart it again")
-		case d.Annotations == nil:
-			d.Annotations = map[string]string{}
 		}
-		d.Annotations[v1beta1.RestartedAtAnnotation] = now
+		d.Spec.RestartedAt = &now
 		return nil
 	}}
 	return c.register(&cobra.Command{
 		Use:   "restart (TYPE NAME | TYPE/NAME)",
 		Short: "Replace all Machines",
 		Long: `Replace all Machines of a MachineDeployment, though its template stays the same. The strategy's bounds hold.
-It sets the annotation machine-iac.io/restarted-at.`,
+It sets spec.restartedAt.`,
 		Example: `  # Replace the Machines of a MachineDeployment
   kubectl machine rollout restart machinedeployment/workers
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -139,16 +138,11 @@ func revisions(ctx context.Context, live client.Client,
 		if !metav1.IsControlledBy(set, d) {
 			continue
 		}
-		if number, err := revisionOf(set); err == nil {
+		if number := v1beta1.Revision(set); number > 0 {
 			sets[number] = set
 		}
 	}
 	return sets, nil
-}
-
-// revisionOf returns the revision of a MachineDeployment or a MachineSet.
-func revisionOf(object metav1.Object) (int64, error) {
-	return strconv.ParseInt(object.GetAnnotations()[v1beta1.RevisionAnnotation], 10, 64)
 }
 
 // joined returns errors as one, a line each, without duplicates.

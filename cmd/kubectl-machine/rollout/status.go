@@ -124,11 +124,7 @@ func next(ctx context.Context, live client.Client, d *v1beta1.MachineDeployment)
 // statusOf returns the line that kubectl prints for such a Deployment, and whether the rollout is done.
 func statusOf(d *v1beta1.MachineDeployment, revision int64) (line string, done bool, err error) {
 	if revision > 0 {
-		running, err := revisionOf(d)
-		if err != nil {
-			return "", false, fmt.Errorf("cannot get the revision of machinedeployment %q: %w", d.Name, err)
-		}
-		if running != revision {
+		if running := v1beta1.Revision(d); running != revision {
 			return "", false, fmt.Errorf("desired revision (%d) is different from the running revision (%d)",
 				revision, running)
 		}

@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
@@ -34,8 +37,8 @@ func newUndo() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "undo (TYPE NAME | TYPE/NAME)",
 		Short: "Go back to an earlier revision",
-		Long: `Go back to an earlier revision: its template, from its MachineSet, becomes that of the MachineDeployment, and
-rolls out as any other change. This also works in the middle of a rollout.`,
+		Long: `Go back to an earlier revision: its providerSpec, from its MachineSet, becomes that of the MachineDeployment,
+and rolls out as any other change. This also works in the middle of a rollout.`,
 		Example: `  # Go back to the revision before
   kubectl machine rollout undo machinedeployment/workers
 
@@ -143,24 +146,17 @@ func chosen(sets map[int64]*machinev1beta1.MachineSet, name string,
 }
 
 // takeRevision gives the MachineDeployment what makes up the revision of a MachineSet, and reports whether that is a
-// change. Other annotations of the MachineSet, such as those for an autoscaler, belong to no revision.
+// change. Labels, taints and hooks are of no revision: all MachineSets have the current ones.
 func takeRevision(d *v1beta1.MachineDeployment, set *machinev1beta1.MachineSet) bool {
-	before := d.DeepCopy()
-	set.Spec.Template.DeepCopyInto(&d.Spec.Template)
-	delete(d.Spec.Template.Labels, v1beta1.TemplateHashLabel)
-	setAnnotation(d, v1beta1.RestartedAtAnnotation, set.Annotations[v1beta1.RestartedAtAnnotation])
-	same := equality.Semantic.DeepEqual(before, d)
-	setAnnotation(d, v1beta1.ChangeCauseAnnotation, set.Annotations[v1beta1.ChangeCauseAnnotation])
-	return !same
-}
-
-func setAnnotation(d *v1beta1.MachineDeployment, name, value string) {
-	switch {
-	case value == "":
-		delete(d.Annotations, name)
-	case d.Annotations == nil:
-		d.Annotations = map[string]string{name: value}
-	default:
-		d.Annotations[name] = value
+	before := d.Spec.DeepCopy()
+	d.Spec.Template.Spec.ProviderSpec = *set.Spec.Template.Spec.ProviderSpec.DeepCopy()
+	d.Spec.RestartedAt = nil
+	if at, err := time.Parse(time.RFC3339, set.Annotations[v1beta1.RestartedAtAnnotation]); err == nil {
+		d.Spec.RestartedAt = ptr.To(metav1.NewTime(at))
 	}
+	delete(d.Annotations, v1beta1.ChangeCauseAnnotation)
+	if cause := set.Annotations[v1beta1.ChangeCauseAnnotation]; cause != "" {
+		metav1.SetMetaDataAnnotation(&d.ObjectMeta, v1beta1.ChangeCauseAnnotation, cause)
+	}
+	return !equality.Semantic.DeepEqual(before, &d.Spec)
 }

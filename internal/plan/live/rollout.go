@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
@@ -42,10 +41,9 @@ func (s *subject) findDeployment(ctx context.Context, reader client.Reader, requ
 		return !metav1.IsControlledBy(&set, existing)
 	})
 	slices.SortFunc(revisions, func(a, b machinev1beta1.MachineSet) int {
-		return cmp.Or(cmp.Compare(revisionOf(&a), revisionOf(&b)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(v1beta1.Revision(&a), v1beta1.Revision(&b)), cmp.Compare(a.Name, b.Name))
 	})
-	restart := cmp.Or(request.Deployment().Annotations[v1beta1.RestartedAtAnnotation],
-		existing.Annotations[v1beta1.RestartedAtAnnotation])
+	restart := cmp.Or(request.Deployment().Spec.Restart(), existing.Spec.Restart())
 	for i := range revisions {
 		owned, err := machinesOf(ctx, reader, &revisions[i])
 		if err != nil {
@@ -66,12 +64,6 @@ func (s *subject) findDeployment(ctx context.Context, reader client.Reader, requ
 		one.strategy = s.live.Rollout.Strategy
 	}
 	return nil
-}
-
-// revisionOf returns the revision of a MachineSet, or 0.
-func revisionOf(set *machinev1beta1.MachineSet) int {
-	number, _ := strconv.Atoi(set.Annotations[v1beta1.RevisionAnnotation])
-	return number
 }
 
 // decideWithoutPlan sets the result if the strategy does not ask for a plan, and reports whether it did.

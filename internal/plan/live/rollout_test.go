@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -57,15 +58,15 @@ func TestRollout(t *testing.T) {
 		b.bring(machine)
 		b.onNode(machine)
 	}
-	restart := map[string]string{v1beta1.RestartedAtAnnotation: "2026-03-01T12:00:00Z"}
+	restart := ptr.To(metav1.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	for name, tc := range map[string]struct {
-		annotations map[string]string
-		strategy    v1beta1.MachineDeploymentStrategyType
-		change      map[string]any
-		all         bool
-		want        preview.EditResult
-		wantFields  []string
-		wantPlans   int
+		restart    *metav1.Time
+		strategy   v1beta1.MachineDeploymentStrategyType
+		change     map[string]any
+		all        bool
+		want       preview.EditResult
+		wantFields []string
+		wantPlans  int
 	}{
 		"in place":                          {change: map[string]any{"zone": "zone-b"}, want: preview.InPlace, wantPlans: 2},
 		"in place, each Machine":            {change: map[string]any{"zone": "zone-b"}, all: true, want: preview.InPlace, wantPlans: 4},
@@ -73,14 +74,14 @@ func TestRollout(t *testing.T) {
 		"in place only":                     {strategy: v1beta1.InPlace, change: map[string]any{"cpu": 8}, want: preview.NewMachine, wantFields: []string{"cpu"}, wantPlans: 2},
 		"replaced by a strategy":            {strategy: v1beta1.RollingUpdate, change: map[string]any{"zone": "zone-b"}, want: preview.Replaced, wantFields: []string{"zone"}, wantPlans: 1},
 		"replaced on delete":                {strategy: v1beta1.OnDelete, change: map[string]any{"zone": "zone-b"}, want: preview.NewMachine, wantFields: []string{"zone"}, wantPlans: 1},
-		"restarted":                         {annotations: restart, want: preview.Replaced, wantPlans: 1},
-		"restarted, in place only":          {annotations: restart, strategy: v1beta1.InPlace, want: preview.NewMachine, wantPlans: 1},
+		"restarted":                         {restart: restart, want: preview.Replaced, wantPlans: 1},
+		"restarted, in place only":          {restart: restart, strategy: v1beta1.InPlace, want: preview.NewMachine, wantPlans: 1},
 		"nothing to replace":                {strategy: v1beta1.Recreate, want: preview.Unchanged, wantPlans: 1},
 		"nothing, which is planned as well": {want: preview.Unchanged, wantPlans: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			edit := d.DeepCopy()
-			edit.Spec.Strategy.Type, edit.Annotations = tc.strategy, tc.annotations
+			edit.Spec.Strategy.Type, edit.Spec.RestartedAt = tc.strategy, tc.restart
 			edit.Spec.Template.Spec.ProviderSpec.Value = builder.ProviderSpec(with(spec, tc.change))
 			planner := &counting{Planner: b.planner}
 			live := b.plan(edit, func(o *Options) { o.Planner, o.All = planner, tc.all }).Sets[0].Live
