@@ -290,7 +290,7 @@ func (w *world) afresh(t *testing.T) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	problems := []error{w.manager.Kill()}
-	for _, kind := range []string{"machinehealthchecks", "machinesets"} {
+	for _, kind := range []string{"machinehealthchecks", "machinedeployments", "machinesets"} {
 		_, err := w.kubectl(ctx, "delete", kind, "--all")
 		problems = append(problems, err)
 	}

@@ -54,6 +54,7 @@ var steps = []step{
 	{"Drift checks find nothing, at once and again", undrifted, nil},
 	{stepChange, changedInPlace, func(s *site) bool { return s.change != nil }},
 	{"A change that needs a new instance is refused, and hides nothing", refusedChange, nil},
+	{"A rollout changes Machines in place, and replaces them where it must", rolledOut, func(s *site) bool { return s.change != nil }},
 	{"A MachineHealthCheck replaces a Machine whose instance is gone", replaced, nil},
 	{stepUserData, newUserData, func(s *site) bool { return s.userData != nil }},
 	{"Without the user data, what exists is checked and deleted", withoutUserData, nil},
