@@ -1,6 +1,7 @@
 package machinedeployment_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,10 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 )
@@ -16,6 +21,9 @@ var (
 	tagged = spec{Size: "small", Tag: "b"}
 	bad    = spec{Size: "small", Tag: "bad"}
 )
+
+// moved reports whether a Machine changes in place.
+func moved(m *machinev1beta1.Machine) bool { return m.Annotations[v1beta1.MovedFromAnnotation] != "" }
 
 var _ = Describe("A MachineDeployment that changes Machines in place", func() {
 	for _, kind := range []v1beta1.MachineDeploymentStrategyType{v1beta1.InPlace, v1beta1.InPlaceOrReplace} {
@@ -92,6 +100,51 @@ var _ = Describe("A MachineDeployment that changes Machines in place", func() {
 		l.settle(ctx)
 	})
 
+	It("replaces nothing because a policy of the cluster refuses writes", func(ctx SpecContext) {
+		l := newLab(ctx)
+		former := l.uids(ctx)
+		l.refusal = apierrors.NewForbidden(schema.GroupResource{Resource: "machines"}, "a", errors.New("updates are frozen"))
+		l.change(ctx, template(tagged))
+		l.rounds(ctx, 5)
+		Expect(l.condition(ctx, v1beta1.ConditionReplicaFailure).Message).To(ContainSubstring("updates are frozen"))
+		l.refusal = nil
+		l.settle(ctx)
+		Expect(l.uids(ctx)).To(Equal(former))
+	})
+
+	It("deletes no Machine that comes back after the strategy became OnDelete", func(ctx SpecContext) {
+		l := newLab(ctx)
+		former := l.uids(ctx)
+		l.hold = moved
+		l.change(ctx, template(large))
+		l.rounds(ctx, 4)
+		Expect(l.moving(ctx)).To(Equal(1))
+		l.change(ctx, strategy(v1beta1.OnDelete, 1, 0))
+		l.rounds(ctx, 2)
+		l.hold = nil
+		l.rounds(ctx, 8)
+		Expect(l.uids(ctx)).To(Equal(former))
+		Expect(l.moving(ctx)).To(BeZero())
+	})
+
+	It("goes on to a third revision although a Machine has failed on its way to the second", func(ctx SpecContext) {
+		l := newLab(ctx, strategy(v1beta1.InPlace, 1, 0))
+		l.hold = moved
+		l.change(ctx, template(tagged))
+		l.rounds(ctx, 4)
+		Expect(l.moving(ctx)).To(Equal(1))
+		for _, m := range l.machines(ctx) {
+			if moved(&m) {
+				before := m.DeepCopy()
+				m.Status.ErrorMessage = ptr.To("its instance is gone")
+				Expect(plane.Client.Status().Patch(ctx, &m, client.MergeFrom(before))).To(Succeed())
+			}
+		}
+		l.change(ctx, template(spec{Size: "small", Tag: "c"}))
+		l.rounds(ctx, 6)
+		Expect(l.count(ctx, "c")).To(Equal(1))
+	})
+
 	It("stops after a failed change", func(ctx SpecContext) {
 		l := newLab(ctx, strategy(v1beta1.InPlaceOrReplace, 1, 0))
 		former := l.uids(ctx)
@@ -107,13 +160,13 @@ var _ = Describe("A MachineDeployment that changes Machines in place", func() {
 
 	It("changes no more at a time than maxUnavailable", func(ctx SpecContext) {
 		l := newLab(ctx, strategy(v1beta1.InPlace, 1, 2), replicas(6))
-		l.hold = func(m *machinev1beta1.Machine) bool { return m.Annotations[v1beta1.MovedFromAnnotation] != "" }
+		l.hold = moved
 		l.change(ctx, template(tagged))
 		l.rounds(ctx, 8)
 		Expect(l.count(ctx, "b")).To(Equal(1), "the first one asks for all")
 		l.hold = nil
 		l.rounds(ctx, 2)
-		l.hold = func(m *machinev1beta1.Machine) bool { return m.Annotations[v1beta1.MovedFromAnnotation] != "" }
+		l.hold = moved
 		l.rounds(ctx, 8)
 		Expect(l.moving(ctx)).To(BeNumerically("<=", 2))
 

@@ -99,6 +99,8 @@ var errCrashed = errors.New("crashed")
 type crashing struct {
 	client.Client
 	left int
+	// refusal is the API server's answer to every write of a Machine; nil for none.
+	refusal error
 }
 
 func (c *crashing) write(do func() error) error {
@@ -118,6 +120,9 @@ func (c *crashing) Delete(ctx context.Context, object client.Object, options ...
 }
 
 func (c *crashing) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	if _, ok := object.(*machinev1beta1.Machine); ok && c.refusal != nil {
+		return c.refusal
+	}
 	return c.write(func() error { return c.Client.Patch(ctx, object, patch, options...) })
 }
 
@@ -129,6 +134,8 @@ type lab struct {
 	cloud      *cloud
 	// writes is after how many writes each reconcile of the MachineDeployment crashes; 0 for never.
 	writes int
+	// refusal is the API server's answer to writes of Machines by the MachineDeployment's controller.
+	refusal error
 	// most and least are the bounds that hold after each step; 0 for none.
 	most, least int
 	// frozen Machines do not come up or leave.
@@ -219,9 +226,11 @@ func (l *lab) roll(ctx context.Context) {
 	if left == 0 {
 		left = -1
 	}
-	controller := machinedeployment.New(machinedeployment.Options{Common: common(&crashing{plane.Client, left})})
+	controller := machinedeployment.New(machinedeployment.Options{Common: common(&crashing{plane.Client, left, l.refusal})})
 	_, err := controller.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(l.deployment)})
-	tolerated(err)
+	if l.refusal == nil || !errors.Is(err, l.refusal) {
+		tolerated(err)
+	}
 	l.check(ctx)
 }
 
