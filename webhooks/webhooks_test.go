@@ -108,6 +108,47 @@ var _ = Describe("Webhooks", func() {
 			Expect(heard.take()).To(BeEmpty())
 		})
 
+		It("leave nothing that GitOps would see as drift, and replicas to the autoscaler", func(ctx context.Context) {
+			apply := func(object *unstructured.Unstructured, owner string, options ...client.ApplyOption) *unstructured.Unstructured {
+				GinkgoHelper()
+				applied := object.DeepCopy()
+				Expect(user.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied),
+					append(options, client.FieldOwner(owner))...)).To(Succeed())
+				unstructured.RemoveNestedField(applied.Object, "metadata", "managedFields")
+				return applied
+			}
+			labels := map[string]any{"app": "pool"}
+			template := map[string]any{
+				"metadata": map[string]any{"labels": labels},
+				"spec":     map[string]any{"providerSpec": map[string]any{"value": with(nil)}},
+			}
+			selector := map[string]any{"matchLabels": labels}
+			for kind, spec := range map[string]map[string]any{
+				"Machine":           template["spec"].(map[string]any),
+				"MachineSet":        {"selector": selector, "template": template},
+				"MachineDeployment": {"selector": selector, "template": template},
+				"MachineHealthCheck": {"selector": selector, "unhealthyConditions": []any{
+					map[string]any{"type": "Ready", "status": "False", "timeout": "300s"}}},
+			} {
+				manifest := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+				manifest.SetGroupVersionKind(machinev1beta1.GroupVersion.WithKind(kind))
+				manifest.SetNamespace(namespace)
+				manifest.SetName("pool")
+				applied := apply(manifest, "gitops")
+				if kind == "MachineSet" || kind == "MachineDeployment" {
+					scaled := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"replicas": int64(7)}}}
+					scaled.SetGroupVersionKind(manifest.GroupVersionKind())
+					scaled.SetNamespace(namespace)
+					scaled.SetName("pool")
+					Expect(user.Apply(ctx, client.ApplyConfigurationFromUnstructured(scaled), client.FieldOwner("autoscaler"))).
+						To(Succeed(), kind)
+					applied = scaled
+					unstructured.RemoveNestedField(applied.Object, "metadata", "managedFields")
+				}
+				Expect(apply(manifest, "gitops", client.DryRunAll)).To(Equal(applied), kind)
+			}
+		})
+
 		It("refuse a Machine without a providerSpec in the words of the Machine API", func(ctx context.Context) {
 			machine := machineWith(namespace, nil, func(m *machinev1beta1.Machine) { m.Spec.ProviderSpec.Value = nil })
 			err := user.Create(ctx, machine)
