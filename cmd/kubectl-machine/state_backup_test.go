@@ -211,6 +211,27 @@ func TestStatesAreExportedAndImported(t *testing.T) {
 	}
 }
 
+func TestExportsOnAScheduleKeepTheNewest(t *testing.T) {
+	long.Test(t)
+	w := newBackupWorld(t)
+	folder := t.TempDir()
+	for _, name := range []string{"2026-01-01T000000Z", "2026-01-02T000000Z", "2026-01-03T000000Z", "mine"} {
+		if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	export := "state export -o " + folder + " --manager-namespace " + w.namespace
+	w.expect(t, export+" kept --keep 2", 1, "--keep takes a positive number, --all")
+	w.expect(t, export+" --all --keep 2", 0, "3 states and 1 module written to "+folder+"/2")
+	left, err := filepath.Glob(filepath.Join(folder, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left) != 3 || filepath.Base(left[0]) != "2026-01-03T000000Z" || filepath.Base(left[2]) != "mine" {
+		t.Errorf("left are %v, want the newest of the old, the new one and mine", left)
+	}
+}
+
 func TestACheckpointNeedsItsKey(t *testing.T) {
 	long.Test(t)
 	w := newBackupWorld(t)

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -81,10 +84,32 @@ func counted(count int, noun string) string {
 	return fmt.Sprintf("%d %s", count, noun)
 }
 
+// exportName is the format of the name of an export's folder with --keep.
+const exportName = "2006-01-02T150405Z"
+
+// removeOldest removes all but the newest exports in a folder. Others' folders and files stay.
+func removeOldest(folder string, keep int) error {
+	entries, err := os.ReadDir(folder) // sorted by name, which is by time
+	if err != nil {
+		return err
+	}
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool {
+		_, err := time.Parse(exportName, e.Name())
+		return err != nil || !e.IsDir()
+	})
+	for _, old := range entries[:max(0, len(entries)-keep)] {
+		if err := os.RemoveAll(filepath.Join(folder, old.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func newExport() *cobra.Command {
 	var f cli.BackupFlags
 	var into folderFlags
 	var all bool
+	var keep int
 	command := &cobra.Command{
 		Use:   "export [MACHINE...]",
 		Short: "Write states into a folder, with all that is needed to restore them",
@@ -95,6 +120,9 @@ docs/backup.md says what else belongs to a backup, and how to restore one.`,
 		Example: `  # All states of the namespace, those of Machines that are gone too, encrypted
   kubectl machine state export --all -o backup-monday -n openshift-machine-api --recipient age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p
 
+  # The same on a schedule: a folder below backups for each export, the newest 48 of which stay
+  kubectl machine state export --all -o backups --keep 48 -n openshift-machine-api
+
   # The states of one MachineSet
   kubectl machine state export machineset/workers -o workers`,
 		ValidArgsFunction: f.Complete(stateNames),
@@ -104,6 +132,13 @@ docs/backup.md says what else belongs to a backup, and how to restore one.`,
 			}
 			if _, err := backup.ParseRecipients(into.recipients, into.files); err != nil {
 				return err
+			}
+			if keep < 0 || keep > 0 && (!all || into.folder == "") {
+				return errors.New("--keep takes a positive number, --all, and the folder of the exports in -o")
+			}
+			exports := into.folder
+			if keep > 0 {
+				into.folder = filepath.Join(exports, time.Now().UTC().Format(exportName))
 			}
 			facts, err := f.Read(command, names, inspect.Want{States: true})
 			if err != nil {
@@ -131,6 +166,9 @@ docs/backup.md says what else belongs to a backup, and how to restore one.`,
 			}
 			fmt.Fprintf(command.OutOrStdout(), "%s and %s written to %s\n", counted(len(written.States), "state"),
 				counted(len(written.Modules), "module"), into.folder)
+			if keep > 0 {
+				return removeOldest(exports, keep)
+			}
 			return nil
 		},
 	}
@@ -139,5 +177,7 @@ docs/backup.md says what else belongs to a backup, and how to restore one.`,
 	f.RegisterManager(command)
 	into.register(command)
 	command.Flags().BoolVar(&all, "all", false, "Export all states of the namespace.")
+	command.Flags().IntVar(&keep, "keep", 0,
+		"Write into a new folder below the output, named by the time, and remove all but this many of the newest.")
 	return command
 }
