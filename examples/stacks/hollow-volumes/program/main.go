@@ -1,5 +1,5 @@
 // Command program is what Pulumi runs for the stack hollow-volumes: a Node that KWOK plays, and a PersistentVolume for each volume that the
-// Machine asks for. Pulumi's YAML has no loops, so that this needs code.
+// Machine asks for.
 package main
 
 import (
