@@ -2,6 +2,7 @@ package driver
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -125,24 +126,56 @@ func TestClassesThatAreRefused(t *testing.T) {
 }
 
 func TestVolumeIDs(t *testing.T) {
-	csi := func(driver, handle string) *corev1.PersistentVolumeSpec {
-		spec := &corev1.PersistentVolumeSpec{}
-		spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: handle}
-		return spec
+	csi := func(driver, handle string) corev1.PersistentVolumeSource {
+		return corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: handle}}
 	}
 	cases := map[string]struct {
-		spec *corev1.PersistentVolumeSpec
-		want string
+		source corev1.PersistentVolumeSource
+		want   string
+		// attached is its name in Node.status.volumesAttached, which MCM matches.
+		attached string
 	}{
-		"a disk":       {csi("ebs.csi.aws.com", "vol-1"), "vol-1"},
-		"a file share": {csi("efs.csi.aws.com", "fs-1"), ""},
-		"nothing":      {&corev1.PersistentVolumeSpec{}, ""},
-		"no spec":      {nil, ""},
+		"AWS, in tree": {corev1.PersistentVolumeSource{AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{
+			VolumeID: "aws://eu-west-1a/vol-1"}}, "vol-1", "kubernetes.io/csi/ebs.csi.aws.com^vol-1"},
+		"AWS, in tree, without a zone": {corev1.PersistentVolumeSource{AWSElasticBlockStore: &corev1.AWSElasticBlockStoreVolumeSource{
+			VolumeID: "vol-1"}}, "vol-1", "kubernetes.io/csi/ebs.csi.aws.com^vol-1"},
+		"EBS": {csi("ebs.csi.aws.com", "vol-1"), "vol-1", "kubernetes.io/csi/ebs.csi.aws.com^vol-1"},
+		"EFS": {csi("efs.csi.aws.com", "fs-1"), "", ""},
+		"Azure, in tree": {corev1.PersistentVolumeSource{AzureDisk: &corev1.AzureDiskVolumeSource{DiskName: "disk"}}, "disk",
+			"kubernetes.io/csi/disk.csi.azure.com^/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/disks/disk"},
+		"Azure": {csi("disk.csi.azure.com", "/subscriptions/s/resourceGroups/g.x/providers/Microsoft.Compute/disks/pv-1"),
+			`/subscriptions/s/resourceGroups/g\.x/providers/Microsoft\.Compute/disks/pv-1`,
+			"kubernetes.io/csi/disk.csi.azure.com^/subscriptions/s/resourceGroups/g.x/providers/Microsoft.Compute/disks/pv-1"},
+		"Azure Files": {csi("file.csi.azure.com", "share"), "", ""},
+		"GCE, in tree": {corev1.PersistentVolumeSource{GCEPersistentDisk: &corev1.GCEPersistentDiskVolumeSource{PDName: "disk"}},
+			"disk", "kubernetes.io/csi/pd.csi.storage.gke.io^projects/UNSPECIFIED/zones/z/disks/disk"},
+		"GCE": {csi("pd.csi.storage.gke.io", "projects/p/zones/z/disks/pv-1"), "projects/p/zones/z/disks/pv-1",
+			"kubernetes.io/csi/pd.csi.storage.gke.io^projects/p/zones/z/disks/pv-1"},
+		"Cinder, in tree": {corev1.PersistentVolumeSource{Cinder: &corev1.CinderPersistentVolumeSource{VolumeID: "c-1"}}, "c-1",
+			"kubernetes.io/csi/cinder.csi.openstack.org^c-1"},
+		"Cinder": {csi("cinder.csi.openstack.org", "c-1"), "c-1", "kubernetes.io/csi/cinder.csi.openstack.org^c-1"},
+		"Manila": {csi("nfs.manila.csi.openstack.org", "m-1"), "", ""},
+		"vSphere, in tree": {corev1.PersistentVolumeSource{VsphereVolume: &corev1.VsphereVirtualDiskVolumeSource{
+			VolumePath: "[ds] kubevols/pv-1.vmdk"}}, `\[ds\] kubevols/pv-1\.vmdk`,
+			"kubernetes.io/csi/csi.vsphere.vmware.com^[ds] kubevols/pv-1.vmdk"},
+		"vSphere":  {csi("csi.vsphere.vmware.com", "v-1"), "v-1", "kubernetes.io/csi/csi.vsphere.vmware.com^v-1"},
+		"Alicloud": {csi("diskplugin.csi.alibabacloud.com", "d-1"), "d-1", "kubernetes.io/csi/diskplugin.csi.alibabacloud.com^d-1"},
+		"Longhorn": {csi("driver.longhorn.io", "pvc-1"), "pvc-1", "kubernetes.io/csi/driver.longhorn.io^pvc-1"},
+		"RBD":      {csi("rook-ceph.rbd.csi.ceph.com", "0001-1"), "0001-1", "kubernetes.io/csi/rook-ceph.rbd.csi.ceph.com^0001-1"},
+		"CephFS":   {csi("rook-ceph.cephfs.csi.ceph.com", "0001-1"), "", ""},
+		"a folder": {corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp"}}, "", ""},
 	}
 	for name, tc := range cases {
-		if got := volumeID(tc.spec); got != tc.want {
+		got := volumeID(&corev1.PersistentVolumeSpec{PersistentVolumeSource: tc.source})
+		if got != tc.want {
 			t.Errorf("%s: the ID is %q, want %q", name, got, tc.want)
 		}
+		if found, err := regexp.MatchString(got, tc.attached); err != nil || !found {
+			t.Errorf("%s: MCM does not find %q in %q: %v", name, got, tc.attached, err)
+		}
+	}
+	if got := volumeID(nil); got != "" {
+		t.Errorf("no spec: the ID is %q, want none", got)
 	}
 }
 

@@ -9,6 +9,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	mcm "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -265,34 +269,37 @@ func (d *Driver) GetVolumeIDs(_ context.Context,
 	return &driver.GetVolumeIDsResponse{VolumeIDs: ids}, nil
 }
 
-// attachingDrivers are the CSI drivers that attach volumes to an instance. MCM waits until volumes
-// are detached, which those of a file share never are.
-var attachingDrivers = map[string]bool{
-	"ebs.csi.aws.com": true, "disk.csi.azure.com": true, "pd.csi.storage.gke.io": true, "cinder.csi.openstack.org": true,
-	"csi.vsphere.vmware.com": true, "csi.nutanix.com": true, "csi.kubevirt.io": true,
-	"diskplugin.csi.alibabacloud.com": true,
+// sharingDrivers are CSI drivers whose volumes are mounted, not attached. MCM would wait in vain for
+// them to be attached elsewhere. Some prefix their names with a namespace.
+var sharingDrivers = []string{
+	"efs.csi.aws.com", "fsx.csi.aws.com", "s3.csi.aws.com", "file.csi.azure.com", "blob.csi.azure.com",
+	"filestore.csi.storage.gke.io", "gcsfuse.csi.storage.gke.io", "manila.csi.openstack.org",
+	"nasplugin.csi.alibabacloud.com", "ossplugin.csi.alibabacloud.com", "cephfs.csi.ceph.com", "nfs.csi.ceph.com",
+	"nfs.csi.k8s.io", "smb.csi.k8s.io",
 }
 
-// volumeID returns a volume's name in Node.status.volumesAttached, or "" if it is not attached to
-// an instance.
+// volumeID returns what a volume is called in Node.status.volumesAttached, or "" if it is not
+// attached to an instance. MCM takes it for a regular expression. Kubernetes translates volumes of
+// its former drivers into those of CSI drivers, whose handles contain the IDs below.
 func volumeID(spec *corev1.PersistentVolumeSpec) string {
+	var id string
 	switch {
 	case spec == nil:
-		return ""
 	case spec.CSI != nil:
-		if attachingDrivers[spec.CSI.Driver] {
-			return spec.CSI.VolumeHandle
+		shared := func(driver string) bool { return strings.HasSuffix(spec.CSI.Driver, driver) }
+		if !slices.ContainsFunc(sharingDrivers, shared) {
+			id = spec.CSI.VolumeHandle
 		}
 	case spec.AWSElasticBlockStore != nil:
-		return spec.AWSElasticBlockStore.VolumeID
+		id = path.Base(spec.AWSElasticBlockStore.VolumeID) // aws://zone/vol-...
 	case spec.AzureDisk != nil:
-		return spec.AzureDisk.DiskName
+		id = spec.AzureDisk.DiskName
 	case spec.GCEPersistentDisk != nil:
-		return spec.GCEPersistentDisk.PDName
+		id = spec.GCEPersistentDisk.PDName
 	case spec.Cinder != nil:
-		return spec.Cinder.VolumeID
+		id = spec.Cinder.VolumeID
 	case spec.VsphereVolume != nil:
-		return spec.VsphereVolume.VolumePath
+		id = spec.VsphereVolume.VolumePath
 	}
-	return ""
+	return regexp.QuoteMeta(id)
 }
