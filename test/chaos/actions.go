@@ -28,11 +28,13 @@ func (r *round) do(ctx context.Context, step Step) error {
 	case deleteSet:
 		r.expect(func(e *Expected) { delete(e.Replicas, set.Name) })
 		return until(ctx, asking, func(ctx context.Context) error {
-			return client.IgnoreNotFound(r.client.Delete(ctx,
-				&machinev1beta1.MachineSet{ObjectMeta: inNamespace(set.Name)}))
+			return client.IgnoreNotFound(r.client.Delete(ctx, r.object(set.Name)))
 		})
 	case deleteMachine:
-		return r.onMachine(ctx, step, func(m *machinev1beta1.Machine) error { return r.client.Delete(ctx, m) })
+		return r.onMachine(ctx, step, func(m *machinev1beta1.Machine) error {
+			r.take(m)
+			return r.client.Delete(ctx, m)
+		})
 	case editInPlace:
 		return r.onMachine(ctx, step, func(m *machinev1beta1.Machine) error {
 			return r.editInPlace(ctx, set.On, m.Name, step.Draw)
@@ -41,6 +43,12 @@ func (r *round) do(ctx context.Context, step Step) error {
 		return r.onMachine(ctx, step, func(m *machinev1beta1.Machine) error {
 			return r.edit(ctx, set.On, m.Name, maps.Clone(workloads[set.On].refused))
 		})
+	case rollInPlace:
+		return r.roll(ctx, set, map[string]any{"zone": fmt.Sprintf("zone-%d", step.Draw)})
+	case rollReplacing:
+		return r.roll(ctx, set, map[string]any{"memory": fmt.Sprintf("%dGi", 17+step.Draw%8)})
+	case rollBack:
+		return r.roll(ctx, set, map[string]any{"zone": "zone-a", "memory": "16Gi"})
 	}
 	return fmt.Errorf("nobody knows how to %q", step.Action)
 }
@@ -71,6 +79,18 @@ func (r *round) resize(ctx context.Context, set Set, by int) error {
 		}
 		return client.IgnoreNotFound(r.scale(ctx, set.Name, size))
 	})
+}
+
+// roll changes the template of a MachineDeployment.
+func (r *round) roll(ctx context.Context, set Set, fields map[string]any) error {
+	return until(ctx, asking, func(ctx context.Context) error {
+		return client.IgnoreNotFound(r.patchSpec(ctx, set.On, r.object(set.Name), fields))
+	})
+}
+
+// take notes that the round itself takes a Machine or its instance away.
+func (r *round) take(machine *machinev1beta1.Machine) {
+	r.expect(func(e *Expected) { e.Taken[string(machine.UID)] = machine.Labels[setLabel] })
 }
 
 func (r *round) editInPlace(ctx context.Context, on Workload, machine string, draw int) error {

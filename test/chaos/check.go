@@ -18,6 +18,7 @@ const (
 	Stuck    Harm = "stuck"
 	Failed   Harm = "failed"
 	Leaked   Harm = "leaked"
+	Beyond   Harm = "beyond bounds"
 )
 
 // Violation is one thing that must not happen.
@@ -32,6 +33,8 @@ func (v Violation) String() string { return string(v.Harm) + ": " + v.Text }
 type Machine struct {
 	Name, UID, Set, Phase, Problem string
 	Deleting, Linked               bool
+	// NotReady is set if the Machine has a Node that is not ready.
+	NotReady bool
 }
 
 // Item is an instance, or a part of one.
@@ -52,6 +55,8 @@ type Facts struct {
 	Machines []Machine
 	Items    []Item
 	States   []State
+	// Pools are the MachineDeployments by name.
+	Pools map[string]Pool
 	// Kubelets are Nodes that joined by themselves, by the ID of their instance.
 	Kubelets map[string]string
 	// Running are processes of runs, Folders the leftovers of runs.
@@ -67,6 +72,8 @@ type Expected struct {
 	// Forced are Machines whose finalizer was removed. A state with an instance, or a possible one, must stay for an
 	// administrator.
 	Forced map[string]bool
+	// Taken are the Machines that the round deleted, or whose instance it removed, and their MachineSets.
+	Taken map[string]string
 }
 
 // Fleet compares the facts with the expectation.
@@ -84,6 +91,11 @@ func Fleet(f *Facts, e *Expected) []Violation {
 	for set, want := range e.Replicas {
 		if got := counts[set]; got != want {
 			v.add(Lost, "MachineSet %s has %d Machines, wanted are %d", set, got, want)
+		}
+	}
+	for name, pool := range f.Pools {
+		if pool.Problem != "" && !slices.ContainsFunc(pool.Machines, func(m Machine) bool { return e.MayFail[m.UID] }) {
+			v.add(Stuck, "MachineDeployment %s is not rolled out: %s", name, pool.Problem)
 		}
 	}
 	v.strays(f, e)

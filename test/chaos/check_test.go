@@ -67,6 +67,9 @@ func TestFleetFindsWhatIsWrong(t *testing.T) {
 		}, []Harm{leftOver}},
 		"a lock":    {func(f *Facts, _ *Expected) { f.States[0].Lock = "{}" }, []Harm{Stuck}},
 		"an intent": {func(f *Facts, _ *Expected) { f.States[0].Intent = "{}" }, []Harm{Stuck}},
+		"a rollout that has not ended": {
+			func(f *Facts, _ *Expected) { f.Pools = map[string]Pool{"a": {Problem: "MachineSetUpdated"}} }, []Harm{Stuck},
+		},
 		"a process": {
 			func(f *Facts, _ *Expected) { f.Running = []string{"tofu"} }, []Harm{leftOver},
 		},
@@ -163,5 +166,38 @@ func TestTwice(t *testing.T) {
 	if found := nodesTwice(map[string][]string{"u1": {"n1"}, "u2": {"n2", "n3"}}); len(found) != 1 ||
 		!strings.Contains(found[0].Text, "u2") {
 		t.Error(found)
+	}
+}
+
+func TestBoundsOfARollout(t *testing.T) {
+	up, coming, going := Machine{Linked: true}, Machine{}, Machine{Linked: true, Deleting: true}
+	named := func(uid string, m Machine) Machine { m.UID = uid; return m }
+	calm := Pool{Replicas: 2, Surge: 1, Numbers: 2, Machines: []Machine{up, up}}
+	then := func(replicas, numbers int, machines ...Machine) Pool {
+		return Pool{Replicas: replicas, Surge: 1, Numbers: numbers, Machines: machines}
+	}
+	for name, tc := range map[string]struct {
+		then  []Pool
+		taken map[string]string
+		want  int
+	}{
+		"the surge":                    {then: []Pool{then(2, 3, up, up, coming)}},
+		"more than the surge":          {then: []Pool{then(2, 3, up, up, coming, going)}, want: 1},
+		"one too few":                  {then: []Pool{then(2, 3, up, going, coming)}, want: 1},
+		"one whose Node is not ready":  {then: []Pool{then(2, 2, up, Machine{Linked: true, NotReady: true})}, want: 1},
+		"one that a user deleted":      {then: []Pool{then(2, 3, up, named("u", going), coming, coming)}, taken: map[string]string{"u": "a"}},
+		"one of another that is taken": {then: []Pool{then(2, 2, up, coming)}, taken: map[string]string{"u": "b"}, want: 1},
+		"scaled up":                    {then: []Pool{then(3, 3, up, up, coming)}},
+		"scaled up, and one too few":   {then: []Pool{then(3, 3, up, up, coming), then(3, 3, up, going, coming)}, want: 1},
+		"scaled down":                  {then: []Pool{then(1, 3, up, up, coming)}},
+		"scaled down, and up to more":  {then: []Pool{then(1, 1, up), then(1, 3, up, up, coming)}, want: 1},
+	} {
+		b, found := &bounds{}, []Violation(nil)
+		for _, p := range append([]Pool{then(2, 2, coming), calm}, tc.then...) {
+			found = append(found, b.check("a", p, tc.taken)...)
+		}
+		if len(found) != tc.want {
+			t.Errorf("%s: %v, want %d", name, found, tc.want)
+		}
 	}
 }

@@ -22,19 +22,23 @@ const setLabel = "machine.openshift.io/cluster-api-machineset"
 var runDirs = []string{"runs", "pulumi/runs"}
 
 // facts takes a snapshot.
-func (w *world) facts(ctx context.Context) (*Facts, error) {
+func (r *round) facts(ctx context.Context) (*Facts, error) {
 	var machines machinev1beta1.MachineList
 	var nodes corev1.NodeList
 	var states corev1.SecretList
 	err := errors.Join(
-		w.client.List(ctx, &states, client.InNamespace(lab.Namespace), client.HasLabels{observe.RoleLabel}),
-		w.client.List(ctx, &nodes),
-		w.client.List(ctx, &machines, client.InNamespace(lab.Namespace)),
+		r.client.List(ctx, &states, client.InNamespace(lab.Namespace), client.HasLabels{observe.RoleLabel}),
+		r.client.List(ctx, &nodes),
+		r.client.List(ctx, &machines, client.InNamespace(lab.Namespace)),
 	)
 	if err != nil {
 		return nil, err
 	}
-	f := &Facts{Kubelets: w.kubelets.all()}
+	pools, err := r.pools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f := &Facts{Kubelets: r.kubelets.all(), Pools: pools}
 	for i := range machines.Items {
 		f.Machines = append(f.Machines, machineOf(&machines.Items[i]))
 	}
@@ -43,7 +47,7 @@ func (w *world) facts(ctx context.Context) (*Facts, error) {
 			f.Items = append(f.Items, Item{Kind: "Node", ID: string(node.UID), Name: node.Name, Machine: uid})
 		}
 	}
-	for _, made := range w.cloud.History() {
+	for _, made := range r.cloud.History() {
 		if made.Removed.IsZero() {
 			f.Items = append(f.Items, Item{Kind: made.Kind, ID: made.ID, Name: made.Name, Machine: made.Machine})
 		}
@@ -55,7 +59,7 @@ func (w *world) facts(ctx context.Context) (*Facts, error) {
 			Lock: secret.Annotations[observe.LockAnnotation], Intent: secret.Annotations[observe.IntentAnnotation],
 		})
 	}
-	return f, w.processes(f)
+	return f, r.processes(f)
 }
 
 func machineOf(m *machinev1beta1.Machine) Machine {

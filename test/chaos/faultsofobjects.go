@@ -118,6 +118,7 @@ func removeInstance(ctx context.Context, r *round, step Step) error {
 	if err != nil {
 		return err
 	}
+	r.take(machine)
 	r.expect(func(e *Expected) { e.MayFail[string(machine.UID)] = true })
 	if r.plan.Sets[step.Set].On == OpenStack {
 		if !r.cloud.Delete(machine.Name) {
@@ -158,6 +159,7 @@ func removeFinalizer(ctx context.Context, r *round, step Step) error {
 	if err != nil {
 		return err
 	}
+	r.take(machine)
 	r.expect(func(e *Expected) { e.Forced[string(machine.UID)] = true })
 	if err := until(ctx, asking, func(ctx context.Context) error {
 		return client.IgnoreNotFound(r.client.Delete(ctx, machine))

@@ -76,6 +76,9 @@ type Set struct {
 	Name     string
 	On       Workload
 	Replicas int32
+	// Pool is set for a MachineDeployment, with its bounds.
+	Pool               bool
+	Surge, Unavailable int
 }
 
 // Action is a user's action on Machines.
@@ -88,6 +91,9 @@ const (
 	editRefused   Action = "edit that is refused"
 	deleteMachine Action = "delete a Machine"
 	deleteSet     Action = "delete a MachineSet"
+	rollInPlace   Action = "roll out in place"
+	rollReplacing Action = "roll out by replacement"
+	rollBack      Action = "roll back"
 )
 
 // Step is an action or a fault at a time of the round.
@@ -148,6 +154,7 @@ func NewPlan(seed uint64, limits Limits) Plan {
 	for range 1 + draw.IntN(3) {
 		p.Steps = append(p.Steps, p.drawAction(draw))
 	}
+	p.drawPools()
 	slices.SortStableFunc(p.Steps, func(a, b Step) int { return int(a.At - b.At) })
 	return p
 }
@@ -249,6 +256,31 @@ func (p *Plan) drawAction(draw *rand.Rand) Step {
 	return Step{
 		Action: actions[draw.IntN(len(actions))], At: between(draw, time.Second, 8*time.Second),
 		Set: draw.IntN(len(p.Sets)), Draw: draw.IntN(1 << 16),
+	}
+}
+
+// drawPools makes MachineDeployments of some MachineSets of simulated Nodes. Their rollouts meet each other, scaling and
+// faults. It draws apart, so that seeds keep the rest of their rounds.
+func (p *Plan) drawPools() {
+	draw := rand.New(rand.NewPCG(p.Seed, 34))
+	actions := []Action{rollInPlace, rollInPlace, rollReplacing, rollReplacing, rollBack, scaleDown, scaleUp}
+	for i := range p.Sets {
+		set := &p.Sets[i]
+		if set.On == OpenStack || draw.IntN(2) == 0 {
+			continue
+		}
+		set.Pool, set.Surge, set.Unavailable = true, draw.IntN(3), draw.IntN(2)
+		for j := range p.Steps {
+			if fault := p.Steps[j].Fault; fault != "" && !slices.Contains(whileMaking, fault) {
+				p.Steps[j].At += between(draw, 0, 12*time.Second)
+			}
+		}
+		for range 3 + draw.IntN(2) {
+			p.Steps = append(p.Steps, Step{
+				Action: actions[draw.IntN(len(actions))], At: between(draw, 2*time.Second, 20*time.Second), Set: i,
+				Draw: draw.IntN(1 << 16),
+			})
+		}
 	}
 }
 

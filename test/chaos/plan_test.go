@@ -58,7 +58,7 @@ func TestManyRoundsPairFaultsAndActions(t *testing.T) {
 	if len(pairs) < 250 {
 		t.Errorf("%d pairs of faults in 500 rounds", len(pairs))
 	}
-	if len(actions) != 7 { // a fault is a step without an action
+	if len(actions) != 10 { // a fault is a step without an action
 		t.Errorf("actions %v", actions)
 	}
 	for _, workload := range everything.On {

@@ -56,7 +56,11 @@ func Line(o Outcome) string {
 	}
 	var sets []string
 	for _, set := range o.Plan.Sets {
-		sets = append(sets, fmt.Sprintf("%d %s", set.Replicas, set.On))
+		text := fmt.Sprintf("%d %s", set.Replicas, set.On)
+		if set.Pool {
+			text += fmt.Sprintf(" (+%d -%d)", set.Surge, set.Unavailable)
+		}
+		sets = append(sets, text)
 	}
 	line := fmt.Sprintf("seed %-4d %5.1fs  %-11s %s: %s", o.Plan.Seed, o.Took.Seconds(), findings,
 		strings.Join(sets, " + "), list(o.Injected))
@@ -86,7 +90,7 @@ func (t *Tally) Table() string {
 		fmt.Fprintf(&b, "Version %s of the manager: %d.\n", version, t.versions[version])
 	}
 	fmt.Fprintf(&b, "\n| harm | found |\n|---|---|\n")
-	for _, harm := range []Harm{Lost, Doubled, leftOver, Stuck, Failed, Leaked} {
+	for _, harm := range []Harm{Lost, Doubled, leftOver, Stuck, Failed, Leaked, Beyond} {
 		fmt.Fprintf(&b, "| %s | %d |\n", harm, t.Harms[harm])
 	}
 	fmt.Fprintf(&b, "\n| fault | injected | came too late or early |\n|---|---|---|\n")

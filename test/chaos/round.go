@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 	"github.com/machine-iac/machine-iac-operator/hack/devcluster/cluster"
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 	"github.com/machine-iac/machine-iac-operator/test/openstack"
@@ -57,9 +58,11 @@ func (w *world) play(ctx context.Context, plan Plan) Outcome {
 	began := time.Now()
 	r := &round{
 		world: w, plan: plan, outcome: Outcome{Plan: plan}, victims: map[string]bool{},
-		expected: Expected{Replicas: map[string]int{}, MayFail: map[string]bool{}, Forced: map[string]bool{}},
+		expected: Expected{Replicas: map[string]int{}, MayFail: map[string]bool{}, Forced: map[string]bool{},
+			Taken: map[string]string{}},
 	}
 	logs := w.logSizes()
+	stopWatching := r.watchPools(ctx)
 	if err := r.create(ctx); err != nil {
 		r.violate(Violation{Stuck, "the round did not begin: " + err.Error()})
 	} else {
@@ -70,6 +73,7 @@ func (w *world) play(ctx context.Context, plan Plan) Outcome {
 		r.violate(Violation{Stuck, "deleting what was made with the credentials of another account: " + err.Error()})
 	}
 	r.settle(ctx, "fleet", Fleet)
+	stopWatching()
 	if err := r.deleteSets(ctx); err != nil {
 		r.violate(Violation{Stuck, "deleting MachineSets: " + err.Error()})
 	}
@@ -114,7 +118,7 @@ func (w *world) logSizes() map[string]int64 {
 
 func (r *round) create(ctx context.Context) error {
 	for _, set := range r.plan.Sets {
-		made, err := r.newSet(set)
+		made, err := r.newObject(set)
 		if err != nil {
 			return err
 		}
@@ -234,10 +238,12 @@ func (r *round) settle(ctx context.Context, what string, check func(*Facts, *Exp
 	}
 }
 
-// deleteSets deletes all MachineSets, and waits until their Machines have deletion timestamps.
+// deleteSets deletes all MachineDeployments and MachineSets.
 func (r *round) deleteSets(ctx context.Context) error {
 	return until(ctx, 20*time.Second, func(ctx context.Context) error {
-		return r.client.DeleteAllOf(ctx, &machinev1beta1.MachineSet{}, client.InNamespace(lab.Namespace))
+		return errors.Join(
+			r.client.DeleteAllOf(ctx, &v1beta1.MachineDeployment{}, client.InNamespace(lab.Namespace)),
+			r.client.DeleteAllOf(ctx, &machinev1beta1.MachineSet{}, client.InNamespace(lab.Namespace)))
 	})
 }
 

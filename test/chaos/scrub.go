@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 	"github.com/machine-iac/machine-iac-operator/test/observe"
 )
@@ -29,19 +30,24 @@ func (r *round) endRuns() {
 
 // removeObjects removes all Machines, states and Nodes, and their finalizers.
 func (r *round) removeObjects(ctx context.Context) error {
+	var pools v1beta1.MachineDeploymentList
 	var sets machinev1beta1.MachineSetList
 	var machines machinev1beta1.MachineList
 	var states corev1.SecretList
 	var nodes corev1.NodeList
 	inNamespace := client.InNamespace(lab.Namespace)
 	err := errors.Join(
-		r.client.List(ctx, &sets, inNamespace), r.client.List(ctx, &machines, inNamespace),
+		r.client.List(ctx, &pools, inNamespace), r.client.List(ctx, &sets, inNamespace),
+		r.client.List(ctx, &machines, inNamespace),
 		r.client.List(ctx, &states, inNamespace, client.HasLabels{observe.RoleLabel}), r.client.List(ctx, &nodes),
 	)
 	if err != nil {
 		return err
 	}
 	var objects []client.Object
+	for i := range pools.Items {
+		objects = append(objects, &pools.Items[i])
+	}
 	for i := range sets.Items {
 		objects = append(objects, &sets.Items[i])
 	}

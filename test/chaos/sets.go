@@ -11,9 +11,11 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 	"github.com/machine-iac/machine-iac-operator/hack/lab"
 )
 
@@ -30,6 +32,29 @@ var workloads = map[Workload]struct {
 		refused: map[string]any{"memory": "32Gi"}},
 	OpenStack: {example: "modules/openstack/examples/machineset.yaml",
 		refused: map[string]any{"configDrive": true}},
+}
+
+// object returns the MachineSet or the MachineDeployment with a name.
+func (r *round) object(name string) client.Object {
+	if slices.ContainsFunc(r.plan.Sets, func(s Set) bool { return s.Pool && s.Name == name }) {
+		return &v1beta1.MachineDeployment{ObjectMeta: inNamespace(name)}
+	}
+	return &machinev1beta1.MachineSet{ObjectMeta: inNamespace(name)}
+}
+
+// newObject returns a MachineSet, or a MachineDeployment with the same fields.
+func (w *world) newObject(set Set) (client.Object, error) {
+	made, err := w.newSet(set)
+	if err != nil || !set.Pool {
+		return made, err
+	}
+	surge, unavailable := intstr.FromInt(set.Surge), intstr.FromInt(set.Unavailable)
+	return &v1beta1.MachineDeployment{ObjectMeta: made.ObjectMeta, Spec: v1beta1.MachineDeploymentSpec{
+		Replicas: made.Spec.Replicas, Selector: made.Spec.Selector, Template: made.Spec.Template,
+		Strategy: v1beta1.MachineDeploymentStrategy{
+			RollingUpdate: &v1beta1.RollingUpdateBounds{MaxSurge: &surge, MaxUnavailable: &unavailable},
+		},
+	}}, nil
 }
 
 // newSet returns a MachineSet object.
@@ -63,24 +88,29 @@ func (w *world) newSet(set Set) (*machinev1beta1.MachineSet, error) {
 }
 
 func (w *world) edit(ctx context.Context, on Workload, machine string, fields map[string]any) error {
+	return w.patchSpec(ctx, on, &machinev1beta1.Machine{ObjectMeta: inNamespace(machine)}, fields)
+}
+
+// patchSpec changes the providerSpec of a Machine, or that of a MachineDeployment's template.
+func (w *world) patchSpec(ctx context.Context, on Workload, object client.Object, fields map[string]any) error {
 	value := fields
 	if workloads[on].inValues {
 		value = map[string]any{"values": fields}
 	}
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"providerSpec": map[string]any{"value": value}}})
+	spec := map[string]any{"providerSpec": map[string]any{"value": value}}
+	if _, pool := object.(*v1beta1.MachineDeployment); pool {
+		spec = map[string]any{"template": map[string]any{"spec": spec}}
+	}
+	patch, err := json.Marshal(map[string]any{"spec": spec})
 	if err != nil {
 		return err
 	}
-	object := &machinev1beta1.Machine{}
-	object.Namespace, object.Name = lab.Namespace, machine
 	return w.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
 }
 
-func (w *world) scale(ctx context.Context, set string, replicas int) error {
-	object := &machinev1beta1.MachineSet{}
-	object.Namespace, object.Name = lab.Namespace, set
+func (r *round) scale(ctx context.Context, set string, replicas int) error {
 	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)
-	return w.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(patch)))
+	return r.client.Patch(ctx, r.object(set), client.RawPatch(types.MergePatchType, []byte(patch)))
 }
 
 // machines returns a MachineSet's Machines by name, except those being deleted.
