@@ -120,9 +120,7 @@ func (s *apiServer) tries(t *testing.T, set []byte, count int, allowed bool) []t
 
 var admissionText = template.Must(template.New("admission").Parse(`
 {{.Count}} creates of kubemark's example MachineSet per row, in sequence, with
-` + "`dryRun=All`" + ` ({{.Machine}}), measured at the client over one connection. The API server
-calls a mutating and a validating webhook over TLS; the latter reads whether the named Secret
-exists.
+` + "`dryRun=All`" + ` ({{.Machine}}), measured at the client over one connection.
 
 | | p50 | p99 |
 |---|---|---|

@@ -27,25 +27,7 @@ import (
 var (
 	replicas = flag.Int("replicas", 1000, "Machines that a MachineSet is scaled to while the native controllers are measured")
 	touches  = flag.Int("touches", 500, "Machines that are written to measure how soon they are reconciled")
-	profile  = flag.String("cpu-profile", "", "file for a CPU profile of the machineset controller while it is alone and not limited; FILE.together gets one of all of them; empty for none")
-)
-
-// rate is what a client limits itself to.
-type rate struct {
-	qps   float64
-	burst int
-}
-
-func (r rate) String() string {
-	if r.qps < 0 {
-		return "not limited"
-	}
-	return fmt.Sprintf("%.0f/s, bursts of %d", r.qps, r.burst)
-}
-
-var (
-	defaultRate = rate{qps: 1000, burst: 2000} // as cmd/machine-controllers has it
-	unlimited   = rate{qps: -1}
+	profile  = flag.String("cpu-profile", "", "file for a CPU profile of the machineset controller while it is alone; FILE.together gets one of all of them; empty for none")
 )
 
 // scaling is what one change of a MachineSet has cost.
@@ -72,10 +54,8 @@ func TestControllers(t *testing.T) {
 		t.Fatal(err)
 	}
 	var result controllerFigures
-	for _, limit := range []rate{defaultRate, unlimited} {
-		b.alone(t, limit, &result)
-	}
-	b.together(t, unlimited, &result)
+	b.alone(t, &result)
+	b.together(t, &result)
 	result.write(t)
 }
 
@@ -114,37 +94,35 @@ spec:
 `
 
 // alone measures the machineset controller with nobody who looks after Machines.
-func (b *controllersBench) alone(t *testing.T, limit rate, result *controllerFigures) {
+func (b *controllersBench) alone(t *testing.T, result *controllerFigures) {
 	t.Helper()
-	m := b.start(t, limit, "machineset")
+	m := b.start(t, "machineset")
 	b.scale(t, m, 10, b.exist)
 	b.scale(t, m, 0, b.exist)
 	waitForProfile := func() {}
-	if *profile != "" && limit == unlimited {
+	if *profile != "" {
 		waitForProfile = m.profile(t, *profile)
 	}
-	up := b.scale(t, m, *replicas, b.exist)
-	down := b.scale(t, m, 0, b.exist)
+	result.alone.up = b.scale(t, m, *replicas, b.exist)
+	result.alone.down = b.scale(t, m, 0, b.exist)
 	waitForProfile()
-	result.alone = append(result.alone, aloneFigures{limit: limit, up: up, down: down, peakMiB: process.PeakMiB(m.process.Pid)})
 	m.stop(t)
 }
 
 // together measures all that a Machine goes through, but for its instance.
-func (b *controllersBench) together(t *testing.T, limit rate, result *controllerFigures) {
+func (b *controllersBench) together(t *testing.T, result *controllerFigures) {
 	t.Helper()
-	m := b.start(t, limit, "machineset,machine,drain")
+	m := b.start(t, "machineset,machine,drain")
 	b.scale(t, m, 10, m.provisioned(10))
 	b.scale(t, m, 0, b.exist)
-	result.limit = limit
 	waitForProfile := func() {}
 	if *profile != "" {
 		waitForProfile = m.profile(t, *profile+".together")
 	}
-	result.up = b.scale(t, m, *replicas, m.provisioned(10+*replicas))
+	result.together.up = b.scale(t, m, *replicas, m.provisioned(10+*replicas))
 	waitForProfile()
-	result.latencies, result.means = b.touch(t, m)
-	result.down = b.scale(t, m, 0, b.exist)
+	result.latencies = b.touch(t, m)
+	result.together.down = b.scale(t, m, 0, b.exist)
 	result.peakMiB = process.PeakMiB(m.process.Pid)
 	m.stop(t)
 }
@@ -184,8 +162,8 @@ func (b *controllersBench) scale(t *testing.T, m *managerProcess, to int, settle
 }
 
 // touch writes an annotation to one Machine after another. It returns how long each took until its reconcile had asked the actuator
-// for all it wanted, and the mean seconds of a reconcile by controller.
-func (b *controllersBench) touch(t *testing.T, m *managerProcess) ([]time.Duration, map[string]float64) {
+// for all it wanted.
+func (b *controllersBench) touch(t *testing.T, m *managerProcess) []time.Duration {
 	t.Helper()
 	var list struct {
 		Items []struct {
@@ -197,7 +175,6 @@ func (b *controllersBench) touch(t *testing.T, m *managerProcess) ([]time.Durati
 	if err := b.server.get(contextOf(t), fmt.Sprintf("%s?limit=%d", machinesPath, *touches), &list); err != nil {
 		t.Fatal(err)
 	}
-	before := m.metrics(t)
 	for _, machine := range list.Items {
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{"bench.machine-iac.io/touched":%q}}}`, time.Now().Format(time.RFC3339Nano))
 		if err := b.server.patch(contextOf(t), machinesPath+"/"+machine.Metadata.Name, patch); err != nil {
@@ -219,16 +196,7 @@ func (b *controllersBench) touch(t *testing.T, m *managerProcess) ([]time.Durati
 		return len(took) >= len(list.Items), nil
 	})
 	slices.Sort(took)
-	means, after := map[string]float64{}, m.metrics(t)
-	for _, controller := range []string{"machine", "machineset", "drain"} {
-		series := func(text, suffix string) float64 {
-			return sampleOf(text, fmt.Sprintf("controller_runtime_reconcile_time_seconds_%s{controller=%q}", suffix, controller))
-		}
-		if count := series(after, "count") - series(before, "count"); count > 0 {
-			means[controller] = (series(after, "sum") - series(before, "sum")) / count
-		}
-	}
-	return took, means
+	return took
 }
 
 // managerProcess is a running test/bench/manager.
@@ -249,7 +217,7 @@ func buildManager(t *testing.T) string {
 }
 
 // start starts the manager as the operator's service account, so that its rights are checked as in life.
-func (b *controllersBench) start(t *testing.T, limit rate, controllers string) *managerProcess {
+func (b *controllersBench) start(t *testing.T, controllers string) *managerProcess {
 	t.Helper()
 	kubeconfig := filepath.Join(b.lab.Dir(), "bench.kubeconfig")
 	if err := b.lab.Cluster.ServiceAccountKubeconfig(contextOf(t), lab.Namespace, "machine-api-controllers", kubeconfig); err != nil {
@@ -262,7 +230,7 @@ func (b *controllersBench) start(t *testing.T, limit rate, controllers string) *
 	}
 	defer log.Close()
 	command := exec.Command(b.binary, "--kubeconfig", kubeconfig, "--namespace", lab.Namespace, "--controllers", controllers,
-		"--listen", m.address, "--pprof", m.pprof, fmt.Sprintf("--kube-api-qps=%v", limit.qps), fmt.Sprintf("--kube-api-burst=%d", limit.burst))
+		"--listen", m.address, "--pprof", m.pprof)
 	command.Stdout, command.Stderr = log, log
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt is for the test, which then stops the manager
 	if err := command.Start(); err != nil {
@@ -310,15 +278,6 @@ func (m *managerProcess) provisioned(ever int) func(context.Context, int) (bool,
 		text, err := m.get(ctx, "/metrics")
 		return int(sampleOf(text, `mapi_machine_phase_transition_seconds_count{phase="Provisioned"}`)) >= ever, err
 	}
-}
-
-func (m *managerProcess) metrics(t *testing.T) string {
-	t.Helper()
-	text, err := m.get(contextOf(t), "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
 }
 
 func (m *managerProcess) get(ctx context.Context, path string) (string, error) {

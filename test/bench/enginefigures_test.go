@@ -32,21 +32,18 @@ func (f *raceFigures) add(engine string, o operation, spent cost, most peak) {
 
 var raceText = template.Must(template.New("race").Parse(`
 {{.Each}} kubemark Machines per engine, under one manager, {{.Parallel}} runs at a time
-({{.Machine}}). Only the kind of the providerSpec differs. Providers stay warm. Every OpenTofu run
-has its own process (` + "`--apply-batch=1`, `--drift-batch=1`" + `), as Pulumi's always do. A check
-is a drift check. Wall seconds run until the last run ends, divided by the Machines. Mean of
-{{.Rounds}} rounds.
+({{.Machine}}). Every OpenTofu run has its own process (` + "`--apply-batch=1`, `--drift-batch=1`" + `),
+as Pulumi's always do. A check is a drift check. Mean of {{.Rounds}} rounds.
 
-| operation | engine | CLI starts per Machine | CPU seconds per Machine | wall seconds per Machine | CPU / {{.First}} | wall / {{.First}} |
-|---|---|---|---|---|---|---|
+| operation | engine | CPU seconds per Machine | wall seconds per Machine | CPU / {{.First}} | wall / {{.First}} |
+|---|---|---|---|---|---|
 {{range .Rows}}{{.}}
 {{end}}
 | engine | largest process | MiB | all processes of {{.Parallel}} runs at once, MiB |
 |---|---|---|---|
 {{range .Peaks}}{{.}}
 {{end}}
-The last column counts shared memory once.{{if .Held}} No other CLI command was started.{{else}} CLI
-commands were started that no operation needs.{{end}}
+The last column counts shared memory once.
 `))
 
 var titles = map[operation]string{creating: "create", updating: "update in place", checking: "check", destroying: "destroy"}
@@ -64,14 +61,14 @@ func (f *raceFigures) write(t *testing.T) {
 		peaks = append(peaks, fmt.Sprintf("| %s | %s | %.0f | %.0f |", c.title, most.name, most.mib, most.together))
 	}
 	writePage(t, page.Section{Title: "What an engine costs", Text: filled(t, raceText, map[string]any{
-		"Held": !t.Failed(), "Each": *each, "Parallel": *parallel, "Rounds": raceRounds, "Machine": page.Machine(), "First": contenders[0].title, "Rows": rows, "Peaks": peaks,
+		"Each": *each, "Parallel": *parallel, "Rounds": raceRounds, "Machine": page.Machine(), "First": contenders[0].title, "Rows": rows, "Peaks": peaks,
 	})})
 }
 
 func (f *raceFigures) row(c contender, o operation) string {
 	spent, first, count := f.costs[c.engine][o], f.costs[contenders[0].engine][o], float64(*each*raceRounds)
 	cells := []string{
-		titles[o], c.title, fmt.Sprintf("%.2f", spent.starts/count), fmt.Sprintf("%.3f", spent.cpu.Seconds()/count), fmt.Sprintf("%.3f", spent.wall.Seconds()/count),
+		titles[o], c.title, fmt.Sprintf("%.3f", spent.cpu.Seconds()/count), fmt.Sprintf("%.3f", spent.wall.Seconds()/count),
 	}
 	for _, ratio := range []float64{ratio(spent.cpu, first.cpu), ratio(spent.wall, first.wall)} {
 		cells = append(cells, fmt.Sprintf("**%.2f**", ratio))

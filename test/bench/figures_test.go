@@ -32,9 +32,8 @@ var costText = template.Must(template.New("cost").Parse(`
 {{.Machines}} kubemark Machines are created, checked for drift and destroyed {{.Rounds}}x,
 {{.Parallel}} engine runs at a time ({{.Machine}}). The plain loop is
 ` + "`tofu apply -auto-approve`, `tofu plan` and `tofu destroy -auto-approve`" + ` over the same
-module, in one initialised folder with a state file per Machine. The operator also stores states in
-Secrets, writes intents and maintains status. Waiting runs share processes
-(` + "`--apply-batch`, `--drift-batch`" + `), so there are fewer CLI starts than runs.
+module, in one initialised folder with a state file per Machine. Waiting runs of the operator share
+processes (` + "`--apply-batch`, `--drift-batch`" + `), so there are fewer CLI starts than runs.
 
 | create and destroy | wall seconds per Machine | CPU seconds per Machine | CLI starts per Machine |
 |---|---|---|---|

@@ -21,17 +21,15 @@ import (
 var fleets = flag.String("fleets", "100,1000", "numbers of Machines that fleets have, separated by commas; 100,1000,5000 takes about an hour")
 
 var fleetText = template.Must(template.New("fleet").Parse(`
-A kubemark MachineSet scales up with OpenTofu, 4 runs at a time. Its manager restarts twice (first
-with a full reconcile every {{.Often}}), idles, and the MachineSet scales to 0 ({{.Machine}}).
-Simulated kubelets renew leases every {{.Renewal}} instead of every 10 s, to spare the shared cores.
-A restarted manager is quiet once it leads, has reconciled every Machine, and its queues are empty;
-Nodes are at rest by then. Idling starts a minute later and lasts until all states were read again,
-with a heartbeat per Node about every six minutes and nothing due. "idle: % of a core" adds a full
-reconcile every 10 minutes, the default of ` + "`--sync-period`" + `.
+A kubemark MachineSet scales up with OpenTofu, 4 runs at a time. Its manager restarts, idles, and the
+MachineSet scales to 0 ({{.Machine}}). Simulated kubelets renew leases every {{.Renewal}} instead of
+every 10 s. A restarted manager is quiet once it has reconciled every Machine. Idling lasts until all
+states were read again. "idle: % of a core" adds a full reconcile every 10 minutes, the default of
+` + "`--sync-period`" + `.
 
-| Machines | up, s | down, s | CPU s a Machine, up | down | idle: CPU s a minute | started | all reconciled again: CPU s | idle: % of a core | restart: quiet after, s | CPU s | started | MiB by then | memory at the peak, MiB |
-|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
-{{range .Fleets}}| {{.Machines}} | {{printf "%.0f" .Up.Wall.Seconds}} | {{printf "%.0f" .Down.Wall.Seconds}} | {{printf "%.3f" (.Each .Up)}} | {{printf "%.3f" (.Each .Down)}} | {{printf "%.2f" .IdleAMinute}} | {{.Idle.Starts}} | {{printf "%.1f" .Resync.Seconds}} | {{printf "%.2f" .IdlePercent}} | {{printf "%.1f" .Quiet.Wall.Seconds}} | {{printf "%.1f" .Quiet.CPU.Seconds}} | {{.Quiet.Starts}} | {{printf "%.0f" .QuietMiB}} | {{printf "%.0f" .MiB}} |
+| Machines | up, s | down, s | CPU s a Machine, up | down | idle: CPU s a minute | idle: % of a core | restart: quiet after, s | CPU s | MiB by then | memory at the peak, MiB |
+|---|---|---|---|---|---|---|---|---|---|---|
+{{range .Fleets}}| {{.Machines}} | {{printf "%.0f" .Up.Wall.Seconds}} | {{printf "%.0f" .Down.Wall.Seconds}} | {{printf "%.3f" (.Each .Up)}} | {{printf "%.3f" (.Each .Down)}} | {{printf "%.2f" .IdleAMinute}} | {{printf "%.2f" .IdlePercent}} | {{printf "%.1f" .Quiet.Wall.Seconds}} | {{printf "%.1f" .Quiet.CPU.Seconds}} | {{printf "%.0f" .QuietMiB}} | {{printf "%.0f" .MiB}} |
 {{end}}
 CPU seconds from 0 up and back grow with the power **{{printf "%.2f" .Exponent}}** of the number of
 Machines.
@@ -92,7 +90,7 @@ func TestFleet(t *testing.T) {
 		return
 	}
 	writePage(t, page.Section{Title: "What fleets cost", Text: filled(t, fleetText, map[string]any{
-		"Machine": page.Machine(), "Often": often, "Renewal": fleetLease / 4, "Fleets": all, "Exponent": exponent(all),
+		"Machine": page.Machine(), "Renewal": fleetLease / 4, "Fleets": all, "Exponent": exponent(all),
 	})})
 }
 

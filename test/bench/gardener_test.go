@@ -24,35 +24,17 @@ var poolMachines = flag.Int("pool-machines", 50, "Machines of a MachineDeploymen
 
 var gardenerText = template.Must(template.New("gardener").Parse(`
 A Gardener MachineDeployment with kubemark Machines scales from 0 to {{.Machines}} and back,
-{{.Parallel}} engine runs at a time ({{.Machine}}), with machine-controller-manager, its machine
-controller with the driver, our manager, and Nodes in a second cluster. Then a MachineSet does the
-same in one cluster with the manager alone.
+{{.Parallel}} engine runs at a time ({{.Machine}}), with Nodes in a second cluster. Then a MachineSet
+does the same in one cluster with the manager alone.
 
-| way | by | wall seconds per Machine | CPU seconds per Machine | the manager and its engines | machine-controller-manager | its machine controller |
-|---|---|---|---|---|---|---|
+| way | by | wall seconds per Machine | CPU seconds per Machine |
+|---|---|---|---|
 {{range .Rows}}{{.}}
 {{end}}`))
 
-// poolCost is what a way has cost, by program: the manager, MCM, and its machine controller with the driver.
-type poolCost struct {
-	wall time.Duration
-	cpu  [3]time.Duration
-}
-
-func (c poolCost) all() time.Duration { return c.cpu[0] + c.cpu[1] + c.cpu[2] }
-
-func (c poolCost) row(way, by string) string {
-	count := float64(*poolMachines)
-	cells := []string{way, by}
-	for _, spent := range []time.Duration{c.wall, c.all(), c.cpu[0], c.cpu[1], c.cpu[2]} {
-		cells = append(cells, fmt.Sprintf("%.3f", spent.Seconds()/count))
-	}
-	return "| " + strings.Join(cells, " | ") + " |"
-}
-
 // TestGardener measures what Machines cost through Gardener's machine-controller-manager, beside the same through a MachineSet.
 func TestGardener(t *testing.T) {
-	var pool, set [2]poolCost // to all Machines, and back
+	var pool, set [2]cost // to all Machines, and back
 	steps := []int{*poolMachines, 0}
 	t.Run("a MachineDeployment", func(t *testing.T) {
 		p := openPool(t)
@@ -63,8 +45,7 @@ func TestGardener(t *testing.T) {
 	t.Run("a MachineSet", func(t *testing.T) {
 		b := open(t, openLab(t))
 		for i, replicas := range steps {
-			spent := b.scale(t, replicas)
-			set[i] = poolCost{wall: spent.wall, cpu: [3]time.Duration{spent.cpu}}
+			set[i] = b.scale(t, replicas)
 		}
 	})
 	if t.Failed() {
@@ -72,8 +53,12 @@ func TestGardener(t *testing.T) {
 	}
 	var rows []string
 	for i, way := range []string{fmt.Sprintf("0 to %d", *poolMachines), fmt.Sprintf("%d to 0", *poolMachines)} {
-		rows = append(rows, pool[i].row(way, "MachineDeployment"), set[i].row(way, "MachineSet"),
-			fmt.Sprintf("| %s | MachineDeployment / MachineSet | **%.2f** | **%.2f** | | | |", way, ratio(pool[i].wall, set[i].wall), ratio(pool[i].all(), set[i].all())))
+		row := func(by string, c cost) string {
+			count := float64(*poolMachines)
+			return fmt.Sprintf("| %s | %s | %.3f | %.3f |", way, by, c.wall.Seconds()/count, c.cpu.Seconds()/count)
+		}
+		rows = append(rows, row("MachineDeployment", pool[i]), row("MachineSet", set[i]),
+			fmt.Sprintf("| %s | MachineDeployment / MachineSet | **%.2f** | **%.2f** |", way, ratio(pool[i].wall, set[i].wall), ratio(pool[i].cpu, set[i].cpu)))
 	}
 	writePage(t, page.Section{Title: "What a Machine of Gardener costs", Text: filled(t, gardenerText, map[string]any{
 		"Machine": page.Machine(), "Machines": *poolMachines, "Parallel": *parallel, "Rows": rows,
@@ -132,7 +117,7 @@ func startProgram(t *testing.T, land *landscape.Landscape, name string) *landsca
 }
 
 // resize brings the MachineDeployment to so many Machines that run, and returns what that cost.
-func (p *mcmPool) resize(t *testing.T, replicas int) poolCost {
+func (p *mcmPool) resize(t *testing.T, replicas int) cost {
 	t.Helper()
 	before, began := p.spent(), time.Now()
 	if _, err := p.Kubectl(contextOf(t), "scale", "machinedeployments.machine.sapcloud.io", setName, fmt.Sprintf("--replicas=%d", replicas)); err != nil {
@@ -148,15 +133,12 @@ func (p *mcmPool) resize(t *testing.T, replicas int) poolCost {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cost, after := poolCost{wall: time.Since(began)}, p.spent()
-	for i := range after {
-		cost.cpu[i] = after[i] - before[i]
-	}
-	t.Logf("%d Machines: %s of CPU in %s", replicas, cost.all(), cost.wall)
-	return cost
+	c := cost{wall: time.Since(began), cpu: p.spent() - before}
+	t.Logf("%d Machines: %s of CPU in %s", replicas, c.cpu, c.wall)
+	return c
 }
 
-// spent returns the CPU time of each program so far.
-func (p *mcmPool) spent() [3]time.Duration {
-	return [3]time.Duration{process.CPU(p.manager.PID()), process.CPU(p.mcm.PID()), process.CPU(p.driver.PID())}
+// spent returns the CPU time of all programs so far.
+func (p *mcmPool) spent() time.Duration {
+	return process.CPU(p.manager.PID()) + process.CPU(p.mcm.PID()) + process.CPU(p.driver.PID())
 }

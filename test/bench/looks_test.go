@@ -26,9 +26,9 @@ const lookName = "looked"
 
 var looksText = template.Must(template.New("looks").Parse(`
 {{.Machines}} kubemark Machines with ` + "`spec.instanceCheck`" + ` added, OpenTofu, 4 runs at a
-time ({{.Machine}}). A look reads the instance alone; a drift check plans the module, here little
-more. The last column is for 500 Machines at 480 seconds, as the cloud modules set it; larger
-providers cost more. Each run has its own process (` + "`--drift-batch=1`" + `); batches cost less.
+time ({{.Machine}}). A look reads the instance alone; a drift check plans the module. The last column
+is for 500 Machines at 480 seconds, as the cloud modules set it. Each run has its own process
+(` + "`--drift-batch=1`" + `); batches cost less.
 
 | | CPU seconds each | CLI starts each | cores, for 500 Machines |
 |---|---|---|---|

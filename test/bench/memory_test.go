@@ -30,8 +30,7 @@ const unboundedFor = 2 * time.Minute
 var memoryText = template.Must(template.New("memory").Parse(`
 A kubemark MachineSet scales from 0 to {{.Machines}} and back, in a control group of {{.Limit}} MiB,
 with up to {{.Runs}} concurrent runs ({{.Machine}}). The manager detects the limit and lets runs
-wait. The bound counts a batch as one run, the last column counts its runs. The second row has
-` + "`--memory-limit=0`" + `, until the kernel kills a process.
+wait. The last column counts each run of a batch. The second row has ` + "`--memory-limit=0`" + `.
 
 | runs | killed for want of memory | wall, s | most runs at a time |
 |---|---|---|---|

@@ -17,8 +17,8 @@ import (
 var aws = platform{
 	name: "aws", module: "modules/aws", provider: "aws",
 	infrastructure: "[moto](../test/moto/moto.go), with the permissions of spec.rights", absent: withoutMoto(), open: openAWS,
-	above: &exception{limits{24, 12, 15}, "a create looks up subnet, groups and network in 8 calls, and records them;\n" +
-		"  the other calls are the provider's own, which reads an instance in 11"},
+	above: &exception{limits{24, 12, 15}, "a create looks up subnet, groups and network in 8 calls; the provider\n" +
+		"  reads an instance in 11"},
 }
 
 func withoutMoto() string {

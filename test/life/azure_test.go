@@ -19,9 +19,8 @@ var azure = platform{
 	lacks: map[string]string{
 		stepImage: "the module names an image by its ID and reads it nowhere: only a create needs it",
 	},
-	open: openAzure,
-	above: &exception{limits{13, 7, 9}, "all are azurerm's own, which reads an interface with each thing on\n" +
-		"  it, around each write"},
+	open:  openAzure,
+	above: &exception{limits{13, 7, 9}, "azurerm reads an interface with each thing on it around each write"},
 }
 
 func openAzure(w *world) *site {

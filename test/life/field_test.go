@@ -46,21 +46,18 @@ const (
 var fieldText = template.Must(template.New("field").Parse(`
 MachineSets of the Azure module, {{.Built}}, against the [simulated Resource
 Manager](../test/azure/main.go); flags of the manager beside the defaults: {{.Flags}} ({{.Machine}}).
-CPU and memory are the manager's with all its children. "floor" is how long a controller that never
-waits would take: a virtual machine's time.
+CPU and memory are the manager's with all its children. "floor" is a virtual machine's time.
 
 | Machines | floor, s | all Provisioned after, s | CPU s each | processes | peak memory, GiB | all gone after, s | CPU s each | processes | peak memory, GiB |
 |---|---|---|---|---|---|---|---|---|---|
 {{range .Rows}}| {{.Size}} | {{printf "%.0f" .Latency.Seconds}} | {{.Up}} | {{.Down}} |
 {{end}}
-A plain loop over the same module (` + "`tofu apply`, `tofu plan`, `tofu destroy`" + `) in the same run, with an
-API that answers at once: {{printf "%.2f" .Plain.Create.Seconds}} CPU seconds for a create,
+A plain loop over the same module takes {{printf "%.2f" .Plain.Create.Seconds}} CPU seconds for a create,
 {{printf "%.2f" .Plain.Check.Seconds}} for a plan, {{printf "%.2f" .Plain.Destroy.Seconds}} for a destroy. The operator's create and destroy
 take **{{printf "%.2f" .Ratio}}** of that ({{.Compared}}).
 {{with .Rest}}
 At rest, {{.Machines}} Machines with ` + "`--drift-interval={{.Interval}}`" + `: {{.Checks}} checks in {{printf "%.0f" .Wall.Seconds}} s took
-{{printf "%.3f" .Each.Seconds}} CPU seconds each, everything else that the manager did included:
-**{{printf "%.2f" .Ratio}}** of a plain plan.
+{{printf "%.3f" .Each.Seconds}} CPU seconds each, **{{printf "%.2f" .Ratio}}** of a plain plan.
 {{end}}
 ![Memory while {{.Largest.Size}} Machines come and go](` + fieldPlot + `)
 `))

@@ -14,8 +14,8 @@ import (
 var (
 	openstackOnTofu = platform{
 		name: "openstack", module: "modules/openstack", provider: "openstack", infrastructure: localAPIs, open: openOpenStack,
-		above: &exception{limits{22, goal.check, 9}, "a create looks up 7 names, and records them; the other calls\n" +
-			"  are the provider's own, which makes, tags and reads ports and trunks one by one"},
+		above: &exception{limits{22, goal.check, 9}, "a create looks up 7 names; the provider makes, tags and reads\n" +
+			"  ports and trunks one by one"},
 	}
 	openstackOnPulumi = platform{
 		name: "openstack on Pulumi", module: "stacks/openstack", provider: "openstack", infrastructure: localAPIs, open: openOpenStack,

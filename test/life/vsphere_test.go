@@ -16,9 +16,8 @@ var vsphere = platform{
 	name: "vsphere", module: "modules/vsphere", provider: "vsphere", infrastructure: "[vcsim](../test/vcenter/vcsim/main.go)",
 	lacks: map[string]string{stepRotation: "vcsim knows one login, which is given to it at start"},
 	open:  openVSphere,
-	above: &exception{limits{60, 11, 19}, "all but 8 of a create and 3 of a destroy are the provider's own,\n" +
-		"  which walks paths, and reads policies and tags apart; the build of this repository\n" +
-		"  reads a place once in 30 s, and a check after a longer pause takes 3 more"},
+	above: &exception{limits{60, 11, 19}, "the provider walks paths, and reads policies and tags apart; a check\n" +
+		"  after a pause of more than 30 s takes 3 more"},
 }
 
 func openVSphere(w *world) *site {

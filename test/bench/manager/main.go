@@ -37,9 +37,6 @@ import (
 
 type options struct {
 	kubeconfig, namespace, controllers, listen, pprof string
-
-	qps   float64
-	burst int
 }
 
 func main() {
@@ -51,8 +48,6 @@ func main() {
 	flags.StringVar(&o.controllers, "controllers", machineset.Name, "Controllers to run, joined by commas.")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "Address of /metricsand /latencies, plain HTTP.")
 	flags.StringVar(&o.pprof, "pprof", "", "Address of /debug/pprof; empty for none.")
-	flags.Float64Var(&o.qps, "kube-api-qps", 100, "Requests per second to the API server, on average; below zero for no limit.")
-	flags.IntVar(&o.burst, "kube-api-burst", 200, "Requests to the API server in a burst.")
 	_ = flags.Parse(os.Args[1:]) // it exits when it cannot
 	ctrl.SetLogger(zap.New())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -69,7 +64,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	config.QPS, config.Burst = float32(o.qps), o.burst
+	config.QPS = -1
 	config.WarningHandler = rest.NoWarnings{} // cmd/machine-controllers logs each once, which costs nothing either
 	scheme, err := controlplane.Scheme()
 	if err != nil {
