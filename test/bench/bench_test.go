@@ -2,8 +2,8 @@
 
 // Package bench measures, and writes the figures into docs/benchmarks.md: the operator beside a plain loop of the engine (TestBench),
 // the engines beside each other (TestEngines), looks beside drift checks (TestLooks), the native controllers beside an API server (TestControllers),
-// what the webhooks add to a request (TestAdmission), whether engines are killed for want of memory (TestMemory), and what Machines of
-// Gardener cost (TestGardener).
+// what the webhooks add to a request (TestAdmission), whether engines are killed for want of memory (TestMemory), what Machines of
+// Gardener cost (TestGardener), and what a MachineDeployment adds to its Machines (TestDeployment, TestInPlace).
 package bench
 
 import (
@@ -58,6 +58,8 @@ type bench struct {
 	*lab.Lab
 	manager *lab.Manager
 	token   string
+	// kind is that of the object that scales.
+	kind string
 }
 
 // way is how the operator is run.
@@ -186,7 +188,7 @@ func startManager(t *testing.T, l *lab.Lab, flags ...string) *bench {
 			t.Error(err)
 		}
 	})
-	b := &bench{Lab: l, manager: manager}
+	b := &bench{Lab: l, manager: manager, kind: "MachineSet"}
 	if b.token, err = l.MetricsToken(contextOf(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -200,25 +202,28 @@ func startManager(t *testing.T, l *lab.Lab, flags ...string) *bench {
 	return b
 }
 
-// addSet makes a MachineSet of the example of kubemark in a folder of the repository, without Machines.
+// addSet makes a MachineSet of the example of kubemark in a folder of the repository, without Machines, or another kind with the same fields.
 func (b *bench) addSet(t *testing.T, name, folder string) {
 	t.Helper()
 	manifest, err := os.ReadFile(b.Path(folder, "kubemark", "examples", "machineset.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	replaced := strings.NewReplacer("name: hollow", "name: "+name, "machineset: hollow", "machineset: "+name, "replicas: 3", "replicas: 0")
+	replaced := strings.NewReplacer("kind: MachineSet", "kind: "+b.kind, "name: hollow", "name: "+name, "machineset: hollow", "machineset: "+name, "replicas: 3", "replicas: 0")
 	if err := b.Apply(contextOf(t), replaced.Replace(string(manifest))); err != nil {
 		t.Fatal(err)
 	}
 }
+
+// path is where the API server has the object that scales.
+func (b *bench) path() string { return apiPath + "/" + strings.ToLower(b.kind) + "s/" + setName }
 
 // scale brings the MachineSet to so many Machines that run, and returns what that cost.
 func (b *bench) scale(t *testing.T, replicas int) cost {
 	t.Helper()
 	before := cost{cpu: process.CPU(b.manager.PID()), starts: b.starts(t)}
 	started := time.Now()
-	if _, err := b.Kubectl(contextOf(t), "scale", "machineset", setName, fmt.Sprintf("--replicas=%d", replicas)); err != nil {
+	if _, err := b.Kubectl(contextOf(t), "scale", b.kind, setName, fmt.Sprintf("--replicas=%d", replicas)); err != nil {
 		t.Fatal(err)
 	}
 	b.untilScaled(t, replicas)
@@ -233,7 +238,7 @@ func (b *bench) untilScaled(t *testing.T, replicas int) {
 	api, logged := newAPIServer(t, b.Lab), time.Now()
 	err := b.Until(contextOf(t), 3*patience, fmt.Sprintf("%d Machines run", replicas), func(ctx context.Context) (bool, error) {
 		var set machinev1beta1.MachineSet
-		if err := api.get(ctx, apiPath+"/machinesets/"+setName, &set); err != nil {
+		if err := api.get(ctx, b.path(), &set); err != nil {
 			return false, err
 		}
 		if time.Since(logged) > 10*time.Second {

@@ -32,7 +32,8 @@ type Section struct {
 
 // order is how sections follow one another; those that are not in it come last.
 var order = []string{
-	"What a Machine costs", "Where the time goes", "What an engine costs", "What idling costs", "What a MachineSet costs", "What the controllers write", "How soon a Machine is reconciled",
+	"What a Machine costs", "Where the time goes", "What an engine costs", "What idling costs", "What a MachineSet costs", "What the controllers write", "What a MachineDeployment costs",
+	"What a rollout in place costs", "How soon a Machine is reconciled",
 	"What a look costs", "Calls of the infrastructure", "What little memory does", "What a Machine of Gardener costs", "What admission costs", "What a preview costs",
 }
 
