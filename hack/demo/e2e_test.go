@@ -102,9 +102,9 @@ func (w *world) command(t *testing.T, arguments ...string) *exec.Cmd {
 	return command
 }
 
-func (w *world) down(t *testing.T) {
+func (w *world) down(t *testing.T, arguments ...string) {
 	t.Helper()
-	out, err := w.command(t, "--down").CombinedOutput()
+	out, err := w.command(t, append(arguments, "--down")...).CombinedOutput()
 	fmt.Printf("%6.1fs  down: %s", time.Since(begun).Seconds(), out)
 	if err != nil {
 		t.Fatalf("--down: %v", err)
@@ -433,6 +433,28 @@ func playKubelet(ctx context.Context, attached *lab.Lab) {
 			_ = attached.Operator.Stop() // the test stops it too
 		}
 		time.Sleep(250 * time.Millisecond)
+	}
+}
+
+// TestTheLocalDemo runs the demo on a cluster of its own until its rollouts have ended.
+func TestTheLocalDemo(t *testing.T) {
+	w := &world{dir: filepath.Join(shortdir.New(t), "data")}
+	t.Cleanup(func() { w.down(t, "--cluster=local") })
+	d := w.start(t, "--cluster=local")
+	d.until(t, "Try next")
+	for what, times := range map[string]int{
+		"successfully rolled out": 3, "New Machines are needed because of cpu.": 1,
+	} {
+		if got := strings.Count(d.text(), what); got != times {
+			t.Errorf("got %q %d times, want %d, in\n%s", what, got, times, d.text())
+		}
+	}
+	if err := d.process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	<-d.ended // its cluster keeps running
+	if d.state.ExitCode() != 0 {
+		t.Errorf("interrupted, the demo ended with %s", d.state)
 	}
 }
 

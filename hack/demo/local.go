@@ -57,6 +57,10 @@ func explore(ctx context.Context, l *lab.Lab, manager *lab.Manager) error {
 	if _, err := l.MetricsToken(ctx); err != nil { // creates the account that pointOut mentions
 		return err
 	}
+	fmt.Println("\nrolling out changes of a MachineDeployment, in place and by replacement")
+	if err := l.Play(ctx, fmt.Sprintf(rollouts, filepath.Join(l.Dir(), "pool.yaml"), lab.Namespace)); err != nil {
+		return err
+	}
 	invite(l)
 	if err := available(ctx, l); err != nil || ctx.Err() != nil {
 		return err
@@ -65,6 +69,20 @@ func explore(ctx context.Context, l *lab.Lab, manager *lab.Manager) error {
 	<-ctx.Done()
 	return nil
 }
+
+// rollouts are the commands of docs/rollouts.md.
+const rollouts = `kubectl apply -f modules/kubemark/examples/machinedeployment.yaml
+kubectl machine rollout status machinedeployment/pool -n %[2]s
+sed 's/team: platform/team: search/' modules/kubemark/examples/machinedeployment.yaml >%[1]s
+kubectl machine plan --live -f %[1]s --expect in-place
+kubectl apply -f %[1]s
+kubectl machine rollout status machinedeployment/pool -n %[2]s
+sed -i 's/cpu: 4/cpu: 8/' %[1]s
+kubectl machine plan --live -f %[1]s || test $? = 2 # Machines would be replaced
+kubectl apply -f %[1]s
+kubectl machine rollout status machinedeployment/pool -n %[2]s
+kubectl machine tree machinedeployment/pool -n %[2]s
+`
 
 // available waits until the operator reports Available, and prints its status. An interrupt ends the demo without an
 // error.
@@ -105,20 +123,8 @@ Try next, in another terminal:
   kubectl delete node $(kubectl get nodes -l node-role.kubernetes.io/worker -o name | head -1 | cut -d/ -f2)  # noticed at the next drift check, within a minute
   kubectl delete deployment machine-api-controllers    # the operator brings it back
   kubectl delete machineset %[4]s
-
-Roll out a change of a MachineDeployment:
-
-  alias machine='%s --namespace %[3]s'
-  kubectl apply -f %[6]s; machine rollout status md/pool
-  sed 's/team: platform/team: search/' %[6]s >/tmp/pool.yaml
-  machine plan --live -f /tmp/pool.yaml         # in place: Machines and Nodes stay
-  kubectl apply -f /tmp/pool.yaml; machine rollout status md/pool
-  sed -i 's/cpu: 4/cpu: 8/' /tmp/pool.yaml
-  machine plan --live -f /tmp/pool.yaml         # by replacement: cpu needs new Machines
-  kubectl apply -f /tmp/pool.yaml; machine rollout status md/pool
-  machine rollout undo md/pool
-`, l.Cluster.AdminKubeconfig(), l.Path("bin", "kubectl"), lab.Namespace, machineSet,
-		l.Path("bin", "kubectl-machine"), l.Path("modules", "kubemark", "examples", "machinedeployment.yaml"))
+  %[5]s --namespace %[3]s rollout undo machinedeployment/pool
+`, l.Cluster.AdminKubeconfig(), l.Path("bin", "kubectl"), lab.Namespace, machineSet, l.Path("bin", "kubectl-machine"))
 }
 
 // pointOut prints where to look next.

@@ -279,6 +279,23 @@ func (l *Lab) Show(ctx context.Context, kinds ...string) error {
 	return nil
 }
 
+// Play prints the commands of a script, one in each line, and runs them as the administrator in the repository.
+func (l *Lab) Play(ctx context.Context, script string) error {
+	runtime.LockOSThread() // see Spawn
+	defer runtime.UnlockOSThread()
+	for line := range strings.Lines(script) {
+		fmt.Fprintf(l.out, "\n$ %s", line)
+		command := exec.CommandContext(ctx, "bash", "-c", line)
+		command.Dir, command.Stdout, command.Stderr = l.Path(), l.out, l.out
+		command.Env = append(os.Environ(), "KUBECONFIG="+l.kubeconfig, "PATH="+l.Path("bin")+":"+os.Getenv("PATH"))
+		command.SysProcAttr = workdir.ChildAttributes()
+		if err := command.Run(); err != nil {
+			return fmt.Errorf("running %q: %w", strings.TrimSpace(line), err)
+		}
+	}
+	return nil
+}
+
 // Watch prints each change of a line per Machine, which a jsonpath returns, until done returns true.
 func (l *Lab) Watch(ctx context.Context, limit time.Duration, kind, jsonpath string,
 	done func(lines string) bool) error {
