@@ -172,7 +172,6 @@ func TestTwice(t *testing.T) {
 func TestBoundsOfARollout(t *testing.T) {
 	up, coming, going := Machine{Linked: true}, Machine{}, Machine{Linked: true, Deleting: true}
 	named := func(uid string, m Machine) Machine { m.UID = uid; return m }
-	calm := Pool{Replicas: 2, Surge: 1, Numbers: 2, Machines: []Machine{up, up}}
 	then := func(replicas, numbers int, machines ...Machine) Pool {
 		return Pool{Replicas: replicas, Surge: 1, Numbers: numbers, Machines: machines}
 	}
@@ -181,19 +180,23 @@ func TestBoundsOfARollout(t *testing.T) {
 		taken map[string]string
 		want  int
 	}{
-		"the surge":                    {then: []Pool{then(2, 3, up, up, coming)}},
-		"more than the surge":          {then: []Pool{then(2, 3, up, up, coming, going)}, want: 1},
-		"one too few":                  {then: []Pool{then(2, 3, up, going, coming)}, want: 1},
-		"one whose Node is not ready":  {then: []Pool{then(2, 2, up, Machine{Linked: true, NotReady: true})}, want: 1},
-		"one that a user deleted":      {then: []Pool{then(2, 3, up, named("u", going), coming, coming)}, taken: map[string]string{"u": "a"}},
+		"the surge":                   {then: []Pool{then(2, 3, up, up, coming)}},
+		"more than the surge":         {then: []Pool{then(2, 3, up, up, coming, going)}, want: 1},
+		"one too few":                 {then: []Pool{then(2, 3, up, going, coming)}, want: 1},
+		"one whose Node is not ready": {then: []Pool{then(2, 2, up, Machine{Linked: true, NotReady: true})}, want: 1},
+		"one that a user deleted":     {then: []Pool{then(2, 3, up, named("u", going), coming, coming)}, taken: map[string]string{"u": "a"}},
+		"one that was replaced, and one too few": {then: []Pool{
+			then(2, 2, named("u", going), up, coming), then(2, 2, up, up), then(2, 2, up, going),
+		}, taken: map[string]string{"u": "a"}, want: 1},
 		"one of another that is taken": {then: []Pool{then(2, 2, up, coming)}, taken: map[string]string{"u": "b"}, want: 1},
 		"scaled up":                    {then: []Pool{then(3, 3, up, up, coming)}},
 		"scaled up, and one too few":   {then: []Pool{then(3, 3, up, up, coming), then(3, 3, up, going, coming)}, want: 1},
 		"scaled down":                  {then: []Pool{then(1, 3, up, up, coming)}},
 		"scaled down, and up to more":  {then: []Pool{then(1, 1, up), then(1, 3, up, up, coming)}, want: 1},
 	} {
-		b, found := &bounds{}, []Violation(nil)
-		for _, p := range append([]Pool{then(2, 2, coming), calm}, tc.then...) {
+		b := &bounds{}
+		found := append(b.check("a", then(2, 2, coming), nil), b.check("a", then(2, 2, up, up), nil)...)
+		for _, p := range tc.then {
 			found = append(found, b.check("a", p, tc.taken)...)
 		}
 		if len(found) != tc.want {

@@ -28,26 +28,43 @@ type Pool struct {
 
 // bounds are the most Machines that a MachineDeployment may have and the fewest that must be available. After a change
 // of replicas, they follow once the MachineDeployment has.
-type bounds struct{ most, least int }
+type bounds struct {
+	most, least int
+	// replaced is how many Machines the round had taken away when the last rollout was complete.
+	replaced int
+}
 
-// check holds a MachineDeployment to its bounds. Machines that the round itself took away do not count for the most, and
-// count as available: what replaces them is not the rollout's doing.
-func (b *bounds) check(name string, p Pool, taken map[string]string) []Violation {
-	total, available := 0, 0
-	for _, set := range taken {
-		if set == name {
-			available++
-		}
-	}
+// count returns how many Machines there are, and how many are available, without those that the round itself took away.
+// complete reports whether the rollout is, and these are gone.
+func (p Pool) count(taken map[string]string) (total, available int, complete bool) {
+	complete = p.Problem == ""
 	for _, m := range p.Machines {
-		if taken[m.UID] != "" {
+		switch {
+		case taken[m.UID] != "":
+			complete = complete && m.Deleting
 			continue
+		case m.Linked && !m.Deleting && !m.NotReady:
+			available++
 		}
 		total++
-		if m.Linked && !m.Deleting && !m.NotReady {
-			available++
+	}
+	return total, available, complete
+}
+
+// check holds a MachineDeployment to its bounds. Machines that the round itself took away do not count for the most, and
+// count as available until they are replaced: that is not the rollout's doing.
+func (b *bounds) check(name string, p Pool, taken map[string]string) []Violation {
+	gone := 0
+	for _, set := range taken {
+		if set == name {
+			gone++
 		}
 	}
+	total, available, complete := p.count(taken)
+	if complete && available >= p.Replicas {
+		b.replaced = gone
+	}
+	available += gone - b.replaced
 	if most := p.Replicas + p.Surge; most > b.most || max(total, p.Numbers) <= most {
 		b.most = most
 	}
@@ -56,10 +73,11 @@ func (b *bounds) check(name string, p Pool, taken map[string]string) []Violation
 	}
 	v := &findings{}
 	if total > b.most {
-		v.add(Beyond, "MachineDeployment %s has %d Machines, at most %d may be: %+v", name, total, b.most, p)
+		v.add(Beyond, "MachineDeployment %s has %d Machines, at most %d may be", name, total, b.most)
 	}
 	if available < b.least {
-		v.add(Beyond, "MachineDeployment %s has %d available Machines, at least %d must be: %+v", name, available, b.least, p)
+		v.add(Beyond, "MachineDeployment %s has %d available Machines, at least %d must be", name, available,
+			b.least)
 	}
 	return v.found
 }
