@@ -77,8 +77,8 @@ func (o *options) bind(flags *flag.FlagSet) {
 		"Image of the controllers. Default: machineAPIOperator in the ConfigMap "+operator.ImagesName+"; without it, the "+
 			"image of the Pod named by the POD_NAME variable.")
 	flags.StringVar(&o.imagesFile, "images-json", "",
-		"File with a release's images as JSON, as machine-api-operator takes it: its machineAPIOperator is the default of "+
-			"--image. The ConfigMap "+operator.ImagesName+" counts before it.")
+		"File with a release's images as JSON: its machineAPIOperator is the default of --image. The ConfigMap "+
+			operator.ImagesName+" takes precedence.")
 	flags.StringVar(&o.release, "release-version", os.Getenv("RELEASE_VERSION"),
 		"Version to report once it is rolled out. Default: the RELEASE_VERSION variable, or this program's version.")
 	flags.BoolVar(&o.leaderElect, "leader-elect", true, "Enable leader election: do nothing until this process leads.")

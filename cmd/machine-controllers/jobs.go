@@ -91,8 +91,8 @@ func (o *jobOptions) bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.queue, "run-queue", "",
 		"With --runs-in=jobs, the Kueue LocalQueue that admits the Jobs. Default: none; Jobs start at once.")
 	flags.DurationVar(&o.queueTimeout, "run-queue-timeout", 24*time.Hour,
-		"With --run-queue, how long a run may wait for admission. This does not count towards --run-timeout. The run is "+
-			"then interrupted and retried later.")
+		"With --run-queue, how long a run may wait for admission before it is interrupted and retried later. This does "+
+			"not count towards --run-timeout.")
 }
 
 // checkJobs validates the flags for runs in Jobs.

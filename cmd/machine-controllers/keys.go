@@ -24,8 +24,7 @@ func (o *options) bindKeys(flags *flag.FlagSet) {
 			"first by name encrypts, all decrypt. Keep the keys out of the Machines' namespace and keep a copy: without them "+
 			"no state can be read. Default: states are stored unencrypted.")
 	flags.BoolVar(&o.stateEncryption, "state-encryption", true,
-		"Encrypt with the first key of --state-key-file. Set it to false to disable encryption: encrypted states are read "+
-			"and rewritten unencrypted.")
+		"Encrypt with the first key of --state-key-file. If false, encrypted states are read and rewritten unencrypted.")
 }
 
 // readSourceKeys reads the keys that must have signed modules from a registry.

@@ -133,16 +133,16 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.StringVar(&o.namespace, "namespace", os.Getenv("POD_NAMESPACE"),
 		"Namespace of the managed Machines and their state. Default: the Pod's own.")
 	flags.Float64Var(&o.qps, "kube-api-qps", 1000,
-		"Average requests per second to the API server. A lower value slows down large MachineSets; the API server "+
-			"protects itself by priority and fairness.")
+		"Average requests per second to the API server, which protects itself by priority and fairness. Fewer slow down "+
+			"large MachineSets.")
 	flags.IntVar(&o.burst, "kube-api-burst", 2000, "Largest burst of requests to the API server.")
 	flags.DurationVar(&o.syncPeriod, "sync-period", 10*time.Minute,
 		"How often every Machine is reconciled without an event.")
 
 	o.controllers = selection{"*"}
 	flags.Var(&o.controllers, "controllers",
-		"Controllers to run, separated by commas: '*' for all but certificates and machineclass, 'name' for one, '-name' "+
-			"to leave one out of '*'.")
+		"Comma-separated controllers to run: '*' for all but certificates and machineclass, 'name' for one, '-name' to "+
+			"leave one out.")
 
 	flags.Var(cliflag.NewMapStringBool(&o.gates), "feature-gates",
 		"OpenShift's feature gates: NAME=true,NAME=false. New Machines and MachineSets must not set a field whose gate is "+
@@ -153,13 +153,12 @@ func (o *options) bind(flags *flag.FlagSet) {
 	o.bindKeys(flags)
 
 	flags.StringVar(&o.clusterID, "cluster-id", "",
-		"Name of the cluster's infrastructure: the default of the label machine.openshift.io/cluster-api-cluster of new "+
-			"Machines. Default: the name in the cluster's Infrastructure, if there is one.")
+		"Name of the cluster's infrastructure, for the label machine.openshift.io/cluster-api-cluster of new Machines. "+
+			"Default: the name in the Infrastructure, if there is one.")
 
 	flags.Var(&o.givenClusterValues, "cluster-fact",
-		"NAME=VALUE of the cluster, used as the default of fields that a providerSpec omits: architecture, "+
-			"networkResourceGroup, platform, project, region or resourceGroup; may be repeated. Default: the values of the "+
-			"cluster's Infrastructure.")
+		"NAME=VALUE, the default of a field that a providerSpec omits: architecture, networkResourceGroup, platform, "+
+			"project, region or resourceGroup; may be repeated. Default: the Infrastructure's values.")
 
 	o.bindEngines(flags)
 	o.bindRuns(flags)
@@ -171,20 +170,18 @@ func (o *options) bind(flags *flag.FlagSet) {
 // bindLeaderElection adds the flags for leader election.
 func (o *options) bindLeaderElection(flags *flag.FlagSet) {
 	flags.BoolVar(&o.leaderElect, "leader-elect", true,
-		"Enable leader election: do nothing until this process leads. If disabled, make sure that no other process "+
+		"Enable leader election: do nothing until this process leads. Without it, make sure that no other process "+
 			"manages the namespace.")
 	flags.StringVar(&o.leaseNamespace, "leader-elect-resource-namespace", "",
-		"Namespace of the leader's Lease. Default: the Pod's own, so that a leader can finish its work while the managed "+
-			"namespace is being deleted; outside a Pod, --namespace.")
+		"Namespace of the leader's Lease. Default: the Pod's own, so that a leader can finish while the managed "+
+			"namespace is deleted; outside a Pod, --namespace.")
 	flags.DurationVar(&o.leaseDuration, "leader-elect-lease-duration", leadership.DefaultLease,
-		"How long other managers wait after the leader's last renewal of the Lease, in whole seconds. By then its engines "+
-			"have ended.")
+		"How long other managers wait after the leader's last renewal, in whole seconds. By then its engines have ended.")
 	flags.DurationVar(&o.renewDeadline, "leader-elect-renew-deadline", 0,
-		"How long a leader keeps acting after its last renewal of the Lease. Its engines are stopped in the rest of the "+
-			"lease duration: they are interrupted after a third of it without heartbeats, and killed after another half of "+
-			"it. Default: 107/137 of the lease duration.")
+		"How long a leader acts after its last renewal. Without heartbeats, its engines are interrupted after a third of "+
+			"the remaining lease duration, and killed after another half. Default: 107/137 of the lease duration.")
 	flags.DurationVar(&o.retryPeriod, "leader-elect-retry-period", 0,
-		"How often the leader renews the Lease and the other managers check it. Default: 26/137 of the lease duration.")
+		"How often the leader renews the Lease and others check it. Default: 26/137 of the lease duration.")
 }
 
 // bindEngines adds the flags for engines, modules and providers.
@@ -196,90 +193,87 @@ func (o *options) bindEngines(flags *flag.FlagSet) {
 	flags.StringVar(&o.engineVersion, "engine-version", tofu.DefaultConstraint, "Accepted versions of the engine.")
 	flags.BoolVar(&o.engineInstall, "engine-install", false, "Download a Terraform release if no engine is found.")
 	flags.StringVar(&o.pulumi, "pulumi", "",
-		"Path of the Pulumi CLI, with its language hosts in the same folder. Default: pulumi on PATH; without it, "+
-			"Machines of stacks wait.")
+		"Path of the Pulumi CLI, with its language hosts beside it. Default: pulumi on PATH; without it, Machines of "+
+			"stacks wait.")
 	flags.StringVar(&o.pulumiPlugins, "pulumi-plugins", "",
-		"Folder with Pulumi's plugins, as 'pulumi plugin install' lays them out. No plugin is downloaded.")
+		"Folder with Pulumi's plugins, as 'pulumi plugin install' lays them out. None is downloaded.")
 	flags.Var(&o.engineEnvironment, "engine-env",
-		"NAME=VALUE in the environment of every engine, such as a proxy; may be repeated. Takes precedence over the "+
-			"cluster's configuration. Engines do not inherit this process's environment.")
+		"NAME=VALUE in the environment of every engine, such as a proxy; may be repeated. Outranks the cluster's "+
+			"configuration. Engines do not inherit this process's environment.")
 	flags.Var(&o.moduleDirs, "module-dir",
-		"Folder of one or more provider modules, in addition to the built-in ones; may be repeated.")
+		"Folder of provider modules, in addition to the built-in ones; may be repeated.")
 	flags.Var(&o.moduleSources, "module-source",
-		"Archive of a provider module, pinned by its digest: oci://registry/repository@sha256:..., "+
+		"Archive of a provider module, pinned by digest: oci://registry/repository@sha256:..., "+
 			"https://host/module.tar.gz@sha256:... or file:///module.tar.gz@sha256:...; may be repeated.")
 	o.moduleUpdates = desired.ModuleUpdatesHold
 	flags.Var(&o.moduleUpdates, "module-updates",
-		"What happens to Machines whose module has changed: Hold keeps them on the content that they were created with, "+
-			"InPlace updates them to the new content if that replaces nothing. The annotation machine-iac.io/module-updates "+
-			"of a Machine takes precedence.")
+		"Whether a changed module changes Machines: Hold keeps the content that they were created with, InPlace updates "+
+			"them if that replaces nothing. A Machine's annotation machine-iac.io/module-updates takes precedence.")
 	o.adoption = adoption.Never
 	flags.Var(&o.adoption, "adoption",
 		"What happens to instances that this operator did not create: Never leaves them alone, OnRequest adopts those "+
-			"that an authorized user requests with the annotation machine-iac.io/adoption on a Machine or MachineSet, Plan "+
-			"also plans and reports the adoption of all others, Adopt adopts them all.")
-	flags.StringVar(&o.providerMirror, "provider-mirror", "",
-		"Folder with providers in the layout of a filesystem mirror.")
+			"that an authorized user requests with the annotation machine-iac.io/adoption, Plan also reports the plan for "+
+			"all others, Adopt adopts them all.")
+	flags.StringVar(&o.providerMirror, "provider-mirror", "", "Filesystem mirror with the providers.")
 	flags.BoolVar(&o.allowDownloads, "allow-provider-downloads", false,
 		"When a module is first used, download the providers that the mirror lacks.")
 	o.sandbox = sandbox.Required
 	flags.Var(&o.sandbox, "sandbox",
 		"Whether Landlock confines engines and providers to the files of their run: required starts no run without "+
-			"Landlock, preferred runs them unconfined then, off never confines them.")
+			"Landlock, preferred falls back to running them unconfined, off never confines them.")
 	flags.Var(&o.sandboxRead, "sandbox-read",
-		"Additional file or folder that engines and providers may read, such as a CA certificate or a key that "+
-			"credentials refer to; may be repeated. Paths in --engine-env are readable anyway.")
+		"Additional file or folder that engines and providers may read, such as a CA certificate that credentials refer "+
+			"to; may be repeated. Paths in --engine-env are readable anyway.")
 }
 
 // bindRuns adds the flags for concurrency and intervals.
 func (o *options) bindRuns(flags *flag.FlagSet) {
-	flags.IntVar(&o.maxRuns, "max-concurrent-runs", 8, "Maximum number of concurrent engine runs. With --runs-in=process, "+
-		"as many again may wait for the infrastructure.")
+	flags.IntVar(&o.maxRuns, "max-concurrent-runs", 8,
+		"Maximum number of concurrent engine runs. With --runs-in=process, as many again may wait for the "+
+			"infrastructure.")
 	flags.IntVar(&o.warmProviders, "warm-providers", 8,
-		"Number of provider plugins per engine to keep running between runs. Each serves one run at a time with one set "+
-			"of credentials. This saves most of a run's CPU time. 0 starts a plugin for each run.")
+		"Number of provider plugins per engine to keep running between runs, which saves most of a run's CPU time. Each "+
+			"serves one run at a time with one set of credentials. 0 starts a plugin for each run.")
 	o.warmMemory.Quantity = resource.MustParse("1Gi")
 	flags.Var(&o.warmMemory, "warm-providers-memory",
-		"Total memory of the idle plugins of --warm-providers. Beyond it, or a quarter of --memory-limit, the least "+
-			"recently used are stopped.")
+		"Memory of all idle plugins. Beyond it, or a quarter of --memory-limit, the least recently used are stopped.")
 	flags.IntVar(&o.maxDriftRuns, "max-concurrent-drift-checks", 0,
-		"How many of the concurrent runs may be drift checks. Default: a quarter, at least one.")
+		"Maximum number of concurrent drift checks. Default: a quarter of --max-concurrent-runs, at least one.")
 	flags.IntVar(&o.applyBatch, "apply-batch", 50,
-		"How many waiting Machines of a MachineSet one process of OpenTofu or Terraform may create or destroy together, "+
-			"if they share module content and credentials. 1 uses a process for each.")
+		"Maximum number of Machines of a MachineSet that one process of OpenTofu or Terraform creates or destroys, if "+
+			"they share module content and credentials. 1 disables batches.")
 	flags.IntVar(&o.driftBatch, "drift-batch", 10,
-		"How many waiting Machines of a MachineSet one process of OpenTofu or Terraform may check for drift together, if "+
-			"they share module content and credentials. 1 uses a process for each.")
+		"Maximum number of Machines of a MachineSet that one process of OpenTofu or Terraform checks for drift, if they "+
+			"share module content and credentials. 1 disables batches.")
 	flags.IntVar(&o.maxQueuedRuns, "max-queued-runs", 10000,
-		"Maximum number of waiting engine runs; destroys have a separate bound of the same size. At the bound, a new run "+
-			"displaces the newest run of the largest MachineSet in the fullest namespace. Machines of displaced runs are "+
-			"requeued.")
+		"Maximum number of waiting engine runs, and separately of waiting destroys. At the bound, a new run displaces "+
+			"the newest run of the largest MachineSet in the fullest namespace; the displaced Machine is requeued.")
 	flags.StringVar(&o.memoryLimit, "memory-limit", "",
 		"Memory limit of this process and its engines, such as 512Mi; 0 for none. A run waits until it is expected to "+
-			"fit. Default: 90 % of the container's limit, if it has one.")
+			"fit. Default: 90 % of the container's limit.")
 	flags.DurationVar(&o.runTimeout, "run-timeout", 30*time.Minute,
-		"How long an engine run may take before it is interrupted.")
+		"Time limit of an engine run, which is then interrupted.")
 	flags.DurationVar(&o.shutdownGrace, "shutdown-grace", 90*time.Second,
-		"How long runs that are creating or changing an instance may continue when the manager stops. Then they are "+
-			"interrupted. All other runs are interrupted at once.")
+		"How long creates and changes of instances may continue when the manager stops, before they are interrupted. All "+
+			"other runs are interrupted at once.")
 	flags.DurationVar(&o.interruptGrace, "interrupt-grace", 2*time.Minute,
 		"How long an interrupted engine may take to save its state before it is killed.")
 	flags.DurationVar(&o.driftInterval, "drift-interval", time.Hour,
 		"Interval between an instance's drift checks, plus or minus 10 %.")
 	o.orphanPolicy = orphans.PolicyRetain
 	flags.Var(&o.orphanPolicy, "orphan-policy",
-		"What happens to a state without a Machine, and to an instance without a Machine or state: Retain reports it, "+
-			"Delete also destroys it after the grace period.")
+		"What happens to states without a Machine, and to instances without a Machine or state: Retain reports them, "+
+			"Delete also destroys them after the grace period.")
 	flags.DurationVar(&o.orphanGrace, "orphan-grace-period", 24*time.Hour,
-		"With --orphan-policy=Delete, how long after its discovery an orphaned state or instance is destroyed. Also the "+
-			"minimum age of a reported orphaned instance.")
+		"Minimum age of a reported orphaned instance, and with --orphan-policy=Delete the time from an orphan's "+
+			"discovery to its destruction.")
 	flags.DurationVar(&o.inventoryEvery, "inventory-interval", time.Hour,
-		"How often modules with an inventory list the cluster's instances to report those that belong to no Machine and "+
-			"no state. 0 disables it.")
+		"How often modules with an inventory list the cluster's instances, to report those without Machine and state. 0 "+
+			"disables it.")
 	flags.IntVar(&o.reconciles, "max-concurrent-reconciles", 10,
 		"Number of Machines reconciled at a time. No reconcile waits for a run.")
 	flags.IntVar(&o.maxDrains, "max-concurrent-drains", 10,
-		"Number of Nodes drained at a time. A Node that cannot be drained goes to the end of the queue.")
+		"Number of Nodes drained at a time. A blocked Node goes to the end of the queue.")
 }
 
 // bindJoining adds the flags for instances that join the cluster.
@@ -289,7 +283,7 @@ func (o *options) bindJoining(flags *flag.FlagSet) {
 			bootstrap.Annotation+", such as system:bootstrappers:kubeadm:default-node-token; may be repeated. Needs "+
 			"install/bootstrap-tokens. Default: no tokens.")
 	flags.DurationVar(&o.bootstrapLifetime, "bootstrap-token-lifetime", time.Hour,
-		"How long a bootstrap token can be used after its Machine's create starts, if its Node does not join before. Must "+
+		"How long a bootstrap token is valid after its Machine's create starts, unless its Node joins before. Must "+
 			"exceed --run-timeout.")
 }
 
@@ -312,20 +306,20 @@ func (o *options) bindServers(flags *flag.FlagSet) {
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443",
 		"Address of the metrics endpoint, served over TLS to callers that may get /metrics. 0 disables it.")
 	flags.StringVar(&o.metricsCertDir, "metrics-cert-dir", "",
-		"Folder with tls.crt and tls.key for the metrics endpoint. Default: the webhooks' certificate if the manager keeps "+
-			"it, else a generated one.")
+		"Folder with tls.crt and tls.key for the metrics endpoint. Default: the webhooks' certificate if the manager "+
+			"keeps it, else a generated one.")
 	flags.BoolVar(&o.controllerPorts, "metrics-controller-ports", false,
-		"Also serve the metrics on machine-api-operator's ports: MachineSets on 8442, MachineHealthChecks on 8444, all "+
+		"Also serve metrics on machine-api-operator's ports: MachineSets on 8442, MachineHealthChecks on 8444, all "+
 			"others on 8441.")
 	flags.StringVar(&o.tlsMinVersion, "tls-min-version", "",
 		"Minimum TLS version of the metrics endpoint and the webhooks: VersionTLS12 or VersionTLS13. Default: Go's.")
 	flags.StringVar(&o.tlsCipherSuites, "tls-cipher-suites", "",
-		"Comma-separated cipher suites of the metrics endpoint and the webhooks for TLS 1.2, by their names in Go's "+
-			"package crypto/tls. Default: Go's.")
+		"Comma-separated cipher suites for TLS 1.2 of the metrics endpoint and the webhooks, as named in Go's "+
+			"crypto/tls. Default: Go's.")
 	flags.StringVar(&o.healthAddress, "health-addr", ":9440", "Address of /healthz and /readyz.")
 	flags.StringVar(&o.pprofAddress, "pprof-bind-address", "",
-		"Loopback address of /debug/pprof, over plain HTTP, for profiles of this process. Anyone who reaches it can read "+
-			"them. Empty disables it.")
+		"Loopback address of /debug/pprof over plain HTTP. Anyone who reaches it can read this process's profiles. Empty "+
+			"disables it.")
 
 	o.jobs.bind(flags)
 
