@@ -139,7 +139,7 @@ func (p platform) program(root string) (string, error) {
 	}
 	program, err := exec.LookPath(name)
 	if err != nil {
-		return "", fmt.Errorf("there is no %s of version %s: put it into a folder and name that in PROVIDERS; docs/platforms.md says how it is built", name, version)
+		return "", fmt.Errorf("there is no %s of version %s: put it into a folder and name that in PROVIDERS; test/life/README.md says how it is built", name, version)
 	}
 	return program, nil
 }

@@ -2,5 +2,5 @@
 //
 //	make peers PEERS=DIR    # DIR has the programs by their names; a story without its program is skipped
 //
-// docs/peers.md has the outcome.
+// README.md has the outcome.
 package peers
