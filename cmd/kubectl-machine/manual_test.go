@@ -59,6 +59,9 @@ func TestReference(t *testing.T) {
 	golden.Check(t, "../../docs/reference/kubectl-machine.md", reference())
 }
 
+// printFlags are flags that go with --output, as in kubectl.
+var printFlags = []string{"`--allow-missing-template-keys`", "`--no-headers`", "`--show-managed-fields`", "`--template`"}
+
 // reference lists kubectl's flags, then those that several commands share, then each command with its own.
 func reference() string {
 	cluster := &cobra.Command{Use: "cluster"}
@@ -76,7 +79,7 @@ func reference() string {
 		var shared []string
 		for _, line := range flagLines(command) {
 			switch {
-			case slices.Contains(kubectl, line):
+			case slices.Contains(kubectl, line), slices.Contains(printFlags, flagName.FindString(line)):
 			case uses[line] > 3:
 				several = append(several, line)
 				shared = append(shared, flagName.FindString(line))
@@ -93,7 +96,8 @@ func reference() string {
 		"`make generate` writes this page from `--help`. [kubectl machine](../kubectl-machine.md) explains\nthe commands.\n" +
 		"\n## Shared flags\n\n" +
 		"Commands that connect to a cluster also have kubectl's flags, which `kubectl options` describes;\n" +
-		"`--request-timeout` is 30s by default. Several commands have these:\n\n" +
+		"`--request-timeout` is 30s by default. Those with `--output` have kubectl's flags for printing:\n" +
+		strings.Join(printFlags, ", ") + ".\n\nSeveral commands have these:\n\n" +
 		strings.Join(slices.Compact(several), "") + strings.ReplaceAll(sections.String(), "\n\n\n", "\n\n")
 }
 

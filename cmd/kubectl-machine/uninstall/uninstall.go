@@ -49,7 +49,8 @@ While there are Machines or states nothing is removed, unless --even-with-machin
 deleted keeps its finalizer until the operator is installed again.
 
 With --purge, settings, keys, contents of modules and the CRDs are removed as well, and all MachineHealthChecks with the CRDs. What you applied from
-install/legacy or config stays; remove it with 'kubectl delete -k'. --purge is refused while there is a Machine, a MachineSet or a state.`,
+install/legacy or config stays; remove it with 'kubectl delete -k'. --purge is refused while there is a Machine, MachineSet,
+MachineDeployment or state.`,
 		Example: `  # Show what would be removed, and what would stay
   kubectl machine uninstall -n openshift-machine-api --dry-run=client
 
@@ -63,7 +64,8 @@ install/legacy or config stays; remove it with 'kubectl delete -k'. --purge is r
 	flags.BoolVar(&o.evenWithMachines, "even-with-machines", false,
 		"Uninstall even if there are Machines or states, which stay.")
 	flags.BoolVar(&o.purge, "purge", false,
-		"Also remove settings, keys, contents of modules and CRDs. Refused while there are Machines, MachineSets or states.")
+		"Also remove settings, keys, contents of modules and CRDs. Refused while there are Machines, "+
+			"MachineSets, MachineDeployments or states.")
 	flags.StringVar(&o.dryRun, "dry-run", dryRunNone,
 		"Only print what would be removed: client, or server to have the API server check each request. none removes.")
 	flags.Lookup("dry-run").NoOptDefVal = dryRunClient
