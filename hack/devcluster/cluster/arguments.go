@@ -79,6 +79,7 @@ func apiServerArguments(l layout, ports map[portName]int, audited []string) []st
 		"--client-ca-file=" + l.cert(certCA),
 		// Node and NodeRestriction limit each kubelet to its own Node, as in every cluster.
 		"--authorization-mode=Node,RBAC",
+		"--enable-bootstrap-token-auth=true",
 		// OwnerReferencesPermissionEnforcement is on in OpenShift too, and finds missing rights on finalizers that a
 		// plain cluster tolerates. The other two plugins let a namespace's annotations select the Nodes of its Pods.
 		"--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement," +
@@ -104,6 +105,10 @@ func controllerManagerArguments(l layout, ports map[portName]int, nodeMonitorGra
 		"--root-ca-file="+l.cert(certCA),
 		"--service-account-private-key-file="+l.key(keyTokens),
 		"--use-service-account-credentials=true",
+		// Kubelets can join: it signs their certificates, and cluster-info with their tokens.
+		"--cluster-signing-cert-file="+l.cert(certCA),
+		"--cluster-signing-key-file="+l.key(certCA),
+		"--controllers=*,bootstrapsigner,tokencleaner",
 		"--node-monitor-grace-period="+nodeMonitorGrace.String(),
 		// Autoscaler demos should not have to wait.
 		"--horizontal-pod-autoscaler-sync-period=5s",

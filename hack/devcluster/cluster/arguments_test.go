@@ -46,14 +46,14 @@ func TestArguments(t *testing.T) {
 			"--client-cert-auth", "--peer-client-cert-auth",
 		}},
 		"the API server checks who may do what": {APIServer, []string{
-			"--authorization-mode=Node,RBAC", "--bind-address=127.0.0.1", "--secure-port=21003",
+			"--authorization-mode=Node,RBAC", "--enable-bootstrap-token-auth=true", "--bind-address=127.0.0.1", "--secure-port=21003",
 			"--etcd-servers=https://127.0.0.1:21001",
 			"--client-ca-file=DIR/pki/ca.crt", "--service-account-signing-key-file=DIR/pki/service-account.key",
 			"--egress-selector-config-file=DIR/config/egress.yaml",
 		}},
 		"controllers act under their own names": {ControllerManager, []string{
 			"--use-service-account-credentials=true", "--bind-address=127.0.0.1", "--secure-port=21004",
-			"--root-ca-file=DIR/pki/ca.crt",
+			"--root-ca-file=DIR/pki/ca.crt", "--cluster-signing-key-file=DIR/pki/ca.key",
 			"--service-account-private-key-file=DIR/pki/service-account.key", "--node-monitor-grace-period=2m0s",
 		}},
 		"the scheduler acts under its own name": {Scheduler, []string{
