@@ -49,6 +49,8 @@ kube-apiserver|cluster|k8s.io/kubernetes/cmd/kube-apiserver|kube-apiserver|$kube
 kube-controller-manager|cluster|k8s.io/kubernetes/cmd/kube-controller-manager|kube-controller-manager|$kubernetes
 kube-scheduler|cluster|k8s.io/kubernetes/cmd/kube-scheduler|kube-scheduler|$kubernetes
 kubectl|cluster|k8s.io/kubernetes/cmd/kubectl|kubectl|$kubernetes
+kubelet|cluster|k8s.io/kubernetes/cmd/kubelet|kubelet|$kubernetes
+kubeadm|cluster|k8s.io/kubernetes/cmd/kubeadm|kubeadm|$kubernetes
 kwok|cluster|sigs.k8s.io/kwok/cmd/kwok|kwok|
 tofu|opentofu|github.com/opentofu/opentofu/cmd/tofu|tofu|-X github.com/opentofu/opentofu/version.dev=no
 tofu-image|opentofu|github.com/opentofu/opentofu/cmd/tofu|image/tofu|-X github.com/opentofu/opentofu/version.dev=no
@@ -94,17 +96,17 @@ sets() {
   local cluster='etcd kube-apiserver kube-controller-manager kube-scheduler kubectl kwok'
   local pulumi='pulumi pulumi-language-yaml pulumi-terraform-provider'
   cat <<SETS
-tools|!(golangci-lint|kueue|tofu-image)
+tools|!(golangci-lint|kubeadm|kubelet|kueue|tofu-image)
 demo|$cluster tofu provider-kubectl
 demo-gardener|$cluster tofu provider-kubectl
 plugin|tofu schema-*
 test|$cluster tofu provider-kubectl schema-* $pulumi
-test-all|!(golangci-lint|kueue|tofu-image)
+test-all|!(golangci-lint|kubeadm|kubelet|kueue|tofu-image)
 test-modules|tofu provider-* schema-* $pulumi
 e2e|$cluster tofu provider-kubectl provider-vsphere provider-openstack vcsim $pulumi promql-selectors
 e2e-pulumi|$cluster tofu provider-kubectl $pulumi promql-selectors
 e2e-upgrade|$cluster tofu provider-kubectl
-e2e-libvirt|$cluster tofu provider-kubectl provider-libvirt
+e2e-libvirt|$cluster kubelet kubeadm tofu provider-kubectl provider-libvirt
 e2e-openstack|$cluster tofu provider-kubectl provider-openstack
 e2e-gardener|$cluster tofu provider-kubectl
 e2e-jobs|$cluster tofu provider-kubectl kueue
