@@ -5,8 +5,8 @@
 #
 # libvirtd and virtlogd run in namespaces of their own, so that they see no network, no configuration and no state of this machine's
 # libvirt, and whatever they started ends with them. The command reaches them by the URI in LIBVIRT_DEFAULT_URI; a bridge is there, whose
-# name is in LIBVIRT_BRIDGE, and the folder LIBVIRT_DIR is where both sides see the same files. It needs root; what is missing is
-# installed from Debian's packages.
+# name is in LIBVIRT_BRIDGE, the folder LIBVIRT_DIR is where both sides see the same files, and LIBVIRT_NETNS is the network namespace of
+# guests. It needs root; what is missing is installed from Debian's packages.
 set -euo pipefail
 
 readonly bridge=guests
@@ -23,6 +23,7 @@ qemu-img|qemu-utils
 ip|iproute2
 unshare|util-linux
 setpriv|util-linux
+dnsmasq|dnsmasq-base
 PROGRAMS
 }
 
@@ -137,6 +138,7 @@ main() {
   mkdir -p /run/libvirt
   ln -s "$dir/socket" "/run/libvirt/${dir##*/}"
   export LIBVIRT_DEFAULT_URI="qemu:///system?socket=/run/libvirt/${dir##*/}/libvirt-sock" LIBVIRT_BRIDGE=$bridge LIBVIRT_DIR=$dir/shared
+  export LIBVIRT_NETNS=/proc/$daemons/ns/net
   local waited
   for ((waited = 0; waited < patience * 5; waited++)); do
     virsh uri >/dev/null 2>&1 && break
