@@ -209,8 +209,10 @@ e2e-upgrade: tools-e2e-upgrade build ## A hundred Machines while the operator is
 	go test -tags upgrade -count 1 -timeout 40m -v ./test/upgrade $(TESTFLAGS)
 
 .PHONY: e2e-libvirt
-e2e-libvirt: tools-e2e-libvirt build ## The libvirt tests of test/adoption, with domains of a libvirt of its own. Needs root; installs what is missing (Debian).
-	hack/libvirt.sh go test -tags e2e_libvirt -count 1 -timeout 10m -v -run Domain ./test/adoption $(TESTFLAGS)
+e2e-libvirt: tools-e2e-libvirt build ## Domains of a libvirt of its own: adoption, and a guest that joins as a Node. Needs root; installs what is missing (Debian, amd64).
+	@mkdir -p dist
+	test/e2elibvirt/image.sh bin dist/worker.qcow2
+	hack/libvirt.sh go test -tags e2e_libvirt -count 1 -timeout 90m -p 1 -v -run Domain ./test/adoption ./test/e2elibvirt $(TESTFLAGS)
 
 .PHONY: e2e-openstack
 e2e-openstack: tools-e2e-openstack build ## Servers of an OpenStack of its own, with Nova's fake driver. Needs root; installs what is missing (Debian).
