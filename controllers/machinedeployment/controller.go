@@ -36,6 +36,8 @@ type Controller struct {
 	clock    clock.PassiveClock
 	pace     *pipeline.Pace
 	steps    []pipeline.Step[*scope]
+	// gone are the steps if there is no MachineDeployment.
+	gone []pipeline.Step[*scope]
 }
 
 var _ reconcile.Reconciler = &Controller{}
@@ -49,7 +51,7 @@ type scope struct {
 
 	// deployment is a copy of the MachineDeployment. Steps change its status only in [Controller.report].
 	deployment *v1beta1.MachineDeployment
-	// before is the MachineDeployment as it was read.
+	// before is the MachineDeployment as it was read; nil if there is none.
 	before *v1beta1.MachineDeployment
 	// reader reads what the steps decide from: the cache, or the API server if live is set.
 	reader client.Reader
@@ -69,6 +71,9 @@ type scope struct {
 	read      bool
 	all       []*machinev1beta1.MachineSet
 	revisions []*revision
+	// orphans are MachineSets without a controller that the MachineDeployment, or a former one of its
+	// name, still holds. readFleet sets them.
+	orphans []*revision
 	// current is the revision of the template; nil if it has no MachineSet yet.
 	current *revision
 }
@@ -88,13 +93,14 @@ type revision struct {
 func New(options Options) *Controller {
 	options.SetClock()
 	write := writer{options.Client}
+	read, release := &readFleet{nodes: options.Client, clock: options.Clock}, &release{writer: write}
 	return &Controller{
 		client: options.Client, reader: options.Reader, recorder: options.Recorder, clock: options.Clock,
 		pace: pipeline.NewPace(options.Clock),
 		steps: []pipeline.Step[*scope]{
 			&validateSpec{},
-			&readFleet{nodes: options.Client, clock: options.Clock},
-			&release{writer: write},
+			read,
+			release,
 			&ensureCurrent{writer: write},
 			&propagate{writer: write},
 			&judge{writer: write},
@@ -102,6 +108,7 @@ func New(options Options) *Controller {
 			&scale{writer: write},
 			&prune{writer: write},
 		},
+		gone: []pipeline.Step[*scope]{read, release},
 	}
 }
 
@@ -114,7 +121,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if errors.Is(err, errReadLive) {
 		s, err = c.run(ctx, request, c.reader, true)
 	}
-	if s == nil {
+	if s == nil || s.before == nil {
 		c.pace.Forget(request.NamespacedName)
 		return reconcile.Result{}, err
 	}
@@ -136,13 +143,16 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	return s.Result(), nil
 }
 
-// run runs the steps on what the reader reads. It returns no scope if there is no MachineDeployment.
+// run runs the steps on what the reader reads. It returns no scope if the MachineDeployment cannot be
+// read.
 func (c *Controller) run(ctx context.Context, request reconcile.Request, reader client.Reader,
 	live bool) (*scope, error) {
 	s := &scope{deployment: &v1beta1.MachineDeployment{}, reader: reader, live: live}
 	if err := reader.Get(ctx, request.NamespacedName, s.deployment); err != nil {
 		if client.IgnoreNotFound(err) == nil {
-			return nil, nil
+			s.deployment.Namespace, s.deployment.Name = request.Namespace, request.Name
+			s.selector = labels.Everything()
+			return s, pipeline.Run(ctx, c.gone, s)
 		}
 		return nil, fmt.Errorf("getting the MachineDeployment: %w", err)
 	}

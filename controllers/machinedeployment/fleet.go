@@ -42,6 +42,9 @@ func (r *readFleet) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		if metav1.IsControlledBy(set, s.deployment) && set.DeletionTimestamp.IsZero() {
 			owned[set.UID] = &revision{set: set}
 			s.revisions = append(s.revisions, owned[set.UID])
+		} else if metav1.GetControllerOfNoCopy(set) == nil && set.Annotations[v1beta1.HoldAnnotation] == s.deployment.Name {
+			owned[set.UID] = &revision{set: set}
+			s.orphans = append(s.orphans, owned[set.UID])
 		}
 	}
 	slices.SortFunc(s.revisions, older)

@@ -10,11 +10,13 @@ import (
 	. "github.com/onsi/gomega"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
+	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
 var (
@@ -145,6 +147,43 @@ var _ = Describe("A MachineDeployment that changes Machines in place", func() {
 		Expect(l.count(ctx, "c")).To(Equal(1))
 	})
 
+	for _, gone := range []bool{false, true} {
+		It(fmt.Sprintf("loses no Machine if it is deleted with --cascade=orphan in the middle of a move (gone: %t)", gone), func(ctx SpecContext) {
+			l := newLab(ctx)
+			former := l.uids(ctx)
+			l.change(ctx, template(tagged))
+			l.writes = 3 // two holds and a move
+			for l.moving(ctx) == 0 {
+				l.roll(ctx)
+			}
+			Expect(plane.Client.Delete(ctx, l.deployment, client.PropagationPolicy(metav1.DeletePropagationOrphan))).To(Succeed())
+			l.orphan(ctx)
+			if gone {
+				l.change(ctx, func(md *v1beta1.MachineDeployment) { md.Finalizers = nil })
+			}
+			l.follow(ctx)
+			Expect(l.uids(ctx)).To(Equal(former), "before the manager is back")
+			l.writes = 0
+			l.rounds(ctx, 3)
+			Expect(l.uids(ctx)).To(Equal(former))
+			var numbers []int32
+			for _, set := range l.sets(ctx) {
+				Expect(set.Annotations).NotTo(HaveKey(v1beta1.HoldAnnotation))
+				numbers = append(numbers, *set.Spec.Replicas)
+			}
+			Expect(numbers).To(ConsistOf(int32(1), int32(2)))
+		})
+	}
+
+	It("keeps the number of a copy of a MachineSet that it holds", func(ctx SpecContext) {
+		l := newLab(ctx, replicas(0))
+		set := builder.In(l.namespace, builder.MachineSet(builder.WithReplicas(2)))
+		set.Annotations = map[string]string{v1beta1.HoldAnnotation: l.deployment.Name}
+		Expect(plane.Client.Create(ctx, set)).To(Succeed())
+		l.rounds(ctx, 2)
+		Expect(l.machines(ctx)).To(HaveLen(2))
+	})
+
 	It("stops after a failed change", func(ctx SpecContext) {
 		l := newLab(ctx, strategy(v1beta1.InPlaceOrReplace, 1, 0))
 		former := l.uids(ctx)
@@ -207,6 +246,16 @@ func (l *lab) count(ctx SpecContext, tag string) (count int) {
 		}
 	}
 	return count
+}
+
+// orphan does what the garbage collector does.
+func (l *lab) orphan(ctx SpecContext) {
+	GinkgoHelper()
+	for _, owned := range l.sets(ctx) {
+		before := owned.DeepCopy()
+		owned.OwnerReferences = nil
+		Expect(plane.Client.Patch(ctx, &owned, client.MergeFrom(before))).To(Succeed())
+	}
 }
 
 func (l *lab) moving(ctx SpecContext) (count int) {

@@ -24,14 +24,31 @@ func (e *release) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		if !s.held(r) || stays && !deleting {
 			continue
 		}
-		freed := r.set.DeepCopy()
-		delete(freed.Annotations, v1beta1.HoldAnnotation)
-		freed.Spec.Replicas = ptr.To(int32(len(r.machines)))
-		if err := e.patch(ctx, s, r.set, freed); err != nil {
-			return false, fmt.Errorf("ending the hold of MachineSet %s: %w", r.set.Name, err)
+		if err := e.free(ctx, s, r, len(r.machines)); err != nil {
+			return false, err
+		}
+	}
+	for _, r := range s.orphans {
+		number := len(r.machines)
+		if r.set.Generation == 1 && r.replicas() > 0 { // somebody has copied or restored a held MachineSet
+			number = r.replicas()
+		}
+		if err := e.free(ctx, s, r, number); err != nil {
+			return false, err
 		}
 	}
 	return !s.wrote && !deleting, nil
+}
+
+// free ends the hold of a MachineSet.
+func (e *release) free(ctx context.Context, s *scope, r *revision, number int) error {
+	freed := r.set.DeepCopy()
+	delete(freed.Annotations, v1beta1.HoldAnnotation)
+	freed.Spec.Replicas = ptr.To(int32(number))
+	if err := e.patch(ctx, s, r.set, freed); err != nil {
+		return fmt.Errorf("ending the hold of MachineSet %s: %w", r.set.Name, err)
+	}
+	return nil
 }
 
 // hold holds MachineSets.

@@ -283,11 +283,7 @@ var _ = Describe("A MachineDeployment that replaces", func() {
 
 		By("orphaning, as the garbage collector does it")
 		Expect(plane.Client.Delete(ctx, l.deployment)).To(Succeed())
-		for _, owned := range l.sets(ctx) {
-			before := owned.DeepCopy()
-			owned.OwnerReferences = nil
-			Expect(plane.Client.Patch(ctx, &owned, client.MergeFrom(before))).To(Succeed())
-		}
+		l.orphan(ctx)
 		for range 3 {
 			l.follow(ctx)
 		}

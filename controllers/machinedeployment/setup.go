@@ -48,7 +48,8 @@ func SetupWithManager(mgr manager.Manager, options Options) error {
 	})
 }
 
-// forOrphan returns the MachineDeployments that may adopt a MachineSet without a controller.
+// forOrphan returns the MachineDeployments that may adopt a MachineSet without a controller, and the
+// one that holds it.
 func (c *Controller) forOrphan(ctx context.Context, object client.Object) []reconcile.Request {
 	set, ok := object.(*machinev1beta1.MachineSet)
 	if !ok || metav1.GetControllerOfNoCopy(set) != nil {
@@ -61,6 +62,9 @@ func (c *Controller) forOrphan(ctx context.Context, object client.Object) []reco
 		return nil
 	}
 	var requests []reconcile.Request
+	if holder := set.Annotations[v1beta1.HoldAnnotation]; holder != "" {
+		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: set.Namespace, Name: holder}})
+	}
 	for i := range list.Items {
 		selector, err := metav1.LabelSelectorAsSelector(&list.Items[i].Spec.Selector)
 		if err == nil && !selector.Empty() && selector.Matches(labels.Set(set.Spec.Template.Labels)) {

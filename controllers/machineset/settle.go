@@ -71,12 +71,17 @@ func liveSet(ctx context.Context, reader client.Reader,
 	return live, nil
 }
 
-// held reports whether the MachineDeployment that controls the MachineSet moves Machines from or to it.
-// Meanwhile it creates and deletes none.
+// held reports whether a MachineDeployment moves Machines from or to the MachineSet. Meanwhile it
+// creates and deletes none. That also holds if the MachineDeployment was deleted and left it as an
+// orphan: the MachineDeployment's controller ends the hold.
 func held(set *machinev1beta1.MachineSet) bool {
+	name := set.Annotations[v1beta1.HoldAnnotation]
 	owner := metav1.GetControllerOfNoCopy(set)
-	return owner != nil && owner.Kind == v1beta1.MachineDeploymentKind && groupOf(owner.APIVersion) ==
-		v1beta1.GroupVersion.Group && set.Annotations[v1beta1.HoldAnnotation] == owner.Name
+	if owner == nil {
+		return name != ""
+	}
+	return owner.Kind == v1beta1.MachineDeploymentKind && groupOf(owner.APIVersion) == v1beta1.GroupVersion.Group &&
+		name == owner.Name
 }
 
 func pointers(machines []machinev1beta1.Machine) []*machinev1beta1.Machine {
