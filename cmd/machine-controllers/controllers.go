@@ -178,7 +178,8 @@ func addMachineSet(ctx context.Context, mgr manager.Manager, p dependencies) err
 	if err := registerWhenLeading(mgr, machineset.NewCollector(ctx, mgr.GetClient())); err != nil {
 		return err
 	}
-	return machineset.SetupWithManager(ctx, mgr, machineset.Options{Common: pipeline.Common{Nodes: p.nodes}})
+	return machineset.SetupWithManager(ctx, mgr, machineset.Options{Common: pipeline.Common{Nodes: p.nodes},
+		Overshoot: p.options.overshoot})
 }
 
 func addNodeLink(ctx context.Context, mgr manager.Manager, p dependencies) error {

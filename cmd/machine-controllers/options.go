@@ -118,6 +118,7 @@ type options struct {
 	inventoryEvery time.Duration
 	reconciles     int
 	maxDrains      int
+	overshoot      int
 
 	bootstrapGroups   list
 	bootstrapLifetime time.Duration
@@ -274,6 +275,8 @@ func (o *options) bindRuns(flags *flag.FlagSet) {
 		"Number of Machines reconciled at a time. No reconcile waits for a run.")
 	flags.IntVar(&o.maxDrains, "max-concurrent-drains", 10,
 		"Number of Nodes drained at a time. A blocked Node goes to the end of the queue.")
+	flags.IntVar(&o.overshoot, "machine-overshoot", 10,
+		"A MachineSet creates no Machine while it has this many beyond twice its replicas, counting those that did not stay.")
 }
 
 // bindJoining adds the flags for instances that join the cluster.
@@ -355,8 +358,8 @@ func (o *options) complete() error {
 	for name, value := range map[string]int64{
 		"max-concurrent-runs": int64(o.maxRuns), "apply-batch": int64(o.applyBatch), "drift-batch": int64(o.driftBatch),
 		"max-queued-runs": int64(o.maxQueuedRuns), "max-concurrent-reconciles": int64(o.reconciles),
-		"max-concurrent-drains": int64(o.maxDrains),
-		"run-timeout":           int64(o.runTimeout), "run-queue-timeout": int64(o.jobs.queueTimeout),
+		"max-concurrent-drains": int64(o.maxDrains), "machine-overshoot": int64(o.overshoot),
+		"run-timeout": int64(o.runTimeout), "run-queue-timeout": int64(o.jobs.queueTimeout),
 		"interrupt-grace": int64(o.interruptGrace), "drift-interval": int64(o.driftInterval),
 		"orphan-grace-period": int64(o.orphanGrace),
 		"sync-period":         int64(o.syncPeriod), "kube-api-burst": int64(o.burst), "kube-api-qps": int64(o.qps),

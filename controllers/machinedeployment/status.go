@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
@@ -82,8 +83,14 @@ func one(when bool) int32 {
 	return 0
 }
 
-// culprit describes the first failing Machine of the current revision, or returns "".
+// culprit describes a MachineSet that creates no Machines, or the first failing Machine of the current
+// revision, or returns "".
 func (s *scope) culprit() string {
+	for _, r := range s.revisions {
+		if frozen := machineapi.FindCondition(r.set.Status.Conditions, machineapi.Frozen); frozen != nil {
+			return fmt.Sprintf("MachineSet %s: %s", r.set.Name, frozen.Message)
+		}
+	}
 	if s.current == nil {
 		return ""
 	}

@@ -33,6 +33,9 @@ type Options struct {
 	// InFlightTimeout is how long to wait for the cache to show a created or deleted Machine before
 	// the API server is read; 15 s when zero.
 	InFlightTimeout time.Duration
+	// Overshoot is how many Machines beyond twice its replicas a MachineSet may have before it creates
+	// no more.
+	Overshoot int
 }
 
 // Controller reconciles MachineSets.
@@ -60,6 +63,8 @@ type scope struct {
 	// replicas are the Machines that count, set by claimMachines, and by readLive to those of the
 	// API server. Read only.
 	replicas []*machinev1beta1.Machine
+	// room is how many Machines may be created, set by limitCreation.
+	room int
 	// stale is set by claimMachines when a Machine has changed since it was read from the cache, so
 	// that replicas may be wrong.
 	stale bool
@@ -94,6 +99,7 @@ func New(options Options) (*Controller, error) {
 			&validateSpec{},
 			&claimMachines{client: options.Client, reader: options.Reader},
 			&summarizeReplicas{client: options.Client, clock: options.Clock},
+			&limitCreation{recorder: options.Recorder, clock: options.Clock, overshoot: options.Overshoot},
 			&readLive{reader: options.Reader, inFlight: flight},
 			&createMachines{client: options.Client, inFlight: flight},
 			&deleteMachines{client: options.Client, inFlight: flight, clock: options.Clock, shuffle: options.Shuffle},

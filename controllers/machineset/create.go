@@ -36,7 +36,7 @@ type createMachines struct {
 
 // Reconcile implements pipeline.Step.
 func (c *createMachines) Reconcile(ctx context.Context, s *scope) (bool, error) {
-	missing := min(-s.surplus(), maxPerReconcile)
+	missing := min(-s.surplus(), s.room, maxPerReconcile)
 	if missing <= 0 {
 		return true, nil
 	}

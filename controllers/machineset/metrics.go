@@ -8,6 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 // collectTimeout bounds one scrape: a cache that has not synced yet blocks its readers.
@@ -28,6 +30,9 @@ var (
 		"Machines of the MachineSet whose Node is Ready.", []string{"name", "namespace"}, nil)
 	statusAvailableSeries = prometheus.NewDesc("mapi_machine_set_status_replicas_available",
 		"Machines of the MachineSet whose Node has been Ready for long enough.", []string{"name", "namespace"}, nil)
+	frozenSeries = prometheus.NewDesc("machine_iac_machineset_frozen",
+		"1 while the MachineSet creates no Machines because there are too many, else 0.",
+		[]string{"name", "namespace"}, nil)
 )
 
 // Collector exposes MachineSets as metrics. Each scrape reads the current MachineSets, so the
@@ -54,6 +59,7 @@ func NewCollector(ctx context.Context, reader client.Reader) *Collector {
 func (c *Collector) Describe(descriptions chan<- *prometheus.Desc) {
 	for _, description := range []*prometheus.Desc{
 		itemsSeries, upSeries, createdSeries, statusReplicasSeries, statusReadySeries, statusAvailableSeries,
+		frozenSeries,
 	} {
 		descriptions <- description
 	}
@@ -80,5 +86,10 @@ func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 		gauge(statusReplicasSeries, float64(set.Status.Replicas), set.Name, set.Namespace)
 		gauge(statusReadySeries, float64(set.Status.ReadyReplicas), set.Name, set.Namespace)
 		gauge(statusAvailableSeries, float64(set.Status.AvailableReplicas), set.Name, set.Namespace)
+		frozen := 0.0
+		if machineapi.FindCondition(set.Status.Conditions, machineapi.Frozen) != nil {
+			frozen = 1
+		}
+		gauge(frozenSeries, frozen, set.Name, set.Namespace)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -40,16 +41,20 @@ func TestCollector(t *testing.T) {
 			s.Name, s.Namespace = name, "ns"
 			s.CreationTimestamp = metav1.NewTime(time.Unix(1700000000, 0))
 			s.Status = machinev1beta1.MachineSetStatus{Replicas: replicas, ReadyReplicas: ready, AvailableReplicas: available}
+			if ready < replicas-1 {
+				s.Status.Conditions = []machinev1beta1.Condition{{Type: machineapi.Frozen}}
+			}
 		})
 	}
 	const up = "mapi_mao_collector_up{kind=mapi_machineset_items} "
-	of := func(name string, replicas, ready, available int) []string {
+	of := func(name string, replicas, ready, available, frozen int) []string {
 		labels := fmt.Sprintf("{name=%s,namespace=ns} ", name)
 		return []string{
 			"mapi_machineset_created_timestamp_seconds{api_version=machine.openshift.io/v1beta1,name=" + name + ",namespace=ns} 1.7e+09",
 			"mapi_machine_set_status_replicas" + labels + fmt.Sprint(replicas),
 			"mapi_machine_set_status_replicas_ready" + labels + fmt.Sprint(ready),
 			"mapi_machine_set_status_replicas_available" + labels + fmt.Sprint(available),
+			"machine_iac_machineset_frozen" + labels + fmt.Sprint(frozen),
 		}
 	}
 	tcs := map[string]struct {
@@ -58,8 +63,8 @@ func TestCollector(t *testing.T) {
 	}{
 		"none is counted as none": {setLister{}, []string{up + "1", "mapi_machineset_items{} 0"}},
 		"each MachineSet has its series": {
-			setLister{sets: []machinev1beta1.MachineSet{set("a", 5, 4, 3), set("b", 1, 0, 0)}},
-			slices.Concat([]string{up + "1", "mapi_machineset_items{} 2"}, of("a", 5, 4, 3), of("b", 1, 0, 0)),
+			setLister{sets: []machinev1beta1.MachineSet{set("a", 5, 4, 3), set("b", 2, 0, 0)}},
+			slices.Concat([]string{up + "1", "mapi_machineset_items{} 2"}, of("a", 5, 4, 3, 0), of("b", 2, 0, 0, 1)),
 		},
 		"a failure is reported, and nothing is made up": {
 			setLister{sets: []machinev1beta1.MachineSet{set("a", 5, 4, 3)}, err: errors.New("no")}, []string{up + "0"},
@@ -78,7 +83,7 @@ func TestCollector(t *testing.T) {
 func TestCollectorForgetsDeletedMachineSets(t *testing.T) {
 	lister := &setLister{sets: []machinev1beta1.MachineSet{*builder.MachineSet()}}
 	collector := NewCollector(t.Context(), lister)
-	if got := gathered(t, collector); len(got) != 6 {
+	if got := gathered(t, collector); len(got) != 7 {
 		t.Errorf("got %q", got)
 	}
 	lister.sets = nil

@@ -60,7 +60,7 @@ func scopeOf(t *testing.T, set *machinev1beta1.MachineSet, replicas ...*machinev
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &scope{set: set, selector: selector, machines: replicas, replicas: replicas}
+	return &scope{set: set, selector: selector, machines: replicas, replicas: replicas, room: 1000}
 }
 
 var (
