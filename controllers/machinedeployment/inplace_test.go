@@ -102,6 +102,14 @@ var _ = Describe("A MachineDeployment that changes Machines in place", func() {
 		l.settle(ctx)
 	})
 
+	It("replaces Machines that cannot go back because admission has become stricter", func(ctx SpecContext) {
+		l := newLab(ctx)
+		l.invalid = spec{Kind: "TestSpec", Size: "small", Tag: "a"}
+		l.most, l.least = 4, 3
+		l.change(ctx, template(large))
+		l.settle(ctx)
+	})
+
 	It("replaces nothing because a policy of the cluster refuses writes", func(ctx SpecContext) {
 		l := newLab(ctx)
 		former := l.uids(ctx)

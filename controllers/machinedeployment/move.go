@@ -109,7 +109,13 @@ func (w writer) transfer(ctx context.Context, s *scope, from, to *revision, mach
 		return err
 	}
 	for _, machine := range machines {
-		err := w.patch(ctx, s, machine, s.moved(machine, from, to, back))
+		moved := s.moved(machine, from, to, back)
+		err := w.patch(ctx, s, machine, moved)
+		if back && err != nil && strings.Contains(err.Error(), refusedByWebhook) {
+			// Admission has become stricter: the Machine goes back with the providerSpec that was not applied.
+			moved.Spec.ProviderSpec = machine.Spec.ProviderSpec
+			err = w.patch(ctx, s, machine, moved)
+		}
 		switch {
 		case err == nil, apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		case !back && strings.Contains(err.Error(), refusedByWebhook):

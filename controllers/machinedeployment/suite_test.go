@@ -101,6 +101,8 @@ type crashing struct {
 	left int
 	// refusal is the API server's answer to every write of a Machine; nil for none.
 	refusal error
+	// invalid is a providerSpec that admission does not accept any more.
+	invalid spec
 }
 
 func (c *crashing) write(do func() error) error {
@@ -123,6 +125,12 @@ func (c *crashing) Patch(ctx context.Context, object client.Object, patch client
 	if _, ok := object.(*machinev1beta1.Machine); ok && c.refusal != nil {
 		return c.refusal
 	}
+	if m, ok := object.(*machinev1beta1.Machine); ok && specOf(m) == c.invalid {
+		live := &machinev1beta1.Machine{}
+		if err := c.Get(ctx, client.ObjectKeyFromObject(m), live); err != nil || specOf(live) != c.invalid {
+			return errors.New(`admission webhook "validation.machine.machine.openshift.io" denied the request: no such size`)
+		}
+	}
 	return c.write(func() error { return c.Client.Patch(ctx, object, patch, options...) })
 }
 
@@ -136,6 +144,8 @@ type lab struct {
 	writes int
 	// refusal is the API server's answer to writes of Machines by the MachineDeployment's controller.
 	refusal error
+	// invalid is a providerSpec that admission does not accept any more.
+	invalid spec
 	// most and least are the bounds that hold after each step; 0 for none.
 	most, least int
 	// frozen Machines do not come up or leave.
@@ -226,7 +236,7 @@ func (l *lab) roll(ctx context.Context) {
 	if left == 0 {
 		left = -1
 	}
-	controller := machinedeployment.New(machinedeployment.Options{Common: common(&crashing{plane.Client, left, l.refusal})})
+	controller := machinedeployment.New(machinedeployment.Options{Common: common(&crashing{plane.Client, left, l.refusal, l.invalid})})
 	_, err := controller.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(l.deployment)})
 	if l.refusal == nil || !errors.Is(err, l.refusal) {
 		tolerated(err)
