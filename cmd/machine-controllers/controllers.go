@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -39,6 +40,9 @@ import (
 
 // roleBinding is the RoleBinding in the managed namespace that grants the manager its permissions.
 const roleBinding = "machine-api-controllers"
+
+// settle is how long a manager that begins to lead remediates nothing. A Node reports every 10 seconds.
+const settle = 30 * time.Second
 
 // dependencies are the inputs of controllers besides the manager.
 type dependencies struct {
@@ -171,7 +175,7 @@ func addMachineHealthCheck(ctx context.Context, mgr manager.Manager, p dependenc
 	series := machinehealthcheck.NewMetrics()
 	metrics.Registry.MustRegister(series.Collectors()...)
 	return machinehealthcheck.SetupWithManager(ctx, mgr,
-		machinehealthcheck.Options{Common: pipeline.Common{Nodes: p.nodes}, Metrics: series})
+		machinehealthcheck.Options{Common: pipeline.Common{Nodes: p.nodes}, Metrics: series, Settle: settle})
 }
 
 func addMachineSet(ctx context.Context, mgr manager.Manager, p dependencies) error {

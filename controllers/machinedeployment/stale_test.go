@@ -2,6 +2,7 @@ package machinedeployment_test
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -30,6 +31,15 @@ func (c stale) List(ctx context.Context, list client.ObjectList, options ...clie
 	return c.snapshot.List(ctx, list, options...)
 }
 
+var errUnreachable = errors.New("connect: no route to host")
+
+// unreachable is an API server that cannot be read.
+type unreachable struct{ client.Reader }
+
+func (unreachable) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errUnreachable
+}
+
 var _ = Describe("A MachineDeployment and the cache", func() {
 	It("writes nothing that only a stale cache asks for", func(ctx SpecContext) {
 		l := newLab(ctx, strategy(v1beta1.RollingUpdate, 1, 0))
@@ -50,6 +60,22 @@ var _ = Describe("A MachineDeployment and the cache", func() {
 		_, err := controller.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(l.deployment)})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(versions()).To(Equal(before))
+	})
+
+	It("does nothing in mid-rollout while the API server cannot be read", func(ctx SpecContext) {
+		for _, next := range []spec{tagged, large} {
+			l := newLab(ctx)
+			l.change(ctx, template(next))
+			l.rounds(ctx, 2)
+			sets, machines := l.sets(ctx), l.machines(ctx)
+			options := common(plane.Client)
+			options.Reader = unreachable{}
+			_, err := machinedeployment.New(machinedeployment.Options{Common: options}).Reconcile(ctx,
+				reconcile.Request{NamespacedName: client.ObjectKeyFromObject(l.deployment)})
+			Expect(err).To(MatchError(errUnreachable))
+			Expect(l.sets(ctx)).To(Equal(sets))
+			Expect(l.machines(ctx)).To(Equal(machines))
+		}
 	})
 
 	It("is woken by what changes", func(ctx SpecContext) {

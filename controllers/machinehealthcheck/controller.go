@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -36,6 +37,9 @@ type Options struct {
 	Checks client.Reader
 	// Metrics are new ones when nil.
 	Metrics *Metrics
+	// Settle is how long nothing is remediated after the first reconcile. A manager ends when it cannot
+	// reach the API server for long; once the API server is back, Nodes must report before they count.
+	Settle time.Duration
 }
 
 // Controller reconciles MachineHealthChecks.
@@ -49,6 +53,9 @@ type Controller struct {
 	pace     *pipeline.Pace
 	// reader reads MachineHealthChecks from the API server.
 	reader client.Reader
+	// started returns the time of its first call.
+	started func() time.Time
+	settle  time.Duration
 	// decide are the steps that decide; act are the steps that carry out the decision.
 	decide, act []pipeline.Step[*scope]
 }
@@ -121,6 +128,8 @@ func New(options Options) (*Controller, error) {
 		memory:   newMemory(),
 		pace:     pipeline.NewPace(options.Clock),
 		reader:   options.Reader,
+		started:  sync.OnceValue(options.Clock.Now),
+		settle:   options.Settle,
 		decide: []pipeline.Step[*scope]{
 			&checkPaused{},
 			&validateSpec{metrics: options.Metrics},
@@ -145,14 +154,20 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if wait := c.pace.Wait(request.NamespacedName); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
+	settling := c.started().Add(c.settle).Sub(c.clock.Now())
 	s, err := c.decision(ctx, request.NamespacedName, false)
-	if s != nil && s.acts() {
+	if s != nil && s.acts() && settling <= 0 {
 		s, err = c.decision(ctx, request.NamespacedName, true)
 	}
 	if s == nil {
 		return reconcile.Result{}, err
 	}
-	_, acted := pipeline.RunAll(ctx, c.act, s)
+	var acted error
+	if s.acts() && settling > 0 {
+		s.RequeueAfter(settling)
+	} else {
+		_, acted = pipeline.RunAll(ctx, c.act, s)
+	}
 	s.history.sendNew(c.recorder, s.events, s.finished)
 	err = errors.Join(err, acted, s.Written(c.patchStatus(ctx, s.before, s.check)))
 	if err != nil {

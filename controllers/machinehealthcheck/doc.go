@@ -39,6 +39,7 @@
 //   - The Machine that has been unhealthy for longest is remediated first.
 //   - Before a Machine is remediated, the MachineHealthCheck, Machines, MachineSets and Nodes are
 //     read from the API server.
+//   - In its first seconds ([Options.Settle]), nothing is remediated.
 //   - A Machine that a MachineSet has yet to create is expected, and counts against maxUnhealthy.
 //     So a Machine that was deleted counts until its replacement is healthy. Machines of other
 //     controllers count while they exist.

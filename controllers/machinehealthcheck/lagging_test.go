@@ -2,6 +2,7 @@ package machinehealthcheck_test
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -142,6 +144,27 @@ var _ = Describe("A cache that lags", func() {
 		Expect(plane.Client.Get(ctx, client.ObjectKeyFromObject(request), request)).To(Succeed())
 	})
 
+	It("does nothing while the API server cannot be read, and gives Nodes time to report after that", func(ctx SpecContext) {
+		recovers := onNode(namespace, no, ago(time.Hour)).create(ctx)
+		stays := onNode(namespace, no, ago(time.Hour)).create(ctx)
+		begin(ctx)
+		clock := clocktesting.NewFakePassiveClock(now)
+		cut := func(options *machinehealthcheck.Options) { options.Reader, options.Clock = unreachable{}, clock }
+		got := byHand(check, now, cut).next(ctx)
+		Expect(got.err).To(MatchError(errUnreachable))
+		Expect(living(ctx, recovers, stays)()).To(HaveLen(2))
+
+		By("coming back")
+		p = byHand(check, now, func(options *machinehealthcheck.Options) { options.Clock, options.Settle = clock, time.Minute })
+		got = p.next(ctx)
+		Expect(got.after).To(Equal(time.Minute))
+		Expect(living(ctx, recovers, stays)()).To(HaveLen(2))
+		recovers.turn(ctx, yes, now)
+		clock.SetTime(now.Add(time.Minute))
+		Expect(p.next(ctx).err).NotTo(HaveOccurred())
+		Expect(living(ctx, recovers, stays)()).To(ConsistOf(recovers.machine.Name))
+	})
+
 	It("costs nothing while there is nothing to remediate", func(ctx SpecContext) {
 		onNode(namespace, yes, ago(time.Hour)).create(ctx)
 		onNode(namespace, no, ago(time.Minute)).create(ctx)
@@ -150,6 +173,19 @@ var _ = Describe("A cache that lags", func() {
 		Expect(p.next(ctx).err).NotTo(HaveOccurred())
 	})
 })
+
+var errUnreachable = errors.New("connect: no route to host")
+
+// unreachable is an API server that cannot be read.
+type unreachable struct{}
+
+func (unreachable) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	return errUnreachable
+}
+
+func (unreachable) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return errUnreachable
+}
 
 // unread fails the test when it is read.
 type unread struct{}

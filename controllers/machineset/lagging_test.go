@@ -60,6 +60,13 @@ func (c *laggingClient) List(ctx context.Context, list client.ObjectList, option
 	return c.reader().List(ctx, list, options...)
 }
 
+// unreachable is an API server that cannot be read.
+type unreachable struct{ client.Reader }
+
+func (unreachable) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return errConnection
+}
+
 var _ = Describe("A cache that lags", func() {
 	var (
 		namespace  string
@@ -136,6 +143,18 @@ var _ = Describe("A cache that lags", func() {
 		scale(ctx, set, 3)
 		reconcile(ctx)
 		Expect(names(ctx)).To(HaveLen(3))
+	})
+
+	It("is all there is while the API server cannot be read: nothing is created or deleted", func(ctx SpecContext) {
+		cut, err := machineset.New(machineset.Options{Common: pipeline.Common{
+			Client: cache, Reader: unreachable{}, Recorder: events.NewFakeRecorder(100)}})
+		Expect(err).NotTo(HaveOccurred())
+		for _, to := range []int32{5, 1} {
+			scale(ctx, set, to)
+			_, err := cut.Reconcile(ctx, requestFor(set))
+			Expect(err).To(MatchError(errConnection))
+			Expect(names(ctx)).To(HaveLen(3))
+		}
 	})
 
 	It("hides that a MachineSet is being deleted: nothing is created", func(ctx SpecContext) {
