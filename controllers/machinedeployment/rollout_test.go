@@ -3,6 +3,7 @@ package machinedeployment_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -11,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -154,6 +156,24 @@ var _ = Describe("A MachineDeployment that replaces", func() {
 		Expect(l.uids(ctx)).NotTo(ContainElement(choice.UID))
 	})
 
+	It("deletes old Machines first if it shrinks in mid-rollout", func(ctx SpecContext) {
+		l := newLab(ctx, strategy(v1beta1.RollingUpdate, 1, 0), replicas(4))
+		former := l.uids(ctx)
+		l.change(ctx, template(large))
+		var updated []types.UID
+		for len(updated) == 0 {
+			l.rounds(ctx, 1)
+			for _, m := range l.machines(ctx) {
+				if !slices.Contains(former, m.UID) {
+					updated = append(updated, m.UID)
+				}
+			}
+		}
+		l.change(ctx, replicas(2))
+		l.settle(ctx)
+		Expect(l.uids(ctx)).To(ContainElements(updated))
+	})
+
 	It("shows an autoscaler the size of the current MachineSet, and what somebody has written", func(ctx SpecContext) {
 		const cpu, memory = "machine.openshift.io/vCPU", "machine.openshift.io/memoryMb"
 		l := newLab(ctx)
@@ -224,6 +244,7 @@ var _ = Describe("A MachineDeployment that replaces", func() {
 			delete(md.Spec.Template.Labels, "old")
 			md.Spec.Template.Labels["new"] = "x"
 			md.Spec.Template.Spec.Labels = map[string]string{"node": "z"}
+			md.Spec.Template.Spec.Annotations = map[string]string{"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}
 			md.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}}
 			md.Spec.Template.Spec.LifecycleHooks.PreDrain = []machinev1beta1.LifecycleHook{{Name: "a.b/c", Owner: "owner"}}
 		})
@@ -233,6 +254,7 @@ var _ = Describe("A MachineDeployment that replaces", func() {
 			Expect(m.Labels).To(HaveKeyWithValue("new", "x"))
 			Expect(m.Labels).NotTo(HaveKey("old"))
 			Expect(m.Spec.Labels).To(Equal(map[string]string{"node": "z"}))
+			Expect(m.Spec.Annotations).To(HaveLen(1))
 			Expect(m.Spec.Taints).To(HaveLen(1))
 			Expect(m.Spec.LifecycleHooks.PreDrain).To(HaveLen(1))
 			Expect(m.Labels["theirs"] != "").To(Equal(m.UID == theirs.UID))
