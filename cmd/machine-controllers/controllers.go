@@ -84,7 +84,7 @@ func addBootstrapToken(_ context.Context, mgr manager.Manager, p dependencies) e
 	if len(p.options.bootstrapGroups) == 0 {
 		return nil
 	}
-	return bootstraptoken.SetupWithManager(mgr, bootstraptoken.Options{Remove: p.tokens.Remove})
+	return bootstraptoken.SetupWithManager(mgr, bootstraptoken.Options{Identity: p.tokens.Identity, Remove: p.tokens.Remove})
 }
 
 func addCapacity(_ context.Context, mgr manager.Manager, p dependencies) error {

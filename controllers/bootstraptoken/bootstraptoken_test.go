@@ -14,6 +14,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/controllers/bootstraptoken"
 	"github.com/machine-iac/machine-iac-operator/internal/bootstrap"
 	"github.com/machine-iac/machine-iac-operator/internal/installation"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 	"github.com/machine-iac/machine-iac-operator/test/suite"
@@ -30,6 +31,7 @@ var _ = BeforeSuite(func() { plane = suite.Start(controlplane.Default) })
 
 var _ = Describe("The bootstrap token of a Machine", func() {
 	var machine *machinev1beta1.Machine
+	var own *installation.Installation
 	var tokens *bootstrap.Tokens
 	var run func()
 
@@ -38,12 +40,13 @@ var _ = Describe("The bootstrap token of a Machine", func() {
 		machine = builder.Machine(builder.WithFinalizer())
 		machine.Namespace = namespace
 		Expect(plane.Create(ctx, machine)).To(Succeed())
-		tokens = bootstrap.New(bootstrap.Options{Client: plane.Client, Installation: installation.Generate(),
+		own = installation.Generate()
+		tokens = bootstrap.New(bootstrap.Options{Client: plane.Client, Installation: own,
 			Groups: []string{"system:bootstrappers:test"}, Lifetime: time.Hour})
 		Expect(tokens.Publish(ctx, client.ObjectKeyFromObject(machine), machine.UID)).To(Succeed())
 		run = func() {
 			mgr := suite.NewManager(plane, namespace)
-			Expect(bootstraptoken.SetupWithManager(mgr, bootstraptoken.Options{Remove: tokens.Remove})).To(Succeed())
+			Expect(bootstraptoken.SetupWithManager(mgr, bootstraptoken.Options{Identity: tokens.Identity, Remove: tokens.Remove})).To(Succeed())
 			suite.Run(mgr)
 		}
 	})
@@ -80,6 +83,18 @@ var _ = Describe("The bootstrap token of a Machine", func() {
 		Entry("when its Machine is deleted", remove),
 		Entry("when its Machine is gone at once", func(ctx SpecContext) { release(ctx); remove(ctx) }),
 	)
+
+	It("is revoked for a Machine that was restored", func(ctx SpecContext) {
+		before := machine.DeepCopy()
+		witness := record.Witness{IdentityUID: "predecessor"}.SignedFor(machine, own)
+		machine.Annotations = map[string]string{record.WitnessAnnotation: witness}
+		Expect(plane.Client.Patch(ctx, machine, client.MergeFrom(before))).To(Succeed())
+		Expect(tokens.Publish(ctx, client.ObjectKeyFromObject(machine), "predecessor")).To(Succeed())
+		Expect(tokens.Remove(ctx, machine.UID)).To(Succeed())
+		run()
+		join(ctx)
+		Eventually(count(ctx)).Should(BeZero())
+	})
 
 	It("is revoked by the next manager when its Node joined meanwhile", func(ctx SpecContext) {
 		join(ctx)

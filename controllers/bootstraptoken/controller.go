@@ -28,25 +28,31 @@ const (
 type Options struct {
 	pipeline.Common
 
-	// Remove revokes the token of the Machine with a UID; it succeeds if there is none. Required.
-	Remove func(ctx context.Context, uid types.UID) error
+	// Identity returns the UID that a Machine's token is derived from. Required.
+	Identity func(machine *machinev1beta1.Machine) types.UID
+	// Remove revokes the token that is derived from a UID; it succeeds if there is none. Required.
+	Remove func(ctx context.Context, identity types.UID) error
 }
 
 // SetupWithManager registers the controller and its watch with the manager.
 func SetupWithManager(mgr manager.Manager, options Options) error {
-	if options.Remove == nil {
-		return errors.New("creating the bootstraptoken controller: Remove must be set in its options")
+	if options.Identity == nil || options.Remove == nil {
+		return errors.New("creating the bootstraptoken controller: Identity and Remove must be set in its options")
 	}
 	options.Complete(mgr, Name, defaultConcurrency)
-	// The name in a request is the Machine's UID, which is all that is known of one that is gone.
+	// The name in a request is the token's identity, since the Machine may be gone.
 	revoke := reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		return reconcile.Result{}, options.Remove(ctx, types.UID(request.Name))
 	})
-	toUID := func(_ context.Context, machine client.Object) []reconcile.Request {
-		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: string(machine.GetUID())}}}
+	toIdentity := func(_ context.Context, object client.Object) []reconcile.Request {
+		machine, ok := object.(*machinev1beta1.Machine)
+		if !ok {
+			return nil
+		}
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: string(options.Identity(machine))}}}
 	}
 	return options.Register(mgr, Name, revoke, func(build *builder.Builder) {
-		build.Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(toUID),
+		build.Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(toIdentity),
 			builder.WithPredicates(joinedOrDeleted()))
 	})
 }

@@ -124,7 +124,7 @@ func (c *Controller) checkClient(ctx context.Context, r *request, machine *machi
 		return refuse(reasonNames, "a client certificate must not have other names"), nil
 	case !slices.Contains(r.Spec.Groups, bootstrappers):
 		return refuse(reasonRequester, "the requester is not in the group %s", bootstrappers), nil
-	case c.bootstrapUser != nil && r.Spec.Username != c.bootstrapUser(machine.UID):
+	case c.bootstrapUser != nil && r.Spec.Username != c.bootstrapUser(machine):
 		return refuse(reasonRequester, "the requester does not use the bootstrap token of Machine %s", machine.Name), nil
 	case machine.Status.NodeRef != nil:
 		return refuse(reasonMachine, "Machine %s has Node %s", machine.Name, machine.Status.NodeRef.Name), nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,7 +37,7 @@ type Options struct {
 
 	// BootstrapUser returns the user name of the bearer of a Machine's bootstrap token. Client
 	// certificates are approved for that user only; nil for any bootstrapper.
-	BootstrapUser func(machine types.UID) string
+	BootstrapUser func(machine *machinev1beta1.Machine) string
 	// Metrics defaults to metrics that are not exported.
 	Metrics *Metrics
 }
@@ -45,7 +46,7 @@ type Options struct {
 type Controller struct {
 	client        client.Client
 	reader        client.Reader
-	bootstrapUser func(types.UID) string
+	bootstrapUser func(*machinev1beta1.Machine) string
 	metrics       *Metrics
 }
 

@@ -20,7 +20,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -96,7 +95,7 @@ func ofKubelet(node string) asked {
 // ofClient is what the kubelet of a Machine asks for to register its Node.
 func ofClient(machine *machinev1beta1.Machine) asked {
 	r := ofKubelet(machine.Name)
-	r.user, r.groups = bootstrapUser(machine.UID), []string{"system:bootstrappers", "system:bootstrappers:test"}
+	r.user, r.groups = bootstrapUser(machine), []string{"system:bootstrappers", "system:bootstrappers:test"}
 	r.signer = certificatesv1.KubeAPIServerClientKubeletSignerName
 	r.usages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
 	return r
@@ -124,7 +123,9 @@ func (a asked) request(ctx SpecContext) *certificatesv1.CertificateSigningReques
 	return csr
 }
 
-func bootstrapUser(uid types.UID) string { return "system:bootstrap:" + string(uid)[:6] }
+func bootstrapUser(machine *machinev1beta1.Machine) string {
+	return "system:bootstrap:" + string(machine.UID)[:6]
+}
 
 // world is a namespace with the controller on it.
 type world struct {

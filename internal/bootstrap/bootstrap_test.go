@@ -11,6 +11,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,6 +26,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/internal/bootstrap"
 	"github.com/machine-iac/machine-iac-operator/internal/installation"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 	"github.com/machine-iac/machine-iac-operator/test/controlplane"
 	"github.com/machine-iac/machine-iac-operator/test/suite"
@@ -91,7 +93,7 @@ func TestPlaceholdersAreFilledInWhereTheSecretAsksForIt(t *testing.T) {
 func TestATokenIsThatOfOneMachineAndOneInstallation(t *testing.T) {
 	own := installation.Generate()
 	user := func(of *installation.Installation, uid types.UID) string {
-		return bootstrap.New(bootstrap.Options{Installation: of}).User(uid)
+		return bootstrap.New(bootstrap.Options{Installation: of}).User(withUID(uid))
 	}
 	first := user(own, "a")
 	if user(own, "a") != first {
@@ -100,6 +102,25 @@ func TestATokenIsThatOfOneMachineAndOneInstallation(t *testing.T) {
 	if user(own, "b") == first || user(installation.Generate(), "a") == first {
 		t.Error("two Machines, or two installations, share a token")
 	}
+	restored := func(by *installation.Installation) *machinev1beta1.Machine {
+		machine := withUID("b")
+		witness := record.Witness{IdentityUID: "a"}.SignedFor(machine, by)
+		machine.Annotations = map[string]string{record.WitnessAnnotation: witness}
+		return machine
+	}
+	tokens := bootstrap.New(bootstrap.Options{Installation: own})
+	if tokens.User(restored(own)) != first {
+		t.Error("a restored Machine does not have the token that its instance was created with")
+	}
+	if tokens.User(restored(installation.Generate())) == first {
+		t.Error("a Machine gets the token of another by a forged witness")
+	}
+}
+
+func withUID(uid types.UID) *machinev1beta1.Machine {
+	machine := builder.Machine()
+	machine.UID = uid
+	return machine
 }
 
 var _ = Describe("A bootstrap token", func() {
@@ -117,16 +138,16 @@ var _ = Describe("A bootstrap token", func() {
 		Expect(bearer(ctx)().Username).To(BeEmpty())
 		now := tokens(time.Now(), plane.Client)
 		Expect(now.Publish(ctx, machine, "uid")).To(Succeed())
-		Eventually(bearer(ctx)).Should(And(HaveField("Username", now.User("uid")),
+		Eventually(bearer(ctx)).Should(And(HaveField("Username", now.User(withUID("uid"))),
 			HaveField("Groups", ConsistOf("system:bootstrappers", group, "system:authenticated"))))
 		secret := &corev1.Secret{}
-		name := "bootstrap-token-" + strings.TrimPrefix(now.User("uid"), "system:bootstrap:")
+		name := "bootstrap-token-" + strings.TrimPrefix(now.User(withUID("uid")), "system:bootstrap:")
 		Expect(plane.Client.Get(ctx, types.NamespacedName{Namespace: "kube-system", Name: name}, secret)).To(Succeed())
 		Expect(string(secret.Data["description"])).To(ContainSubstring(machine.String()))
 		Expect(tokens(time.Now().Add(-2*time.Hour), plane.Client).Publish(ctx, machine, "uid")).To(Succeed())
 		Eventually(bearer(ctx)).WithTimeout(time.Minute).Should(HaveField("Username", BeEmpty()), "expired")
 		Expect(now.Publish(ctx, machine, "uid")).To(Succeed())
-		Eventually(bearer(ctx)).WithTimeout(time.Minute).Should(HaveField("Username", now.User("uid")))
+		Eventually(bearer(ctx)).WithTimeout(time.Minute).Should(HaveField("Username", now.User(withUID("uid"))))
 		Expect(now.Remove(ctx, "uid")).To(Succeed())
 		Expect(now.Remove(ctx, "uid")).To(Succeed(), "there is none")
 		Eventually(bearer(ctx)).WithTimeout(time.Minute).Should(HaveField("Username", BeEmpty()), "removed")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/internal/installation"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 )
 
 const (
@@ -73,11 +75,22 @@ func New(options Options) *Tokens {
 		lifetime: options.Lifetime, clock: options.Clock}
 }
 
+// Identity returns the UID that the Machine's token is derived from: the one that its instance was created
+// with, which is another Machine's after a restore.
+func (t *Tokens) Identity(machine *machinev1beta1.Machine) types.UID {
+	if w := record.WitnessOf(machine, t.installation); w != nil && w.IdentityUID != "" {
+		return w.IdentityUID
+	}
+	return machine.UID
+}
+
 // User returns the name that the API server gives to the bearer of the Machine's token. It is no
 // secret.
-func (t *Tokens) User(uid types.UID) string { return "system:bootstrap:" + t.token(uid).id }
+func (t *Tokens) User(machine *machinev1beta1.Machine) string {
+	return "system:bootstrap:" + t.token(t.Identity(machine)).id
+}
 
-// Publish makes the Machine's token usable from now on for its lifetime. An earlier Secret is
+// Publish makes the token of an identity usable from now on for its lifetime. An earlier Secret is
 // replaced, because updating it would need the permission to read it.
 func (t *Tokens) Publish(ctx context.Context, machine types.NamespacedName, uid types.UID) error {
 	own := t.token(uid)
@@ -96,7 +109,7 @@ func (t *Tokens) Publish(ctx context.Context, machine types.NamespacedName, uid 
 	return failed("making", t.client.Create(ctx, secret))
 }
 
-// Remove revokes the token of a Machine, if it has one.
+// Remove revokes the token of an identity, if it has one.
 func (t *Tokens) Remove(ctx context.Context, uid types.UID) error { return t.remove(ctx, t.token(uid)) }
 
 func (t *Tokens) remove(ctx context.Context, own token) error {
