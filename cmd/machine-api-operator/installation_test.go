@@ -362,7 +362,8 @@ func (i *installation) theRolloutIsReported() {
 		i.Fatal(err)
 	}
 	i.eventually("the termination handler is where there are Spot instances", func() (bool, error) { return i.terminationHandler() })
-	settings.Data = map[string]string{"webhooks": "Disabled", "platform": "kubemark", "arguments": "--max-concurrent-runs=3\n"}
+	settings.Data = map[string]string{"webhooks": "Disabled", "platform": "kubemark", "arguments": "--max-concurrent-runs=3\n",
+		"providers": "[{image: 'x@sha256:" + strings.Repeat("0a", 32) + "', mount: true}]"}
 	if err := i.plane.Client.Update(i.Context(), settings); err != nil {
 		i.Fatal(err)
 	}
@@ -379,8 +380,17 @@ func (i *installation) theRolloutIsReported() {
 		hook.SetName("machine-api")
 		_, err := i.live(hook)
 		flags := strings.Join(deployment.Spec.Template.Spec.Containers[0].Args, " ")
-		return client.IgnoreNotFound(err) == nil && err != nil && strings.HasSuffix(flags, "--webhook-enabled=false --cluster-fact=platform=kubemark --max-concurrent-runs=3"), nil
+		return client.IgnoreNotFound(err) == nil && err != nil && strings.HasSuffix(flags, "--webhook-enabled=false --provider-mirror=/var/lib/machine-iac-providers/mirror "+
+			"--cluster-fact=platform=kubemark --max-concurrent-runs=3"), nil
 	})
+	spec := deployment.Spec.Template.Spec
+	if last := spec.Volumes[len(spec.Volumes)-1]; last.Image == nil {
+		i.Errorf("the API server has made %+v of the volume with providers", last)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "mounts"}, Spec: spec}
+	if err := i.plane.Client.Create(i.Context(), pod, client.DryRunAll); err != nil {
+		i.Errorf("a Pod with an image volume: %v", err)
+	}
 }
 
 func (i *installation) aDeletedCRDIsReported() {

@@ -18,20 +18,26 @@ const addProvidersCommand = "add-providers"
 func addProviders(arguments []string) error {
 	flags := flag.NewFlagSet(addProvidersCommand, flag.ContinueOnError)
 	own := flags.Bool("own", false,
-		"Link to the mirror instead of copying it, and copy this program for images that have no program.")
+		"Link to the mirrors instead of copying them, and copy this program for images that have no program.")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
-	if flags.NArg() != 2 {
-		return fmt.Errorf("usage: machine-controllers %s [--own] MIRROR VOLUME", addProvidersCommand)
+	last := flags.NArg() - 1
+	if last < 1 {
+		return fmt.Errorf("usage: machine-controllers %s [--own] MIRROR... VOLUME", addProvidersCommand)
 	}
-	from, volume := flags.Arg(0), flags.Arg(1)
+	volume := flags.Arg(last)
 	if *own {
 		if err := copyProgram(volume); err != nil {
 			return fmt.Errorf("copying this program: %w", err)
 		}
 	}
-	return provider.Merge(from, filepath.Join(volume, "mirror"), *own)
+	for _, from := range flags.Args()[:last] {
+		if err := provider.Merge(from, filepath.Join(volume, "mirror"), *own); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // copyProgram copies this program. It renames the copy, since an earlier one may be running.

@@ -18,7 +18,7 @@ func TestTheControllersAreTuned(t *testing.T) {
 	if err := tuned(&corev1.ConfigMap{Data: map[string]string{
 		"affinity": "{}", "priorityClassName": "high\n", "replicas": "3", "resources": "limits: {memory: 8Gi}",
 		"env": "- {name: A, value: b}", "serviceAccountAnnotations": "example.org/role: worker", "work": "{size: 4Gi, medium: Disk}",
-		"providers": "- image: " + image, "proxy": "{httpsProxy: 'http://proxy:3128', noProxy: 10.0.0.0/8}",
+		"providers": "- image: " + image + "\n- {image: '" + image + "', mount: true}", "proxy": "{httpsProxy: 'http://proxy:3128', noProxy: 10.0.0.0/8}",
 	}}, &in); err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestTheControllersAreTuned(t *testing.T) {
 		Tuning: operands.Tuning{
 			Replicas: ptr.To[int32](3), Env: []corev1.EnvVar{{Name: "A", Value: "b"}}, AccountAnnotations: map[string]string{"example.org/role": "worker"},
 			Resources: &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("8Gi")}},
-			Work:      operands.Work{Size: ptr.To(resource.MustParse("4Gi")), Medium: "Disk"}, Providers: []operands.ProviderImage{{Image: image}},
+			Work:      operands.Work{Size: ptr.To(resource.MustParse("4Gi")), Medium: "Disk"}, Providers: []operands.ProviderImage{{Image: image}, {Image: image, Mount: true}},
 		},
 	}
 	if diff := cmp.Diff(want, in); diff != "" {

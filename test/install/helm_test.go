@@ -110,7 +110,7 @@ controllers: {image: "registry.example/op@sha256:2"}
 config: {platform: OpenStack, webhooks: Disabled, arguments: [--max-concurrent-runs=3, '--controllers=*,-drain'], moduleKeys: module-keys, stateKeys: state-keys,
   nodeSelector: {infra: ""}, tolerations: [{key: infra, operator: Exists}], affinity: {podAntiAffinity: {}}, priorityClassName: high, replicas: 3,
   resources: {limits: {memory: 8Gi}}, env: [{name: A, value: b}], serviceAccountAnnotations: {example.org/role: worker}, proxy: {httpsProxy: "http://proxy:3128"},
-  work: {size: 4Gi, medium: Disk}, providers: [{image: "op@sha256:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a"}]}
+  work: {size: 4Gi, medium: Disk}, providers: [{image: "op@sha256:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a", mount: true}]}
 trustedCA: |
   -----BEGIN CERTIFICATE-----
   MIIB
@@ -164,7 +164,7 @@ func TestTheChartTakesValues(t *testing.T) {
 		"machine-api-operator-config": {"platform": "OpenStack", "webhooks": "Disabled", "arguments": "--max-concurrent-runs=3\n--controllers=*,-drain\n", "moduleKeys": "module-keys", "stateKeys": "state-keys",
 			"nodeSelector": `{"infra":""}`, "tolerations": `[{"key":"infra","operator":"Exists"}]`, "affinity": `{"podAntiAffinity":{}}`, "priorityClassName": `"high"`,
 			"replicas": "3", "resources": `{"limits":{"memory":"8Gi"}}`, "env": `[{"name":"A","value":"b"}]`, "serviceAccountAnnotations": `{"example.org/role":"worker"}`,
-			"proxy": `{"httpsProxy":"http://proxy:3128"}`, "work": `{"medium":"Disk","size":"4Gi"}`, "providers": `[{"image":"op@sha256:` + strings.Repeat("0a", 32) + `"}]`},
+			"proxy": `{"httpsProxy":"http://proxy:3128"}`, "work": `{"medium":"Disk","size":"4Gi"}`, "providers": `[{"image":"op@sha256:` + strings.Repeat("0a", 32) + `","mount":true}]`},
 		"machine-api-operator-images": {"images.json": `{"machineAPIOperator":"registry.example/op@sha256:2"}`},
 		"mao-trusted-ca": {
 			"ca-bundle.crt": "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",

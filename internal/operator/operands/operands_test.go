@@ -183,14 +183,14 @@ func TestTheDeploymentFollowsTheInputs(t *testing.T) {
 }
 
 func TestTheDeploymentFollowsTheSettings(t *testing.T) {
-	image := "registry.example/providers@sha256:2"
+	image, mounted := "registry.example/providers@sha256:2", "registry.example/providers@sha256:3"
 	tuned := inputs(func(in *operands.Inputs) {
 		in.SingleReplica, in.TrustedCA = true, "abc"
 		in.Arguments = []string{"--provider-mirror=/own"}
 		in.Placement.PriorityClassName, in.Placement.Affinity = "high", &corev1.Affinity{}
 		in.Tuning = operands.Tuning{
 			Replicas: ptr.To[int32](3), Resources: &corev1.ResourceRequirements{}, AccountAnnotations: map[string]string{"example.org/role": "worker"},
-			Env: []corev1.EnvVar{{Name: "SSL_CERT_FILE", Value: "/mine"}, {Name: "A", Value: "b"}}, Providers: []operands.ProviderImage{{Image: image}},
+			Env: []corev1.EnvVar{{Name: "SSL_CERT_FILE", Value: "/mine"}, {Name: "A", Value: "b"}}, Providers: []operands.ProviderImage{{Image: image}, {Image: mounted, Mount: true}},
 			Work: operands.Work{Size: ptr.To(resource.MustParse("4Gi")), Medium: "Disk"},
 		}
 	})
@@ -218,13 +218,18 @@ func TestTheDeploymentFollowsTheSettings(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{
-		"example.org/image@sha256:1 /usr/bin/machine-controllers add-providers --own /usr/share/machine-iac/mirror /var/lib/machine-iac-providers",
+		"example.org/image@sha256:1 /usr/bin/machine-controllers add-providers --own /usr/share/machine-iac/mirror /var/lib/machine-iac-images/1/usr/share/machine-iac/mirror /var/lib/machine-iac-providers",
 		image + " /var/lib/machine-iac-providers/machine-controllers add-providers /usr/share/machine-iac/mirror /var/lib/machine-iac-providers",
 	}, steps); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if !slices.ContainsFunc(main.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "providers" && m.ReadOnly }) {
-		t.Error("the manager does not have the providers")
+	for name, at := range map[string]string{"providers": "/var/lib/machine-iac-providers", "providers-1": "/var/lib/machine-iac-images/1"} {
+		if !slices.ContainsFunc(main.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == name && m.MountPath == at && m.ReadOnly }) {
+			t.Errorf("the manager does not have the volume %s", name)
+		}
+	}
+	if last := pod.Volumes[len(pod.Volumes)-1]; last.Image == nil || last.Image.Reference != mounted {
+		t.Errorf("volume %+v is not image %s", last, mounted)
 	}
 	for _, one := range rendered(t, tuned) {
 		if role := one.GetAnnotations()["example.org/role"]; (role == "worker") != (one.GetKind() == "ServiceAccount" && one.GetName() == operands.Deployment) {

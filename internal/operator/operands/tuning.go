@@ -16,6 +16,7 @@ const (
 	workVolume = "work" // in the manifest
 	// providersMount has the mirror that provider images are added to, and the program that adds them.
 	providersMount = "/var/lib/machine-iac-providers"
+	imagesMount    = "/var/lib/machine-iac-images"   // has the image volumes
 	addProviders   = "add-providers"                 // the manager's command
 	imageMirror    = "/usr/share/machine-iac/mirror" // of every image that make image builds
 )
@@ -76,6 +77,8 @@ func (w Work) volume(to *corev1.VolumeSource) {
 // ProviderImage is an image with providers in the folder of the manager's own mirror.
 type ProviderImage struct {
 	Image string `json:"image"`
+	// Mount has the image mounted as a volume instead of copied.
+	Mount bool `json:"mount,omitempty"`
 }
 
 // Validate returns an error unless the image is pinned: the manager trusts what is in it.
@@ -107,8 +110,8 @@ func (t Tuning) set(made *appsv1.Deployment, main *corev1.Container) error {
 	return nil
 }
 
-// provide has init containers merge the manager's own mirror and those of the provider images. The
-// manager's program is copied into the volume first, since these images need no program.
+// provide has init containers merge the manager's own mirror and those of the provider images. The first one
+// links to what is mounted, and copies the manager's program for the others, whose images need no program.
 func (t Tuning) provide(pod *corev1.PodTemplateSpec, main *corev1.Container) {
 	if len(t.Providers) == 0 {
 		return
@@ -116,17 +119,27 @@ func (t Tuning) provide(pod *corev1.PodTemplateSpec, main *corev1.Container) {
 	mount(pod, main, corev1.Volume{Name: "providers",
 		VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}, providersMount)
 	step := corev1.Container{
-		Name: "own-providers", Image: main.Image, Command: []string{"/usr/bin/" + container, addProviders, "--own", imageMirror, providersMount},
+		Name: "own-providers", Image: main.Image, Command: []string{"/usr/bin/" + container, addProviders, "--own", imageMirror},
 		Resources: main.Resources, SecurityContext: main.SecurityContext,
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		VolumeMounts:             []corev1.VolumeMount{{Name: "providers", MountPath: providersMount}},
 	}
-	pod.Spec.InitContainers = append(pod.Spec.InitContainers, step)
+	own := step
+	var copies []corev1.Container
 	for n, one := range t.Providers {
 		step.Name, step.Image = fmt.Sprintf("providers-%d", n), one.Image
+		if folder := fmt.Sprintf("%s/%d", imagesMount, n); one.Mount {
+			volume := corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: one.Image}}
+			mount(pod, main, corev1.Volume{Name: step.Name, VolumeSource: volume}, folder)
+			own.VolumeMounts = append(own.VolumeMounts, main.VolumeMounts[len(main.VolumeMounts)-1])
+			own.Command = append(own.Command, folder+imageMirror)
+			continue
+		}
 		step.Command = []string{providersMount + "/" + container, addProviders, imageMirror, providersMount}
-		pod.Spec.InitContainers = append(pod.Spec.InitContainers, step)
+		copies = append(copies, step)
 	}
+	own.Command = append(own.Command, providersMount)
+	pod.Spec.InitContainers = append(append(pod.Spec.InitContainers, own), copies...)
 }
 
 // annotate adds the annotations of the ServiceAccount.
