@@ -95,6 +95,7 @@ func (o Options) validate() error {
 //	lock               held while the engine lives
 //	cli.tfrc           the CLI's configuration
 //	modules/<key>/     an initialized module
+//	downloads/<hash>/  a provider that was downloaded or unpacked, for all modules
 //	runs/<id>/         a run, from Open to Close
 //	slots/<n>          a link to the folder whose run has the slot
 //	providers/<n>/     a warm provider
@@ -106,10 +107,12 @@ type Engine struct {
 	pool    *provider.Pool // nil if providers are not kept running
 	// mirrored verifies the providers of the mirror.
 	mirrored *provider.Mirror
-	// readable is what every engine may read besides its module: the mirror, and the CLI's
+	// readable is what every engine may read besides its module: the mirror, downloads, and the CLI's
 	// configuration.
 	readable []string
 	inits    singleflight.Group
+	// downloading maps addresses of providers to a mutex, which the module that may download it holds.
+	downloading sync.Map
 	// failed maps module keys to why they could not be initialized from the mirror.
 	failed sync.Map
 	starts atomic.Int64
@@ -165,7 +168,7 @@ func (e *Engine) setUp() error {
 		e.options.Logger.Info("The provider mirror has no manifest; only the checksums in lock files are verified",
 			"mirror", mirror, "manifest", manifest)
 	}
-	e.readable = append(sandbox.Tree(mirror), e.dir.cliConfig())
+	e.readable = append(sandbox.Tree(mirror), e.dir.downloads(), e.dir.cliConfig())
 	if e.pool, err = e.makePool(); err != nil {
 		return err
 	}

@@ -160,6 +160,7 @@ func (e *Engine) remembered(key string) error {
 
 // initialise prepares the module's folder under a temporary name and renames it when complete.
 func (e *Engine) initialise(ctx context.Context, key string, m Module) error {
+	defer e.awaitDownloads(m.Files)()
 	slot, err := e.slots.Take(ctx)
 	if err != nil {
 		return &failure.Error{Op: failure.OpInit, Class: failure.Interrupted, Err: err}
@@ -206,10 +207,16 @@ func (e *Engine) initialiseIn(ctx context.Context, s *slot, staging string, m Mo
 			return fmt.Errorf("writing the module's lock file: %w", err)
 		}
 	}
+	if err := e.linkDownloads(dir, checked); err != nil {
+		return err
+	}
 	if err := e.runInit(ctx, s, dir, m); err != nil {
 		return err
 	}
 	if err := e.checkInitialised(lock, committed); err != nil {
+		return err
+	}
+	if err := e.keepDownloads(dir); err != nil {
 		return err
 	}
 	providers, err := e.describeProviders(staging)

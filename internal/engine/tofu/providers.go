@@ -36,9 +36,7 @@ func providersOf(module string) (map[string]string, error) {
 	}
 	found := map[string]string{}
 	for address, selection := range selected {
-		platform := filepath.Join(dir, dataDir, "providers", filepath.FromSlash(address), selection.Version,
-			runtime.GOOS+"_"+runtime.GOARCH)
-		files, err := filepath.Glob(filepath.Join(platform, "terraform-provider-"+path.Base(address)+"*"))
+		files, err := filepath.Glob(filepath.Join(packageDir(dir, address, selection.Version), "terraform-provider-"+path.Base(address)+"*"))
 		if err != nil {
 			return nil, fmt.Errorf("finding the provider %s: %w", address, err)
 		}
@@ -50,6 +48,11 @@ func providersOf(module string) (map[string]string, error) {
 		}
 	}
 	return found, nil
+}
+
+// packageDir returns where the engine has a provider for a module.
+func packageDir(module, address, version string) string {
+	return filepath.Join(module, dataDir, "providers", filepath.FromSlash(address), version, runtime.GOOS+"_"+runtime.GOARCH)
 }
 
 // describeProviders lists the files of the providers that an initialized module uses, with their

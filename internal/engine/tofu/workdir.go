@@ -23,6 +23,7 @@ func (d workDir) runs() string        { return d.path("runs") }
 func (d workDir) slots() string       { return d.path("slots") }
 func (d workDir) idle() string        { return d.path("idle") }
 func (d workDir) providers() string   { return d.path("providers") }
+func (d workDir) downloads() string   { return d.path("downloads") }
 func (d workDir) noProviders() string { return d.path("no-providers") }
 
 // makeWorkDir creates the folder. Plugins create sockets in their temporary folder, which is a
@@ -46,7 +47,7 @@ func (d workDir) clean() error {
 	if err := os.RemoveAll(d.slots()); err != nil {
 		return fmt.Errorf("cleaning the work folder: %w", err)
 	}
-	for _, path := range []string{d.modules(), d.runs(), d.slots(), d.idle(), d.noProviders()} {
+	for _, path := range []string{d.modules(), d.runs(), d.slots(), d.idle(), d.downloads(), d.noProviders()} {
 		if err := os.MkdirAll(path, 0o700); err != nil {
 			return fmt.Errorf("creating the work folder: %w", err)
 		}
