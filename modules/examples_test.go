@@ -3,6 +3,7 @@ package modules_test
 import (
 	"io/fs"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/render"
 )
@@ -20,7 +22,7 @@ import (
 // TestExamplesAreTakenAsTheyAre applies the examples in mind: nothing of them is refused, and nothing has no effect.
 func TestExamplesAreTakenAsTheyAre(t *testing.T) {
 	each(t, func(t *testing.T, m kept) {
-		examples, err := fs.Glob(m.files, "examples/machineset*.yaml")
+		examples, err := fs.Glob(m.files, "examples/machine*.yaml")
 		if err != nil || len(examples) == 0 {
 			t.Fatalf("examples %v, %v", examples, err)
 		}
@@ -126,6 +128,7 @@ func sizeOf(t *testing.T, name, changes string) *module.Size {
 	return size
 }
 
+// machineSet returns an example; of a MachineDeployment, what makes its MachineSets.
 func machineSet(t *testing.T, files fs.FS, name string) *machinev1beta1.MachineSet {
 	t.Helper()
 	content, err := fs.ReadFile(files, name)
@@ -133,6 +136,14 @@ func machineSet(t *testing.T, files fs.FS, name string) *machinev1beta1.MachineS
 		t.Fatal(err)
 	}
 	set := &machinev1beta1.MachineSet{}
+	if strings.Contains(name, "/machinedeployment") {
+		deployment := &v1beta1.MachineDeployment{}
+		if err := yaml.UnmarshalStrict(content, deployment); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		set.ObjectMeta, set.Spec.Selector, set.Spec.Template = deployment.ObjectMeta, deployment.Spec.Selector, deployment.Spec.Template
+		return set
+	}
 	if err := yaml.UnmarshalStrict(content, set); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}

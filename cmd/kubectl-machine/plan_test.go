@@ -201,7 +201,7 @@ func TestPlanOfACloudNeedsRecordedSchemasOnly(t *testing.T) {
 // image and the disks that a module lists are those that its plan makes.
 func TestEveryExampleCanBePlanned(t *testing.T) {
 	long.Test(t)
-	examples, err := fs.Glob(modules.FS, "*/examples/machineset.yaml")
+	examples, err := fs.Glob(modules.FS, "*/examples/machine*.yaml")
 	if err != nil || len(examples) == 0 {
 		t.Fatalf("want examples, got %v, %v", examples, err)
 	}
@@ -210,7 +210,7 @@ func TestEveryExampleCanBePlanned(t *testing.T) {
 		t.Run(example, func(t *testing.T) {
 			got := runCommand(t, append(flags, "-f", repository(t, "modules", filepath.FromSlash(example)))...)
 			var read preview.Preview
-			if err := json.Unmarshal([]byte(got.out), &read); err != nil || got.code != 0 || got.err != "" || read.Summary.Sets != 1 {
+			if err := json.Unmarshal([]byte(got.out), &read); err != nil || got.code != 0 || got.err != "" || read.Summary.Sets+read.Summary.Deployments != 1 {
 				t.Fatalf("it ends with %d, %q, %v and\n%s", got.code, got.err, err, got.out)
 			}
 			set := read.Sets[0]
