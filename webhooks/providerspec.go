@@ -97,7 +97,8 @@ func (r rules) providerSpec(machine *machinev1beta1.Machine, under string) admis
 	if r.lacking != nil {
 		for _, missing := range r.lacking(served) {
 			found.warnings = append(found.warnings, fmt.Sprintf("module %s needs the provider %s, which the manager's "+
-				"provider mirror lacks: Machines wait until it is added, as docs/image.md shows", served.Name(), missing))
+				"provider mirror lacks: Machines wait until it is added, as docs/modules.md#get-the-provider shows",
+				served.Name(), missing))
 		}
 	}
 	return found

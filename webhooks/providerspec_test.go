@@ -62,7 +62,7 @@ func TestAMissingProviderIsAWarning(t *testing.T) {
 	r.lacking = func(m *module.Module) []string { return []string{"acme/" + m.Name() + " 1.0.0"} }
 	found := r.providerSpec(machineWith(), "")
 	const want = "module kubemark needs the provider acme/kubemark 1.0.0, which the manager's provider mirror lacks: " +
-		"Machines wait until it is added, as docs/image.md shows"
+		"Machines wait until it is added, as docs/modules.md#get-the-provider shows"
 	if len(found.errs) > 0 || !slices.Equal(found.warnings, []string{want}) {
 		t.Errorf("got the errors %v and warnings %q, want only %q", found.errs, found.warnings, want)
 	}

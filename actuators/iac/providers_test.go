@@ -125,7 +125,7 @@ func TestAMissingProviderIsNamedUntilItIsAdded(t *testing.T) {
 	}
 	b.start(shortdir.New(t), "owner-1")
 	machine := b.machine()
-	if err := b.drive(b.Create, machine); err == nil || !strings.Contains(err.Error(), "--provider-mirror") {
+	if err := b.drive(b.Create, machine); err == nil || !strings.Contains(err.Error(), "docs/modules.md#get-the-provider") {
 		t.Errorf("Create returned %v, want what to do", err)
 	}
 	status := readProviderStatus(machine)
@@ -134,7 +134,7 @@ func TestAMissingProviderIsNamedUntilItIsAdded(t *testing.T) {
 	}
 	condition := conditionOf(machine, reporting.ProviderAvailable)
 	if condition.Status != metav1.ConditionFalse || condition.Reason != "ProviderNotInstalled" ||
-		!strings.Contains(condition.Message, "gavinbunney/kubectl") || !strings.Contains(condition.Message, "docs/image.md") {
+		!strings.Contains(condition.Message, "gavinbunney/kubectl") || !strings.Contains(condition.Message, "docs/modules.md#get-the-provider") {
 		t.Errorf("got the condition %+v, want it to name the provider and what to do", condition)
 	}
 	if err := os.Rename(elsewhere, packages); err != nil {

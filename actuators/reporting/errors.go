@@ -45,8 +45,8 @@ var fixes = map[failure.Class]string{
 	failure.Throttled:   "retrying later",
 	failure.Transient:   "retrying",
 	failure.Interrupted: "the run resumes after the restart or with the next attempt",
-	failure.ProviderNotInstalled: "add the provider to the manager's --provider-mirror, as docs/image.md shows; the run " +
-		"is then retried",
+	failure.ProviderNotInstalled: "add the provider, as docs/modules.md#get-the-provider shows; the run is then " +
+		"retried",
 	failure.Killed: "its effects are looked up before the next attempt",
 }
 
