@@ -23,6 +23,9 @@ const (
 	// frozenRecheck is how often a frozen MachineSet is reconciled. No event says that a Machine
 	// without a controller is gone.
 	frozenRecheck = time.Minute
+	// staying is the age from which a Machine that is deleted has stayed: the drain of a large
+	// MachineSet that was scaled down must not keep it from growing again.
+	staying = 10 * time.Minute
 )
 
 // limitCreation ends the reconcile of a MachineSet whose Machines do not stay: something deletes them,
@@ -44,8 +47,9 @@ func (l *limitCreation) Reconcile(_ context.Context, s *scope) (bool, error) {
 		})
 		return true, nil
 	}
-	message := fmt.Sprintf("Creates no Machines: %d exist, those being deleted and those that have lost its labels "+
-		"included. It goes on when there are fewer than %d. Find out what deletes or relabels them", exist, limit)
+	message := fmt.Sprintf("Creates no Machines: %d exist, those that were deleted soon after their creation and those "+
+		"that have lost its labels included. It goes on when there are fewer than %d. Find out what deletes or relabels "+
+		"them", exist, limit)
 	if machineapi.FindCondition(status.Conditions, machineapi.Frozen) == nil {
 		note.Warning(s.set, tooManyReason, "Reconcile", message).Send(l.recorder)
 	}
@@ -64,8 +68,12 @@ func wanted(set *machinev1beta1.MachineSet) int {
 }
 
 // made counts the Machines of the MachineSet, and those that it created and that have no controller.
+// Those that stayed before they were deleted do not count.
 func made(set *machinev1beta1.MachineSet, machines []*machinev1beta1.Machine) (count int) {
 	for _, machine := range machines {
+		if gone := machine.DeletionTimestamp; gone != nil && gone.Sub(machine.CreationTimestamp.Time) >= staying {
+			continue
+		}
 		owner := metav1.GetControllerOfNoCopy(machine)
 		if owner == nil && machine.GenerateName == set.Name+"-" || owner != nil && owner.UID == set.UID {
 			count++
