@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"time"
@@ -41,36 +40,6 @@ func companions(first *run, most int) []*run {
 		}
 	}
 	return found
-}
-
-// workTogether executes a batch. Each run has its own intent, execution and settlement, and ends when it has settled: a
-// slow Machine delays none of the others.
-func (p *Pool) workTogether(life, base context.Context, first *run) {
-	batch := first.batch()
-	first.with = nil // it may be kept for an hour
-	errs := make([]error, len(batch))
-	each(batch, func(i int, r *run) { errs[i] = p.begin(base, r) })
-	var begun []*run
-	for i, r := range batch {
-		if errs[i] == nil {
-			begun = append(begun, r)
-		}
-	}
-	p.together(begun)
-	each(batch, func(i int, r *run) {
-		timedOut := false
-		switch {
-		case errs[i] == nil:
-			timedOut, errs[i] = p.conclude(life, base, r)
-		case errors.Is(errs[i], ErrNothingToDo):
-			errs[i] = nil
-		}
-		p.leave(r, errs[i], timedOut)
-		if !errors.Is(errs[i], ErrAlone) {
-			p.wake(base, r.Machine)
-		}
-	})
-	p.finishBatch(first, batch, errs)
 }
 
 // each calls do for all runs concurrently, and returns when all calls have.

@@ -427,13 +427,13 @@ func TestABatchTakesOneWorkerAndMemoryOfItsOwn(t *testing.T) {
 		t.Error("a run of a batch was taken back")
 	}
 	batch, errs := first.batch(), []error{nil, ErrAlone, nil, nil}
-	for i, r := range batch {
-		pool.leave(r, errs[i], false)
+	for i, r := range batch[:3] {
+		pool.finish(r, errs[i], false)
 		if len(memory.running) != 2 || pool.queue.running != 2 {
 			t.Errorf("%v, %d workers while a batch waits for its last run", memory.running, pool.queue.running)
 		}
 	}
-	pool.finishBatch(first, batch, errs)
+	pool.finish(batch[3], errs[3], false)
 	if len(memory.running) != 1 || pool.queue.running != 1 || pool.queue.waiting != 5 {
 		t.Errorf("%v, %d workers, %d wait after one of them has ended", memory.running, pool.queue.running, pool.queue.waiting)
 	}

@@ -62,10 +62,12 @@ type run struct {
 	// limit bounds its Execute; nil before and after.
 	limit *limit
 	// with are the other runs of its batch, and of is what they have in common. first is the run
-	// that started with them, or itself.
-	with  []*run
-	of    batchKey
-	first *run
+	// that started with them, or itself. open counts those that have not ended; alone are those that
+	// wait again once all have.
+	with, alone []*run
+	of          batchKey
+	first       *run
+	open        int
 	// idle means that its worker was released before its end.
 	idle bool
 
@@ -380,7 +382,7 @@ func (p *Pool) admit() *run {
 	for _, r := range with {
 		p.queue.take(r)
 	}
-	next.with = with
+	next.with, next.open = with, 1+len(with)
 	next.of = next.batchKey()
 	p.batches[next.of]++
 	if p.options.Memory != nil {
@@ -416,39 +418,28 @@ func (p *Pool) gathers(first *run, with []*run, now time.Time) bool {
 	return true
 }
 
-// finish records the outcome of a run and passes its worker on. timedOut reports whether the
-// deadline was exceeded.
+// finish records the outcome of a run, unless it has to be executed alone. The last run of a batch
+// passes the worker on and lets those wait again. timedOut reports whether the deadline was exceeded.
 func (p *Pool) finish(r *run, err error, timedOut bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.end(r, p.options.Clock.Now(), err, timedOut)
-	p.release(r)
-}
-
-// leave records the outcome of a run of a batch, unless it has to wait again. The others keep the
-// worker.
-func (p *Pool) leave(r *run, err error, timedOut bool) {
+	now, first := p.options.Clock.Now(), r.first
 	if errors.Is(err, ErrAlone) {
+		first.alone = append(first.alone, r)
+	} else {
+		p.end(r, now, err, timedOut)
+	}
+	if first.open--; first.open > 0 {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.end(r, p.options.Clock.Now(), err, timedOut)
-}
-
-// finishBatch lets the runs wait again that have to be executed alone, and passes the worker on.
-func (p *Pool) finishBatch(first *run, batch []*run, errs []error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i, r := range batch {
-		if errors.Is(errs[i], ErrAlone) {
-			p.again(r, p.options.Clock.Now())
-		}
+	for _, one := range first.alone {
+		p.again(one, now)
 	}
+	first.alone = nil
 	p.release(first)
 }
 
-// release passes on the worker of a run, or of the batch that started with it. The caller holds the
+// release passes on the worker of the batch that started with a run. The caller holds the
 // lock.
 func (p *Pool) release(first *run) {
 	now := p.options.Clock.Now()
@@ -470,10 +461,6 @@ func (p *Pool) release(first *run) {
 
 // end records the outcome of a run. The caller holds the lock.
 func (p *Pool) end(r *run, now time.Time, err error, timedOut bool) {
-	if errors.Is(err, ErrAlone) {
-		p.again(r, now)
-		return
-	}
 	p.options.Metrics.ended(r, now, err)
 	r.Task = nil
 	r.status.EndedAt = now

@@ -7,30 +7,35 @@ import (
 	"runtime/debug"
 )
 
-// work executes a run or a batch and wakes its Machines. life ends settlements, base everything
-// else.
-func (p *Pool) work(life, base context.Context, r *run) {
+// work executes a batch, most often of one run, and wakes its Machines. Each run has its own intent,
+// execution and settlement, and ends when it has settled: a slow Machine delays none of the others.
+// life ends settlements, base everything else.
+func (p *Pool) work(life, base context.Context, first *run) {
 	defer p.workers.Done()
-	if len(r.with) > 0 {
-		p.workTogether(life, base, r)
-		return
+	batch := first.batch()
+	first.with = nil // it may be kept for an hour
+	errs := make([]error, len(batch))
+	each(batch, func(i int, r *run) { errs[i] = p.begin(base, r) })
+	var begun []*run
+	for i, r := range batch {
+		if errs[i] == nil {
+			begun = append(begun, r)
+		}
 	}
-	timedOut, err := p.carryOut(life, base, r)
-	p.finish(r, err, timedOut)
-	p.wake(base, r.Machine)
-}
-
-// carryOut takes a run through intent, execution and settlement. It reports whether the deadline
-// was exceeded.
-func (p *Pool) carryOut(life, base context.Context, r *run) (timedOut bool, err error) {
-	err = p.begin(base, r)
-	if errors.Is(err, ErrNothingToDo) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return p.conclude(life, base, r)
+	p.together(begun)
+	each(batch, func(i int, r *run) {
+		timedOut, err := false, errs[i]
+		switch {
+		case err == nil:
+			timedOut, err = p.conclude(life, base, r)
+		case errors.Is(err, ErrNothingToDo):
+			err = nil
+		}
+		p.finish(r, err, timedOut)
+		if !errors.Is(err, ErrAlone) {
+			p.wake(base, r.Machine)
+		}
+	})
 }
 
 // begin makes the run record its intent.
