@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
@@ -142,16 +140,6 @@ func (t *task) instanceToAdopt() string {
 	return "with the name " + t.key.Name
 }
 
-// adoptee returns the identifiers of the instance to adopt: its provider ID and its ID in the
-// infrastructure. One of them may be empty. After the adoption the Machine's fields no longer
-// count.
-func (t *task) adoptee() (providerID, id string) {
-	if t.facts.Adopted() {
-		return t.facts.Witness.ProviderID, t.facts.Witness.ID
-	}
-	return ptr.Deref(t.machine.Spec.ProviderID, ""), t.facts.Adoption.ID
-}
-
 // inPlace describes the searched place, for people.
 func (t *task) inPlace() string {
 	if where := t.wanted.Place.String(); where != "" {
@@ -267,32 +255,6 @@ func (t *task) takeOver(ctx context.Context, workspace runner.Workspace, provide
 		t.found = t.checkedNow(record.DriftCheck{Result: record.DriftNone})
 	}
 	return err
-}
-
-// variables returns a run's variables: the rendered ones, the search keys of adopt/, and the
-// instance's recorded values.
-func (t *task) variables(search engine.Search) ([]byte, error) {
-	added := map[string]json.RawMessage{}
-	if search == engine.SearchAdopt {
-		providerID, id := t.adoptee()
-		adopt, err := json.Marshal(map[string]string{"provider_id": providerID, "id": id})
-		if err != nil {
-			return nil, fmt.Errorf("writing the variable %s: %w", variableAdopt, err)
-		}
-		added[variableAdopt] = adopt
-	}
-	if t.wanted.Module.Variable(module.VariableRecorded).Name != "" {
-		added[module.VariableRecorded] = t.facts.Recorded()
-	}
-	if len(added) == 0 {
-		return t.wanted.Inputs.Variables, nil
-	}
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(t.wanted.Inputs.Variables, &all); err != nil {
-		return nil, errors.New("the inputs are not a JSON object") // the decoder's message may contain a value
-	}
-	maps.Copy(all, added)
-	return json.Marshal(all)
 }
 
 // search returns the search that finds the Machine's instance if the state lacks it.

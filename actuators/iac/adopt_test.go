@@ -315,10 +315,10 @@ func TestTheProviderIDProvesWhoseAnInstanceIs(t *testing.T) {
 		"unknown, and nothing to find":  {object: `{"id":""}`, wantErr: "nothing proves that the object found"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run := &task{
+			run := &task{run: run{
 				machine: &machinev1beta1.Machine{Spec: machinev1beta1.MachineSpec{ProviderID: &tc.machine}}, wanted: &desired.State{Module: used},
 				facts: &lifecycle.Facts{Adoption: lifecycle.AdoptionRequest{ID: tc.id}},
-			}
+			}}
 			planned := &engine.PlannedObjects{Imported: map[string]json.RawMessage{used.InstanceAddress(): json.RawMessage(tc.object)}, Outputs: map[string]json.RawMessage{}}
 			if tc.output != "" {
 				planned.Outputs["provider_id"] = json.RawMessage(tc.output)

@@ -36,47 +36,31 @@ func (a *Actuator) batchKey(wanted *desired.State, f *lifecycle.Facts, d lifecyc
 
 // Together implements runs.Batcher. Runs whose key has changed since they were submitted are
 // executed alone.
-func (t *task) Together(others []runs.Task) {
-	a := t.actuator
-	var tasks []*task
+func (r *run) Together(others []runs.Task) {
+	a, all := r.actuator, []*run{r}
+	for _, other := range others {
+		all = append(all, other.(interface{ shared() *run }).shared())
+	}
+	var members []*run
 	key := ""
-	for _, other := range append([]runs.Task{t}, others...) {
-		one := other.(interface{ itself() *task }).itself()
+	for _, one := range all {
 		own := a.batchKey(one.wanted, one.facts, one.decision)
 		if key == "" {
 			key = own
 		}
 		if own != "" && own == key {
-			tasks = append(tasks, one)
+			members = append(members, one)
 		}
 	}
-	if len(tasks) < 2 {
+	if len(members) < 2 {
 		return
 	}
-	for i, share := range a.runners[tasks[0].wanted.Module.Engine()].(runner.Batcher).Batch(len(tasks)) {
-		tasks[i].share = share
+	for i, share := range a.runners[members[0].wanted.Module.Engine()].(runner.Batcher).Batch(len(members)) {
+		members[i].share = share
 	}
 }
 
-func (t *task) itself() *task { return t } // a look embeds a task
-
-// leave removes the run from its batch.
-func (t *task) leave() {
-	if t.share != nil {
-		t.share.Leave()
-		t.share = nil
-	}
-}
-
-// alone requeues a batched run that must be repeated alone.
-func (t *task) alone(outcome error) error {
-	if !errors.Is(outcome, runner.ErrAlone) {
-		return outcome
-	}
-	t.actuator.logger.V(1).Info("A batched run is repeated alone", "Machine", t.key.String(), "operation",
-		t.decision.Operation, "reason", outcome.Error())
-	return runs.ErrAlone
-}
+func (r *run) shared() *run { return r } // tasks and looks embed a run
 
 // giveBack releases the lock, and keeps the intent if the run's effects are unknown.
 func (t *task) giveBack(ctx context.Context) error {

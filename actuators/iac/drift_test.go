@@ -200,7 +200,7 @@ func TestOnlyDriftThatIsNotIgnoredIsReported(t *testing.T) {
 				m.Annotations = map[string]string{v1alpha1.DriftPolicyAnnotation: string(tc.policy)}
 			})
 			machine.Spec.ProviderSpec.Value = builder.ProviderSpec(map[string]any{"apiVersion": "example.io/v1", "kind": "Example"})
-			run := &task{actuator: &Actuator{recorder: recorder, metrics: reporting.NewMetrics()}, machine: machine, found: &record.DriftCheck{Result: tc.found}, wanted: &desired.State{Module: changedModule(t, "")}}
+			run := &task{found: &record.DriftCheck{Result: tc.found}, run: run{actuator: &Actuator{recorder: recorder, metrics: reporting.NewMetrics()}, machine: machine, wanted: &desired.State{Module: changedModule(t, "")}}}
 			run.reportDrift(nil)
 			if got := len(recorder.Events); got != tc.want {
 				t.Errorf("%d events, want %d", got, tc.want)

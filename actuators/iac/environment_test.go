@@ -116,12 +116,12 @@ func TestARunSeesWhatTheClusterSays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			task := &task{actuator: &Actuator{desired: reader}, machine: &machinev1beta1.Machine{}, wanted: wanted, facts: &lifecycle.Facts{}}
+			task := &run{actuator: &Actuator{desired: reader}, machine: &machinev1beta1.Machine{}, wanted: wanted, facts: &lifecycle.Facts{}}
 			found, err := reader.Environment(t.Context(), wanted.Module)
 			if err != nil {
 				t.Fatal(err)
 			}
-			run, err := task.runSpec(found, engine.SearchNone)
+			run, err := task.spec(found, engine.SearchNone)
 			if err != nil {
 				t.Fatal(err)
 			}

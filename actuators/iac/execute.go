@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
-	"github.com/machine-iac/machine-iac-operator/actuators/recovery"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
@@ -232,7 +231,7 @@ func (t *task) inWorkspace(ctx context.Context, search engine.Search, use func(r
 		return err
 	}
 	t.markPhase(search)
-	spec, err := t.runSpec(around, search)
+	spec, err := t.spec(around, search)
 	if err != nil {
 		return err
 	}
@@ -269,32 +268,11 @@ func (t *task) publishToken(ctx context.Context, search engine.Search) error {
 	return t.actuator.bootstrap.Publish(ctx, t.key, t.identityUID())
 }
 
-func (t *task) runSpec(around desired.Environment, search engine.Search) (runner.RunSpec, error) {
-	variables, err := t.variables(search)
-	if err != nil {
-		return runner.RunSpec{}, err
-	}
-	environment, sensitive := around.With(t.wanted.Inputs.Environment, t.wanted.Inputs.Sensitive)
-	return runner.RunSpec{
-		ID: t.id,
-		Identity: recovery.Identity{
-			Namespace: t.key.Namespace, Name: t.key.Name, UID: string(t.uid), Owner: t.actuator.owner, Run: t.id,
-		},
-		Module:          t.wanted.Module,
-		Session:         t.session,
-		Lineage:         string(t.identityUID()),
-		Variables:       variables,
-		Environment:     environment,
-		Credentials:     credentialOf(t.key.Namespace, t.wanted),
-		InitEnvironment: around.Variables,
-		Files:           t.wanted.Inputs.Files,
-		Sensitive:       sensitive,
-		Search:          search,
-		Destroys:        search == engine.SearchNone && t.decision.Operation == runs.Destroy,
-		NotFound:        search == engine.SearchNone && t.decision.Lookup && t.lookedUp && !t.imported,
-		Waits:           func(what string) { t.actuator.pool.Waits(t.poolUID, what) },
-		Progress:        t.trackProgress,
-		Output:          t.transcript.Add,
-		Withheld:        t.withheld.Add,
-	}, nil
+// spec describes the run for an engine that works on the Machine's state.
+func (t *task) spec(around desired.Environment, search engine.Search) (runner.RunSpec, error) {
+	spec, err := t.run.spec(around, search)
+	spec.Session, spec.Progress = t.session, t.trackProgress
+	spec.Destroys = search == engine.SearchNone && t.decision.Operation == runs.Destroy
+	spec.NotFound = search == engine.SearchNone && t.decision.Lookup && t.lookedUp && !t.imported
+	return spec, err
 }

@@ -19,7 +19,7 @@ import (
 // readTask plans a search that only reads, with the module and inputs of one Machine. It takes no
 // lock because there is no state.
 type readTask struct {
-	*task
+	run
 	search engine.Search
 	// output names the output of the search; found is its value.
 	output string
@@ -33,7 +33,7 @@ var _ runs.Task = &readTask{}
 // read submits a search that only reads, among the drift checks, and returns its key in the pool.
 func (a *Actuator) read(machine *machinev1beta1.Machine, f *lifecycle.Facts, wanted *desired.State,
 	search engine.Search, output string, end func(found json.RawMessage, err error)) (types.UID, error) {
-	t := &readTask{task: newTask(a, machine, runs.Drift), search: search, output: output, end: end}
+	t := &readTask{run: newRun(a, machine, runs.Drift), search: search, output: output, end: end}
 	t.facts, t.wanted = f, wanted
 	t.poolUID = types.UID(string(search) + "-" + t.id)
 	request := t.request(wanted)
@@ -96,7 +96,7 @@ func (t *readTask) Execute(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	spec, err := t.runSpec(around, t.search)
+	spec, err := t.spec(around, t.search)
 	if err != nil {
 		return err
 	}

@@ -116,7 +116,7 @@ func TestWhatIsRecordedOfARunThatEnded(t *testing.T) {
 		"a run that is not wanted": {outcome: errors.Join(errors.New("interrupted"), runs.ErrGivesWay), wantResult: record.RunInterrupted, wantMessage: "interrupted\nthe run is no longer wanted"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := (&task{actuator: b.Actuator, decision: lifecycle.Decision{Operation: runs.Create}, id: "r", session: session}).lastRun(tc.outcome)
+			got := (&task{run: run{actuator: b.Actuator, decision: lifecycle.Decision{Operation: runs.Create}, id: "r"}, session: session}).lastRun(tc.outcome)
 			if got.Result != tc.wantResult || got.Message != tc.wantMessage || got.Run != "r" || got.Operation != runs.Create {
 				t.Errorf("recorded %+v", got)
 			}

@@ -3,12 +3,9 @@ package iac
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/actuators/runner"
-	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
@@ -24,7 +21,7 @@ func (a *Actuator) looksAt(o *observation) lifecycle.Look {
 // lookTask checks that an instance still exists. It takes no lock and writes nothing. If the
 // instance is not found, a drift check becomes due.
 type lookTask struct {
-	*task
+	run
 	gone bool
 }
 
@@ -35,10 +32,10 @@ var _ runs.Task = &lookTask{}
 func (a *Actuator) look(o *observation) {
 	wanted := o.choice.State
 	a.looks.Submitted(o.machine.UID, a.clock.Now())
-	t := &lookTask{task: newTask(a, o.machine, runs.Update)}
+	t := &lookTask{run: newRun(a, o.machine, runs.Drift)}
 	t.poolUID, t.decision = "look-"+o.machine.UID, lifecycle.Decision{Operation: runs.Drift, Look: true}
 	request := t.request(wanted)
-	request.Group, request.Operation, request.Task = groupOf(o.machine), runs.Drift, t
+	request.Task = t
 	if !a.looks.Known(o.machine.UID).Failed {
 		request.Batch = a.batchKey(wanted, o.facts, t.decision)
 	}
@@ -87,28 +84,6 @@ func (t *lookTask) Execute(ctx context.Context) error {
 	var err error
 	t.gone, err = t.lookAt(ctx)
 	return t.alone(err)
-}
-
-// lookAt lets the engine read only the instance in the state. It needs the module's providers, but
-// none of the module's data sources or other resources.
-func (t *task) lookAt(ctx context.Context) (gone bool, err error) {
-	with, able := t.actuator.runners[t.wanted.Module.Engine()].(runner.InstanceChecker)
-	if !able || len(t.wanted.Module.Bare().HCL) == 0 {
-		return false, fmt.Errorf("module %s does not support looks", t.wanted.Module.Name())
-	}
-	around, err := t.actuator.desired.Environment(ctx, t.wanted.Module)
-	if err != nil {
-		return false, err
-	}
-	spec, err := t.runSpec(around, engine.SearchNone)
-	if err != nil {
-		return false, err
-	}
-	check := with.CheckInstance
-	if t.share != nil {
-		check = t.share.CheckInstance
-	}
-	return check(ctx, spec, t.facts.Raw)
 }
 
 // Settle implements runs.Task. A failed look is repeated when the next one is due: a lasting cause

@@ -134,25 +134,6 @@ func (t *task) checkState() error {
 	return reporting.StateOfAnother(why)
 }
 
-// checkPlace refuses a run in another place than the instance's: results from there say nothing
-// about the instance.
-func (t *task) checkPlace() error {
-	made := t.facts.Record.Place
-	if !t.facts.Stored && t.facts.Witness != nil {
-		made = t.facts.Witness.Place
-	}
-	if t.wanted == nil || len(made) == 0 || !t.facts.Bound() {
-		return nil
-	}
-	if t.wanted.PlaceErr != nil {
-		return reporting.Typed(t.asked, t.wanted.PlaceErr)
-	}
-	if !t.wanted.Here(made).Contradicts(t.wanted.Place) {
-		return nil
-	}
-	return reporting.OtherPlace(t.asked, t.facts, made, t.wanted)
-}
-
 // undecidedError says that nothing was found where an instance may exist, and that it is too early
 // to rely on that.
 type undecidedError struct {

@@ -21,7 +21,7 @@ func (a *Actuator) DestroyWithoutMachine(key types.NamespacedName, uid types.UID
 	machine.Namespace, machine.Name, machine.UID = key.Namespace, key.Name, uid
 	t := newTask(a, machine, runs.Destroy)
 	request := t.request(nil)
-	request.Group, request.Task = key.Namespace, t
+	request.Task = t
 	return a.pool.Submit(request)
 }
 

@@ -77,7 +77,7 @@ func TestDoubtful(t *testing.T) {
 			if tc.noLookup {
 				used = withoutLookup(t)
 			}
-			run := &task{intent: tc.intent, facts: &lifecycle.Facts{}, touched: tc.touched, saved: tc.saved, lookedUp: tc.lookedUp, wanted: &desired.State{Module: used}}
+			run := &task{intent: tc.intent, touched: tc.touched, saved: tc.saved, lookedUp: tc.lookedUp, run: run{facts: &lifecycle.Facts{}, wanted: &desired.State{Module: used}}}
 			if run.intent == nil {
 				run.intent = &record.Intent{}
 			}

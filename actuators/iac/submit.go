@@ -22,8 +22,7 @@ func (a *Actuator) submit(o *observation, d lifecycle.Decision) error {
 	t := newTask(a, o.machine, d.Operation)
 	t.beside = d.Beside
 	request := t.request(wanted)
-	request.Group, request.Task, request.Batch = groupOf(o.machine), t, a.batchKey(wanted, o.facts, d)
-	request.Between = d.Between
+	request.Task, request.Batch, request.Between = t, a.batchKey(wanted, o.facts, d), d.Between
 	request.Fingerprint += o.facts.Confirmed // a confirmation by a person ends the backoff
 	status, err := a.pool.Submit(request)
 	if err != nil {
@@ -38,25 +37,6 @@ func (a *Actuator) submit(o *observation, d lifecycle.Decision) error {
 	}
 	a.warn(o.machine, wanted, d.Operation)
 	return o.inProgress(status)
-}
-
-// request describes a run for the pool. wanted may be nil. The caller sets Group and Task.
-func (t *task) request(wanted *desired.State) runs.Request {
-	request := runs.Request{Machine: t.key, UID: t.poolUID, Operation: t.asked, Engine: engineOf(wanted), Run: t.id}
-	if wanted == nil {
-		return request
-	}
-	request.Fingerprint, request.Footprint = wanted.Attempt(t.asked), wanted.Module.Digest()
-	request.Credential = credentialOf(t.key.Namespace, wanted)
-	return request
-}
-
-// credentialOf names the credentials Secret of a Machine in a namespace, or returns "".
-func credentialOf(namespace string, wanted *desired.State) string {
-	if wanted.CredentialsSecret == "" {
-		return ""
-	}
-	return namespace + "/" + wanted.CredentialsSecret
 }
 
 // warn sends events when a run begins, about a missing pinned module or a doubtful providerSpec.

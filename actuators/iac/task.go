@@ -6,13 +6,10 @@ import (
 	"sync/atomic"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/recovery"
 	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
-	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -22,25 +19,10 @@ import (
 // task is one engine run for one Machine. In the queue it is a key and an operation; everything
 // else is decided under the lock.
 type task struct {
-	actuator *Actuator
-	asked    runs.Operation
+	run
 	// beside marks a run with the configuration applied last, while the Machine's update cannot be
 	// made.
 	beside bool
-	key    types.NamespacedName
-	uid    types.UID
-	// poolUID is the run's key in the pool. It is the Machine's UID, except for looks and
-	// inventories, which must not delay a Machine's run.
-	poolUID types.UID
-	id      string
-
-	// machine is the Machine as read under the lock. Only its name is set if it is gone.
-	machine *machinev1beta1.Machine
-	// facts, wanted and decision were determined under the lock. wanted is nil if only an empty
-	// state is to be removed.
-	facts    *lifecycle.Facts
-	wanted   *desired.State
-	decision lifecycle.Decision
 	// intent is the recorded intent; nil for a drift check.
 	intent *record.Intent
 	// changesModule marks an update to another module than the pinned one, recordsModule that none
@@ -50,11 +32,6 @@ type task struct {
 	session *state.Session
 	// epoch is an invalid epoch found in the state, or empty.
 	epoch string
-	// share is the run's part in a batch; nil for a run executed alone.
-	share runner.Share
-	// transcript is the engine's output. withheld is the part that may contain values of sensitive
-	// inputs.
-	transcript, withheld reporting.Transcript
 	// found is the run's finding about the instance, or nil.
 	found *record.DriftCheck
 	// adoption is the finding about an adoption, or nil.
@@ -85,10 +62,7 @@ var (
 )
 
 func newTask(a *Actuator, machine *machinev1beta1.Machine, asked runs.Operation) *task {
-	return &task{
-		actuator: a, asked: asked, id: string(uuid.NewUUID()), uid: machine.UID, poolUID: machine.UID,
-		key: types.NamespacedName{Namespace: machine.Namespace, Name: machine.Name}, machine: machine.DeepCopy(),
-	}
+	return &task{run: newRun(a, machine, asked)}
 }
 
 // Reason implements runs.Reasoner.
@@ -175,9 +149,6 @@ func (t *task) prepare(ctx context.Context, snapshot *state.Snapshot) (state.Cha
 	}
 	return t.change(snapshot)
 }
-
-// identityUID returns the UID that the instance was created with, or will be.
-func (t *task) identityUID() types.UID { return t.facts.Identity(t.uid) }
 
 // witnessIsDue reports whether the Machine lacks a witness for this create, or has one for a place
 // where nothing was created.

@@ -102,7 +102,7 @@ func TestOutputGivesWayToInputs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			run := &task{actuator: b.Actuator, machine: machine, session: session}
+			run := &task{run: run{actuator: b.Actuator, machine: machine}, session: session}
 			run.transcript.Add("output")
 			run.withheld.Add("withheld")
 			run.keepOutput(t.Context())

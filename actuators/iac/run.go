@@ -1,0 +1,199 @@
+package iac
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/utils/ptr"
+
+	"github.com/machine-iac/machine-iac-operator/actuators/recovery"
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
+	"github.com/machine-iac/machine-iac-operator/actuators/runner"
+	"github.com/machine-iac/machine-iac-operator/internal/desired"
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
+)
+
+// run is what all runs have in common: tasks, looks and searches that only read.
+type run struct {
+	actuator *Actuator
+	asked    runs.Operation
+	key      types.NamespacedName
+	uid      types.UID
+	// poolUID is the run's key in the pool. It is the Machine's UID, except for looks and searches,
+	// which must not delay a Machine's run.
+	poolUID types.UID
+	id      string
+	machine *machinev1beta1.Machine
+	// facts, wanted and decision are determined when the run's turn comes. wanted is nil if only an
+	// empty state is to be removed.
+	facts    *lifecycle.Facts
+	wanted   *desired.State
+	decision lifecycle.Decision
+	// share is the run's part in a batch; nil for a run executed alone.
+	share runner.Share
+	// transcript is the engine's output. withheld is the part that may contain values of sensitive
+	// inputs.
+	transcript, withheld reporting.Transcript
+}
+
+func newRun(a *Actuator, machine *machinev1beta1.Machine, asked runs.Operation) run {
+	return run{
+		actuator: a, asked: asked, id: string(uuid.NewUUID()), uid: machine.UID, poolUID: machine.UID,
+		key: types.NamespacedName{Namespace: machine.Namespace, Name: machine.Name}, machine: machine.DeepCopy(),
+	}
+}
+
+// request describes a run for the pool. wanted may be nil. The caller sets Task.
+func (r *run) request(wanted *desired.State) runs.Request {
+	request := runs.Request{
+		Machine: r.key, UID: r.poolUID, Group: groupOf(r.machine), Operation: r.asked, Engine: engineOf(wanted), Run: r.id,
+	}
+	if wanted == nil {
+		return request
+	}
+	request.Fingerprint, request.Footprint = wanted.Attempt(r.asked), wanted.Module.Digest()
+	request.Credential = credentialOf(r.key.Namespace, wanted)
+	return request
+}
+
+// credentialOf names the credentials Secret of a Machine in a namespace, or returns "".
+func credentialOf(namespace string, wanted *desired.State) string {
+	if wanted.CredentialsSecret == "" {
+		return ""
+	}
+	return namespace + "/" + wanted.CredentialsSecret
+}
+
+// identityUID returns the UID that the instance was created with, or will be.
+func (r *run) identityUID() types.UID { return r.facts.Identity(r.uid) }
+
+// checkPlace refuses a run in another place than the instance's: results from there say nothing
+// about the instance.
+func (r *run) checkPlace() error {
+	made := r.facts.Record.Place
+	if !r.facts.Stored && r.facts.Witness != nil {
+		made = r.facts.Witness.Place
+	}
+	if r.wanted == nil || len(made) == 0 || !r.facts.Bound() {
+		return nil
+	}
+	if r.wanted.PlaceErr != nil {
+		return reporting.Typed(r.asked, r.wanted.PlaceErr)
+	}
+	if !r.wanted.Here(made).Contradicts(r.wanted.Place) {
+		return nil
+	}
+	return reporting.OtherPlace(r.asked, r.facts, made, r.wanted)
+}
+
+// spec describes the run for an engine. Only a task adds a session.
+func (r *run) spec(around desired.Environment, search engine.Search) (runner.RunSpec, error) {
+	variables, err := r.variables(search)
+	if err != nil {
+		return runner.RunSpec{}, err
+	}
+	environment, sensitive := around.With(r.wanted.Inputs.Environment, r.wanted.Inputs.Sensitive)
+	return runner.RunSpec{
+		ID: r.id,
+		Identity: recovery.Identity{
+			Namespace: r.key.Namespace, Name: r.key.Name, UID: string(r.uid), Owner: r.actuator.owner, Run: r.id,
+		},
+		Module:          r.wanted.Module,
+		Lineage:         string(r.identityUID()),
+		Variables:       variables,
+		Environment:     environment,
+		Credentials:     credentialOf(r.key.Namespace, r.wanted),
+		InitEnvironment: around.Variables,
+		Files:           r.wanted.Inputs.Files,
+		Sensitive:       sensitive,
+		Search:          search,
+		Waits:           func(what string) { r.actuator.pool.Waits(r.poolUID, what) },
+		Output:          r.transcript.Add,
+		Withheld:        r.withheld.Add,
+	}, nil
+}
+
+// variables returns a run's variables: the rendered ones, the search keys of adopt/, and the
+// instance's recorded values.
+func (r *run) variables(search engine.Search) ([]byte, error) {
+	added := map[string]json.RawMessage{}
+	if search == engine.SearchAdopt {
+		providerID, id := r.adoptee()
+		adopt, err := json.Marshal(map[string]string{"provider_id": providerID, "id": id})
+		if err != nil {
+			return nil, fmt.Errorf("writing the variable %s: %w", variableAdopt, err)
+		}
+		added[variableAdopt] = adopt
+	}
+	if r.wanted.Module.Variable(module.VariableRecorded).Name != "" {
+		added[module.VariableRecorded] = r.facts.Recorded()
+	}
+	if len(added) == 0 {
+		return r.wanted.Inputs.Variables, nil
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(r.wanted.Inputs.Variables, &all); err != nil {
+		return nil, errors.New("the inputs are not a JSON object") // the decoder's message may contain a value
+	}
+	maps.Copy(all, added)
+	return json.Marshal(all)
+}
+
+// adoptee returns the identifiers of the instance to adopt: its provider ID and its ID in the
+// infrastructure. One of them may be empty. After the adoption the Machine's fields no longer
+// count.
+func (r *run) adoptee() (providerID, id string) {
+	if r.facts.Adopted() {
+		return r.facts.Witness.ProviderID, r.facts.Witness.ID
+	}
+	return ptr.Deref(r.machine.Spec.ProviderID, ""), r.facts.Adoption.ID
+}
+
+// lookAt lets the engine read only the instance in the state. It needs the module's providers, but
+// none of the module's data sources or other resources.
+func (r *run) lookAt(ctx context.Context) (gone bool, err error) {
+	with, able := r.actuator.runners[r.wanted.Module.Engine()].(runner.InstanceChecker)
+	if !able || len(r.wanted.Module.Bare().HCL) == 0 {
+		return false, fmt.Errorf("module %s does not support looks", r.wanted.Module.Name())
+	}
+	around, err := r.actuator.desired.Environment(ctx, r.wanted.Module)
+	if err != nil {
+		return false, err
+	}
+	spec, err := r.spec(around, engine.SearchNone)
+	if err != nil {
+		return false, err
+	}
+	check := with.CheckInstance
+	if r.share != nil {
+		check = r.share.CheckInstance
+	}
+	return check(ctx, spec, r.facts.Raw)
+}
+
+// leave removes the run from its batch.
+func (r *run) leave() {
+	if r.share != nil {
+		r.share.Leave()
+		r.share = nil
+	}
+}
+
+// alone requeues a batched run that must be repeated alone.
+func (r *run) alone(outcome error) error {
+	if !errors.Is(outcome, runner.ErrAlone) {
+		return outcome
+	}
+	r.actuator.logger.V(1).Info("A batched run is repeated alone", "Machine", r.key.String(), "operation",
+		r.decision.Operation, "reason", outcome.Error())
+	return runs.ErrAlone
+}
