@@ -3,26 +3,19 @@ package iac
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
-	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
-
-// variableAdopt is the variable declared by a module's adopt/ folder.
-const variableAdopt = "adopt"
 
 // outputProviderID is the module output that identifies an adopted instance.
 const outputProviderID = "provider_id"
@@ -37,9 +30,18 @@ type refusedAdoption struct {
 // Error implements error.
 func (e *refusedAdoption) Error() string { return "instance not adopted: " + e.why }
 
-// adopt finds the existing instance, checks the plan that imports it, and applies the plan if an
+// adopt imports an existing instance, or plans the import.
+type adopt struct {
+	*task
+	// planned is the finding about the adoption, or nil.
+	planned *record.PlannedAdoption
+	// absent reports that a Machine being deleted has no instance to adopt.
+	absent bool
+}
+
+// execute finds the existing instance, checks the plan that imports it, and applies the plan if an
 // adoption is requested. It records the findings either way.
-func (t *task) adopt(ctx context.Context) error {
+func (t *adopt) execute(ctx context.Context) error {
 	return t.inWorkspace(ctx, engine.SearchAdopt, func(workspace runner.Workspace) error {
 		report, err := workspace.Plan(ctx)
 		var planned *engine.PlannedObjects
@@ -62,10 +64,10 @@ func (t *task) adopt(ctx context.Context) error {
 			found.Refused = refusal.why
 		}
 		if refused && refusal.absent {
-			found.Absent = t.absentSince(found.At)
+			found.Absent = cmp.Or(t.facts.Record.AdoptionPlan.AbsentSince(t.wanted.Fingerprint), found.At)
 		}
 		found = found.Bounded()
-		t.adoption = &found
+		t.planned = &found
 		switch {
 		case t.decision.Operation == runs.Drift:
 			return nil
@@ -78,22 +80,13 @@ func (t *task) adopt(ctx context.Context) error {
 	})
 }
 
-// absentSince returns since when searches have found no instance, given that the current one found
-// none.
-func (t *task) absentSince(now time.Time) time.Time {
-	if first := t.facts.Record.AdoptionPlan.AbsentSince(t.wanted.Fingerprint); !first.IsZero() {
-		return first
-	}
-	return now
-}
-
 // nothingToDelete concludes the deletion of a Machine whose instance was not found for adoption.
 // The operator owns nothing of it and can destroy nothing. As with its own instances, it takes two
 // empty searches. A failed search proves nothing.
-func (t *task) nothingToDelete(refusal *refusedAdoption) error {
+func (t *adopt) nothingToDelete(refusal *refusedAdoption) error {
 	earlier, again := t.facts.Record.AdoptionPlan.AbsentSince(t.wanted.Fingerprint),
 		lifecycle.SecondLookAfter(t.wanted.Module.Settle())
-	if until := t.adoption.Absent.Add(again); earlier.IsZero() || t.adoption.At.Before(until) {
+	if until := t.planned.Absent.Add(again); earlier.IsZero() || t.planned.At.Before(until) {
 		return &undecidedError{until: until, text: refusal.why}
 	}
 	t.absent = true
@@ -101,18 +94,18 @@ func (t *task) nothingToDelete(refusal *refusedAdoption) error {
 }
 
 // noInstance refuses an adoption because no instance was found.
-func (t *task) noInstance() *refusedAdoption {
+func (t *adopt) noInstance() *refusedAdoption {
 	return &refusedAdoption{why: "no instance found " + t.instanceToAdopt() + t.inPlace(), absent: true}
 }
 
 // whyNotPlanned returns the refusal of an adoption that cannot be planned, or nil if a retry may
 // succeed.
-func (t *task) whyNotPlanned(err error) *refusedAdoption {
+func (t *adopt) whyNotPlanned(err error) *refusedAdoption {
 	if runner.IsNotFound(err, t.wanted.Module, engine.SearchAdopt) {
 		return t.noInstance()
 	}
 	failed, ok := errors.AsType[*failure.Error](err)
-	if !ok {
+	if !ok || len(failed.Diagnostics) == 0 {
 		return nil
 	}
 	for _, diagnostic := range failed.Diagnostics {
@@ -122,35 +115,12 @@ func (t *task) whyNotPlanned(err error) *refusedAdoption {
 			return nil
 		}
 	}
-	if len(failed.Diagnostics) == 0 {
-		return nil
-	}
 	return &refusedAdoption{why: err.Error()}
-}
-
-// instanceToAdopt describes the instance to adopt, for people.
-func (t *task) instanceToAdopt() string {
-	providerID, id := t.adoptee()
-	switch {
-	case id != "":
-		return "with the ID " + id
-	case providerID != "":
-		return "with the provider ID " + providerID
-	}
-	return "with the name " + t.key.Name
-}
-
-// inPlace describes the searched place, for people.
-func (t *task) inPlace() string {
-	if where := t.wanted.Place.String(); where != "" {
-		return " in " + where
-	}
-	return ""
 }
 
 // checkAdoption refuses a plan that does not import the Machine's own instance, unchanged or
 // updated in place. It returns the instance's provider ID, or "" if that is not known yet.
-func (t *task) checkAdoption(ctx context.Context, report *engine.Report,
+func (t *adopt) checkAdoption(ctx context.Context, report *engine.Report,
 	planned *engine.PlannedObjects) (string, error) {
 	if !slices.ContainsFunc(report.Changes, func(c engine.Change) bool { return c.Import && c.Instance() }) {
 		return "", t.noInstance()
@@ -171,44 +141,18 @@ func (t *task) checkAdoption(ctx context.Context, report *engine.Report,
 	return id, t.checkOtherOwners(ctx, id)
 }
 
-// checkBearer refuses an instance that carries another Machine's UID, unless this installation
-// created it for a deleted Machine.
-func (t *task) checkBearer(planned *engine.PlannedObjects) error {
-	for address, object := range planned.Imported {
-		owner, _ := t.wanted.Module.Identities().OwnerOf(address, object)
-		own := owner.MachineUID == "" || owner.MachineUID == string(t.identityUID()) || owner.MachineUID == string(t.uid)
-		if !own && (owner.Installation == "" || owner.Installation != string(t.actuator.installation.UID())) {
-			return &refusedAdoption{why: (&module.ForeignError{Address: address, Owner: owner.MachineUID}).Error()}
-		}
+// changesControlPlane returns why an adoption is refused that would change a control-plane
+// instance, or "". A wrong providerSpec must not cost etcd a member.
+func (t *adopt) changesControlPlane(report *engine.Report, planned *engine.PlannedObjects) string {
+	if !lifecycle.ControlPlane(t.machine) {
+		return ""
 	}
-	return nil
-}
-
-// proveIdentity returns the provider ID of the found instance, which must match the Machine's.
-func (t *task) proveIdentity(planned *engine.PlannedObjects) (string, error) {
-	if err := t.checkBearer(planned); err != nil {
-		return "", err
+	changes := adoptionFound(report, planned).Changes
+	if len(changes) == 0 {
+		return ""
 	}
-	var found string
-	if raw, known := planned.Outputs[outputProviderID]; known && json.Unmarshal(raw, &found) != nil {
-		return "", &refusedAdoption{why: "the module's output " + outputProviderID + " is not a string"}
-	}
-	wanted, instanceID := t.adoptee()
-	switch {
-	case found != "" && (wanted == "" || wanted == found):
-		return found, nil
-	case found != "":
-		return "", &refusedAdoption{why: fmt.Sprintf("the instance found has the provider ID %s, but the Machine has %s",
-			found, wanted)}
-	}
-	id := cmp.Or(wanted[strings.LastIndex(wanted, "/")+1:], instanceID)
-	shows := func(address string) bool {
-		return t.wanted.Module.MayBeInstance(address) && module.Names(planned.Imported[address], id)
-	}
-	if id == "" || !slices.ContainsFunc(slices.Collect(maps.Keys(planned.Imported)), shows) {
-		return "", &refusedAdoption{why: "nothing proves that the object found is the instance " + t.instanceToAdopt()}
-	}
-	return wanted, nil
+	return "an adoption must not change a control-plane instance, but would change " + strings.Join(changes, "; ") +
+		": change the providerSpec to match the instance"
 }
 
 // adoptionFound summarizes an adoption plan for people: names and the module's own messages.
@@ -239,7 +183,7 @@ func adoptionFound(report *engine.Report, planned *engine.PlannedObjects) record
 
 // takeOver applies an adoption plan. It records the adoption on the Machine first, so that a lost
 // state triggers a lookup.
-func (t *task) takeOver(ctx context.Context, workspace runner.Workspace, providerID string) error {
+func (t *adopt) takeOver(ctx context.Context, workspace runner.Workspace, providerID string) error {
 	w := record.Witness{
 		Run: t.id, Since: t.actuator.clock.Now().UTC(), Place: t.wanted.Place, Adopted: true, ProviderID: providerID,
 		ID: t.facts.Adoption.ID,
@@ -251,16 +195,75 @@ func (t *task) takeOver(ctx context.Context, workspace runner.Workspace, provide
 	applied, err := workspace.ApplyPlan(ctx)
 	t.noteApplied(applied)
 	if err == nil {
-		t.lookedUp, t.imported = true, true
 		t.found = t.checkedNow(record.DriftCheck{Result: record.DriftNone})
 	}
 	return err
 }
 
-// search returns the search that finds the Machine's instance if the state lacks it.
-func (t *task) search() engine.Search {
-	if t.decision.Adopt || t.facts.Adopted() {
-		return engine.SearchAdopt
+// adoptionBegins marks a head as created for an adoption. It is not a state of the instance until
+// the adoption is done.
+func (t *task) adoptionBegins(p record.Patch) record.Patch {
+	if t.facts.Record.AdoptionPlan == nil {
+		p.SetAdoptionPlan(record.PlannedAdoption{Fingerprint: t.wanted.Fingerprint})
 	}
-	return engine.SearchLookup
+	return p
+}
+
+// settle implements operation. If the adoption was not carried out, it records the findings, and the
+// intent remains only if the engine may have started it.
+func (t *adopt) settle(ctx context.Context, outcome error) error {
+	plans := t.decision.Operation == runs.Drift
+	switch {
+	case outcome == nil && t.absent:
+		if err := t.deleteState(ctx, true); err != nil {
+			return err
+		}
+		reporting.Succeeded(runs.Destroy, t.machine, "Deleted nothing: "+t.planned.Refused).Send(t.actuator.recorder)
+		return nil
+	case outcome == nil && !plans:
+		if err := t.storeInputs(ctx); err != nil {
+			return err
+		}
+		if err := t.conclude(ctx, t.patchFor(nil), nil); err != nil {
+			return err
+		}
+		reporting.Adopted(t.machine, len(t.planned.Changes) > 0).Send(t.actuator.recorder)
+		return nil
+	}
+	p := record.NewPatch()
+	if t.intent != nil && !t.touched {
+		p.ClearIntent()
+	}
+	if t.planned == nil && outcome != nil && plans && !runs.Interrupted(outcome) {
+		failed := record.PlannedAdoption{
+			At: t.actuator.clock.Now().UTC(), Fingerprint: t.wanted.Fingerprint,
+			Refused: "planning failed: " + reporting.Typed(runs.Update, outcome).Message,
+		}.Bounded()
+		t.planned = &failed
+	}
+	if t.planned != nil {
+		p.SetAdoptionPlan(*t.planned)
+	}
+	return t.conclude(ctx, p, outcome)
+}
+
+// release gives up the instance: settle discards its state.
+type release struct{ *task }
+
+func (t release) execute(context.Context) error { return nil }
+
+// settle deletes the state of a released instance. The Machine's annotation is removed first.
+// Without it, but with a state, the Machine still counts as managed, so that the next manager
+// completes the release after a crash.
+func (t release) settle(ctx context.Context, _ error) error {
+	if t.facts.Witness != nil && !t.facts.Gone {
+		if err := t.actuator.removeWitness(ctx, t.machine); err != nil {
+			return t.releaseFailed(ctx, err)
+		}
+	}
+	if err := t.session.Forget(ctx); err != nil {
+		return t.releaseFailed(ctx, err)
+	}
+	reporting.Released(t.machine).Send(t.actuator.recorder)
+	return nil
 }

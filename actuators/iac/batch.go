@@ -1,13 +1,11 @@
 package iac
 
 import (
-	"context"
 	"errors"
 
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
@@ -62,14 +60,20 @@ func (r *run) Together(others []runs.Task) {
 
 func (r *run) shared() *run { return r } // tasks and looks embed a run
 
-// giveBack releases the lock, and keeps the intent if the run's effects are unknown.
-func (t *task) giveBack(ctx context.Context) error {
-	p := record.NewPatch()
-	if t.intent != nil {
-		t.settleIntent(p, runs.ErrAlone)
+// leave removes the run from its batch.
+func (r *run) leave() {
+	if r.share != nil {
+		r.share.Leave()
+		r.share = nil
 	}
-	if err := t.session.Release(ctx, p.MetaPatch); err != nil {
-		return runs.NotSettled(errors.Join(errors.New("releasing the lock"), err))
+}
+
+// alone requeues a batched run that must be repeated alone.
+func (r *run) alone(outcome error) error {
+	if !errors.Is(outcome, runner.ErrAlone) {
+		return outcome
 	}
+	r.actuator.logger.V(1).Info("A batched run is repeated alone", "Machine", r.key.String(), "operation",
+		r.decision.Operation, "reason", outcome.Error())
 	return runs.ErrAlone
 }

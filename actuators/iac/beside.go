@@ -48,11 +48,3 @@ func (a *Actuator) decideBeside(ctx context.Context, o *observation, trying bool
 	t.Trying = trying
 	return lifecycle.DecideBeside(o.facts, t)
 }
-
-// decideBeside decides for a run beside an update that cannot be made. It does not record the
-// inputs and module that it uses.
-func (t *task) decideBeside(ctx context.Context, o *observation) error {
-	t.take(t.actuator.decideBeside(ctx, o, false))
-	t.wanted = o.choice.State
-	return nil
-}

@@ -64,7 +64,7 @@ func TestAnAdoptionChangesNothingOfTheControlPlane(t *testing.T) {
 	}}
 	planned := &engine.PlannedObjects{Changed: map[string][]string{"aws_instance.this": {"tags"}}}
 	machine := builder.Machine()
-	of := &task{run: run{machine: machine}}
+	of := &adopt{task: &task{run: run{machine: machine}}}
 	if refused := of.changesControlPlane(report, planned); refused != "" {
 		t.Errorf("a worker is refused: %s", refused)
 	}

@@ -6,26 +6,33 @@ import (
 	"fmt"
 	"slices"
 
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
-	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state/statefile"
 )
 
-// destroy removes the instance and everything created with it. A destroy plan cannot do anything
+// destroy removes the instance and everything created with it.
+type destroy struct{ *task }
+
+// execute removes the instance and everything created with it. A destroy plan cannot do anything
 // else, so it is not read. The report is read: an instance that was not found is looked up again
 // before its state is discarded.
-func (t *task) destroy(ctx context.Context) error {
+func (t destroy) execute(ctx context.Context) error {
 	if t.wanted == nil {
 		return nil // nothing was created
 	}
 	there := t.facts.HasResources()
 	if t.decision.Lookup {
-		found, err := t.lookUp(ctx)
+		found, err := lookup{t.task}.find(ctx)
 		if err != nil {
 			return err
 		}
@@ -55,7 +62,7 @@ func (t *task) destroy(ctx context.Context) error {
 
 // forgetParts drops resources from the state that end with the instance. The engine would otherwise
 // detach them first, from an instance whose destroy may then be refused.
-func (t *task) forgetParts(ctx context.Context, raw []byte) error {
+func (t destroy) forgetParts(ctx context.Context, raw []byte) error {
 	parts := t.wanted.Module.Spec().PartOfInstance
 	if len(parts) == 0 {
 		return nil
@@ -75,15 +82,14 @@ func (t *task) forgetParts(ctx context.Context, raw []byte) error {
 // destroyedInstance reports whether a destroy found the instance and removed it.
 func destroyedInstance(report *engine.Report) bool {
 	return slices.ContainsFunc(report.Applied, func(a engine.Applied) bool {
-		return a.Instance() &&
-			a.Action == engine.ActionDelete
+		return a.Instance() && a.Action == engine.ActionDelete
 	})
 }
 
 // instanceNotFound handles a destroy that did not find the instance. The engine has already dropped
 // it from the state. The earlier state is restored until a second look, after the module's
 // settlement period, confirms the result.
-func (t *task) instanceNotFound(ctx context.Context, before []byte) error {
+func (t destroy) instanceNotFound(ctx context.Context, before []byte) error {
 	now, again := t.actuator.clock.Now(), lifecycle.SecondLookAfter(t.wanted.Module.Settle())
 	first, unproven := t.facts.Record.Check, t.placeUnproven()
 	if t.facts.Missing() && !now.Before(first.At.Add(again)) && unproven == "" {
@@ -108,7 +114,7 @@ func (t *task) instanceNotFound(ctx context.Context, before []byte) error {
 
 // placeUnproven returns which parts of the place may differ from where the instance was created. It
 // returns "" if none do, or if a person has checked.
-func (t *task) placeUnproven() string {
+func (t destroy) placeUnproven() string {
 	made := t.wanted.Here(t.facts.Record.Place)
 	if len(made) == 0 || made.Equal(t.wanted.Place) || t.facts.Confirmed == string(t.uid) {
 		return ""
@@ -116,62 +122,78 @@ func (t *task) placeUnproven() string {
 	return made.Diff(t.wanted.Place)
 }
 
-// compare evaluates a drift plan, and names the differing attributes if the engine can.
-func (t *task) compare(ctx context.Context, workspace runner.Workspace, report *engine.Report) record.DriftCheck {
-	found := lifecycle.CompareInstance(report, nil)
-	if found.Result != record.DriftChanged {
-		return found
+// settle implements operation.
+func (t destroy) settle(ctx context.Context, outcome error) error {
+	if outcome != nil {
+		return t.conclude(ctx, t.patchFor(outcome), outcome)
 	}
-	planned, err := workspace.Planned(ctx)
-	if err != nil {
-		t.actuator.logger.V(1).Info("Cannot tell which attributes have drifted", "Machine", t.key.String(), "error",
-			err.Error())
-		return found
-	}
-	return lifecycle.CompareInstance(report, planned.Changed)
-}
-
-// checkDrift compares the instance with its state. If the module cannot be planned because
-// something that it reads is gone, checkDrift at least checks that the instance exists.
-func (t *task) checkDrift(ctx context.Context) error {
-	err := t.planDrift(ctx)
-	if _, failed := errors.AsType[*failure.Error](err); !failed || t.share != nil || ctx.Err() != nil {
+	if err := t.deleteState(ctx, t.facts.Witness != nil || t.facts.Provisioned); err != nil {
 		return err
 	}
-	gone, lookErr := t.lookAt(ctx)
-	if lookErr != nil || !gone {
-		return err
+	switch {
+	case t.facts.HasInstance() || t.facts.HalfMade() || t.imported:
+		reporting.Succeeded(runs.Destroy, t.machine, "Deleted the instance").Send(t.actuator.recorder)
+	case t.facts.HasResources():
+		reporting.Succeeded(runs.Destroy, t.machine, "Deleted what was created before the instance").Send(t.actuator.recorder)
 	}
-	t.found = t.checkedNow(record.DriftCheck{
-		Result:  record.DriftMissing,
-		Summary: "the instance is gone: it was removed outside this operator; no other resource was compared: " + err.Error(),
-	})
+	t.reportLeftBehind()
 	return nil
 }
 
-// planDrift compares with a plan. Outputs that changed on their own are saved, which touches no
-// resource.
-func (t *task) planDrift(ctx context.Context) error {
-	search := engine.SearchNone
-	if t.decision.Lookup {
-		search = t.search()
+// reportLeftBehind sends the event about what remains after the instance was destroyed.
+func (t destroy) reportLeftBehind() {
+	if t.facts.State == nil {
+		return
 	}
-	return t.inWorkspace(ctx, search, func(workspace runner.Workspace) error {
-		report, err := workspace.Plan(ctx)
-		if t.decision.Lookup && runner.IsNotFound(err, t.wanted.Module, search) {
-			// The lookup says nothing about an instance in the state; the next check covers it.
-			t.lookedUp = true
-			return nil
+	if had, err := t.facts.Outputs(); err == nil && len(had.Outlives) > 0 {
+		reporting.LeftBehind(t.machine, had.Outlives).Send(t.actuator.recorder)
+	}
+}
+
+// deleteState deletes the state of a destroyed instance after marking a Machine that had one. In
+// the other order, a crash in between would trigger a lookup of the instance. If the state still
+// lists resources, it stays and the destroy fails.
+func (t *task) deleteState(ctx context.Context, had bool) error {
+	t.keepOutput(ctx)
+	if had && !t.facts.Gone {
+		now := t.actuator.clock.Now().UTC()
+		err := t.actuator.writeWitness(ctx, t.machine, record.Witness{Run: t.id, Since: now, Destroyed: &now})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // not gone or replaced
+			return t.releaseFailed(ctx, err)
 		}
-		if err != nil {
-			return err
+	}
+	if err := t.session.Delete(ctx); err != nil {
+		return t.releaseFailed(ctx, err)
+	}
+	return nil
+}
+
+// releaseFailed releases the lock after a destroy that could not be concluded.
+func (t *task) releaseFailed(ctx context.Context, err error) error {
+	p := record.NewPatch()
+	p.SetLastRun(t.lastRun(err))
+	return reporting.Typed(runs.Destroy, errors.Join(err, t.session.Release(ctx, p.MetaPatch)))
+}
+
+// unclaimed returns an error if another Machine refers to the resources in a deleted Machine's
+// state. Such a Machine was restored from a backup or copied, and would lose its instance.
+func (t *task) unclaimed(ctx context.Context) error {
+	if !t.facts.Gone {
+		return nil
+	}
+	providerID := ""
+	if has, err := t.facts.Outputs(); err == nil {
+		providerID = has.ProviderID
+	}
+	machines := &machinev1beta1.MachineList{}
+	if err := t.actuator.client.List(ctx, machines, client.InNamespace(t.key.Namespace)); err != nil {
+		return fmt.Errorf("listing Machines: %w", err)
+	}
+	for i := range machines.Items {
+		if named := record.Names(&machines.Items[i], t.uid, providerID); named != "" {
+			return actuators.DeleteFailed("not destroying the resources in the state: Machine %s refers to them: %s",
+				machines.Items[i].Name, named)
 		}
-		t.lookedUp = t.decision.Lookup
-		t.found = t.checkedNow(t.compare(ctx, workspace, report))
-		if t.decision.Lookup || !report.OutputsOnly() {
-			return nil
-		}
-		_, err = workspace.ApplyPlan(ctx)
-		return err
-	})
+	}
+	return nil
 }

@@ -3,8 +3,12 @@
 //
 // A verb (verbs.go) observes the Machine, its state Secret and the pool's run, decides with
 // [lifecycle.Decide], submits a run (submit.go) and publishes the result on the Machine
-// (publish.go). A run (task.go) takes the lock, decides again, executes (execute.go, destroy.go,
-// lookup.go) and settles (settle.go). Package recovery cleans up after dead processes, and package
+// (publish.go).
+//
+// A run (run.go) is a task, a look (look.go) or a search that only reads (inventory.go). A task
+// (task.go) takes the lock, decides again, and executes and settles one operation: create.go,
+// update.go, driftcheck.go, destroy.go and adopt.go. Operations share lookup.go, the engine's
+// workspace.go and settle.go. Package recovery cleans up after dead processes, and package
 // reporting reports outcomes. docs/architecture.md has the table of decisions.
 //
 // Required permissions in the Machines' namespace: secrets get, list, create, update, delete;

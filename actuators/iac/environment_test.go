@@ -117,11 +117,7 @@ func TestARunSeesWhatTheClusterSays(t *testing.T) {
 				t.Fatal(err)
 			}
 			task := &run{actuator: &Actuator{desired: reader}, machine: &machinev1beta1.Machine{}, wanted: wanted, facts: &lifecycle.Facts{}}
-			found, err := reader.Environment(t.Context(), wanted.Module)
-			if err != nil {
-				t.Fatal(err)
-			}
-			run, err := task.spec(found, engine.SearchNone)
+			run, err := task.spec(t.Context(), engine.SearchNone)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -92,11 +92,7 @@ func (t *readTask) Execute(ctx context.Context) (err error) {
 	if !known {
 		return fmt.Errorf("no engine is available for module %s", t.wanted.Module.Name())
 	}
-	around, err := t.actuator.desired.Environment(ctx, t.wanted.Module)
-	if err != nil {
-		return err
-	}
-	spec, err := t.spec(around, t.search)
+	spec, err := t.spec(ctx, t.search)
 	if err != nil {
 		return err
 	}

@@ -16,10 +16,13 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-// lookUp imports what an abandoned run may have created. It returns false if nothing exists, and an
+// lookup searches for an instance that the state may lack, before a create, an update or a destroy.
+type lookup struct{ *task }
+
+// find imports what an abandoned run may have created. It returns false if nothing exists, and an
 // *undecidedError while it is too early to tell. An instance of another owner blocks a create; a
 // destroy leaves it alone.
-func (t *task) lookUp(ctx context.Context) (found bool, err error) {
+func (t lookup) find(ctx context.Context) (found bool, err error) {
 	err = t.inWorkspace(ctx, t.search(), func(workspace runner.Workspace) error {
 		report, err := workspace.Plan(ctx)
 		if err != nil {
@@ -51,7 +54,7 @@ func (t *task) lookUp(ctx context.Context) (found bool, err error) {
 
 // lookupFailed says what the run was doing, and how to go on without the lookup: credentials that
 // were never valid may never become so.
-func (t *task) lookupFailed(err error) error {
+func (t lookup) lookupFailed(err error) error {
 	run := t.facts.AbandonedRun()
 	if run == "" || t.facts.Adopted() {
 		return err
@@ -62,7 +65,7 @@ func (t *task) lookupFailed(err error) error {
 // importFound applies the plan of a lookup. If the lookup found no instance, the plan creates one.
 // A create may apply it once the "not found" is reliable. A destroy applies it if a resource
 // attached to an instance was found, since nothing else brings that into the state.
-func (t *task) importFound(ctx context.Context, workspace runner.Workspace,
+func (t lookup) importFound(ctx context.Context, workspace runner.Workspace,
 	report *engine.Report) (found bool, err error) {
 	instance := slices.ContainsFunc(report.Changes, func(c engine.Change) bool { return c.Import && c.Instance() })
 	if why := t.wanted.Incomplete; why != nil && report.Planned.Import > 0 && lifecycle.CheckAdoption(report, nil) != "" {
@@ -86,9 +89,23 @@ func (t *task) importFound(ctx context.Context, workspace runner.Workspace,
 	return err == nil, err
 }
 
+// reportFound sends the event of a run whose lookup found the instance, and reports whether it did.
+func (t *task) reportFound() bool {
+	switch {
+	case !t.imported:
+		return false
+	case !t.facts.Stored && t.facts.Witness != nil:
+		reporting.StateLost(t.machine).Send(t.actuator.recorder)
+	default:
+		reporting.Succeeded(t.decision.Operation, t.machine,
+			"Found the instance of run "+t.intent.Abandoned+" and imported it into the state").Send(t.actuator.recorder)
+	}
+	return true
+}
+
 // notFoundCounts returns nil once a "not found" is reliable, because the abandoned run's requests
 // have had time to take effect.
-func (t *task) notFoundCounts() error {
+func (t lookup) notFoundCounts() error {
 	until := t.intent.Died.Add(t.wanted.Module.Settle())
 	if t.intent.Abandoned == "" || !t.actuator.clock.Now().Before(until) {
 		t.lookedUp = true
@@ -100,7 +117,7 @@ func (t *task) notFoundCounts() error {
 
 // checkOwner refuses a plan that would import another owner's object. A lookup by name may find
 // one, and a destroy would then remove it.
-func (t *task) checkOwner(ctx context.Context, workspace runner.Workspace) error {
+func (t lookup) checkOwner(ctx context.Context, workspace runner.Workspace) error {
 	planned, err := workspace.Planned(ctx)
 	if err != nil {
 		return err
@@ -121,17 +138,12 @@ func (t *task) checkOwner(ctx context.Context, workspace runner.Workspace) error
 	return nil
 }
 
-// checkState refuses a run with another Machine's state: a destroy would remove that Machine's
-// instance.
-func (t *task) checkState() error {
-	if t.wanted == nil {
-		return nil
+// search returns the search that finds the Machine's instance if the state lacks it.
+func (t *task) search() engine.Search {
+	if t.decision.Adopt || t.facts.Adopted() {
+		return engine.SearchAdopt
 	}
-	why, err := t.facts.OfAnother(t.wanted.Module.Identities(), t.uid)
-	if err != nil || why == "" {
-		return err
-	}
-	return reporting.StateOfAnother(why)
+	return engine.SearchLookup
 }
 
 // undecidedError says that nothing was found where an instance may exist, and that it is too early

@@ -317,7 +317,7 @@ func (b *bench) crash(machine *machinev1beta1.Machine, made *module.Module) {
 	lost := decided(b.Actuator, machine, choice.State, &lifecycle.Facts{}, lifecycle.Decision{Action: lifecycle.ActionStart, Operation: runs.Create})
 	_, err = b.store.Acquire(b.t.Context(), key, state.AcquireOptions{
 		Lock:   state.Lock{Owner: b.owner, Run: lost.id, Epoch: b.leads.Epoch()},
-		Decide: func(_ context.Context, seen *state.Snapshot) (state.Change, error) { return lost.change(seen) },
+		Decide: func(_ context.Context, seen *state.Snapshot) (state.Change, error) { return lost.begin(seen) },
 	})
 	if err != nil {
 		b.t.Fatal(err)

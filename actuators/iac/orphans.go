@@ -2,14 +2,10 @@ package iac
 
 import (
 	"context"
-	"fmt"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/actuators"
-	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
@@ -35,27 +31,4 @@ func (a *Actuator) AcquireIdle(ctx context.Context, key state.Key, operation str
 // Unsaved states that no longer do are dropped.
 func (a *Actuator) UnsavedStates(ctx context.Context, namespace string) ([]state.Orphan, error) {
 	return a.recovery.UnsavedStates(ctx, namespace)
-}
-
-// unclaimed returns an error if another Machine refers to the resources in a deleted Machine's
-// state. Such a Machine was restored from a backup or copied, and would lose its instance.
-func (t *task) unclaimed(ctx context.Context) error {
-	if !t.facts.Gone {
-		return nil
-	}
-	providerID := ""
-	if has, err := t.facts.Outputs(); err == nil {
-		providerID = has.ProviderID
-	}
-	machines := &machinev1beta1.MachineList{}
-	if err := t.actuator.client.List(ctx, machines, client.InNamespace(t.key.Namespace)); err != nil {
-		return fmt.Errorf("listing Machines: %w", err)
-	}
-	for i := range machines.Items {
-		if named := record.Names(&machines.Items[i], t.uid, providerID); named != "" {
-			return actuators.DeleteFailed("not destroying the resources in the state: Machine %s refers to them: %s",
-				machines.Items[i].Name, named)
-		}
-	}
-	return nil
 }

@@ -1,17 +1,89 @@
 package iac
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
+	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/module"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
+
+// checkState refuses a run with another Machine's state: a destroy would remove that Machine's
+// instance.
+func (t *task) checkState() error {
+	if t.wanted == nil {
+		return nil
+	}
+	why, err := t.facts.OfAnother(t.wanted.Module.Identities(), t.uid)
+	if err != nil || why == "" {
+		return err
+	}
+	return reporting.StateOfAnother(why)
+}
+
+// instanceToAdopt describes the instance to adopt, for people.
+func (t *task) instanceToAdopt() string {
+	providerID, id := t.adoptee()
+	switch {
+	case id != "":
+		return "with the ID " + id
+	case providerID != "":
+		return "with the provider ID " + providerID
+	}
+	return "with the name " + t.key.Name
+}
+
+// checkBearer refuses an instance that carries another Machine's UID, unless this installation
+// created it for a deleted Machine.
+func (t *task) checkBearer(planned *engine.PlannedObjects) error {
+	for address, object := range planned.Imported {
+		owner, _ := t.wanted.Module.Identities().OwnerOf(address, object)
+		own := owner.MachineUID == "" || owner.MachineUID == string(t.identityUID()) || owner.MachineUID == string(t.uid)
+		if !own && (owner.Installation == "" || owner.Installation != string(t.actuator.installation.UID())) {
+			return &refusedAdoption{why: (&module.ForeignError{Address: address, Owner: owner.MachineUID}).Error()}
+		}
+	}
+	return nil
+}
+
+// proveIdentity returns the provider ID of the found instance, which must match the Machine's.
+func (t *task) proveIdentity(planned *engine.PlannedObjects) (string, error) {
+	if err := t.checkBearer(planned); err != nil {
+		return "", err
+	}
+	var found string
+	if raw, known := planned.Outputs[outputProviderID]; known && json.Unmarshal(raw, &found) != nil {
+		return "", &refusedAdoption{why: "the module's output " + outputProviderID + " is not a string"}
+	}
+	wanted, instanceID := t.adoptee()
+	switch {
+	case found != "" && (wanted == "" || wanted == found):
+		return found, nil
+	case found != "":
+		return "", &refusedAdoption{why: fmt.Sprintf("the instance found has the provider ID %s, but the Machine has %s",
+			found, wanted)}
+	}
+	id := cmp.Or(wanted[strings.LastIndex(wanted, "/")+1:], instanceID)
+	shows := func(address string) bool {
+		return t.wanted.Module.MayBeInstance(address) && module.Names(planned.Imported[address], id)
+	}
+	if id == "" || !slices.ContainsFunc(slices.Collect(maps.Keys(planned.Imported)), shows) {
+		return "", &refusedAdoption{why: "nothing proves that the object found is the instance " + t.instanceToAdopt()}
+	}
+	return wanted, nil
+}
 
 // instanceOwners maps provider IDs to the Machines and states of a namespace.
 type instanceOwners struct {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
+	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
@@ -182,4 +184,53 @@ func (a *Actuator) publishModule(o *observation) {
 		condition.Status = metav1.ConditionTrue
 	}
 	meta.SetStatusCondition(&o.status.Conditions, condition)
+}
+
+// publishAdoption publishes whether the Machine's existing instance is adopted, and any adoption
+// plan. It clears both for an instance that this operator created.
+func (a *Actuator) publishAdoption(o *observation, outcome error) {
+	o.status.Adoption = nil
+	refused := cannotAdopt(o)
+	condition := reporting.AdoptedCondition(o.facts, refused, outcome)
+	if condition == nil {
+		if !o.facts.Adopted() {
+			meta.RemoveStatusCondition(&o.status.Conditions, reporting.AdoptedType)
+		}
+		return
+	}
+	if o.facts.Foreign() {
+		o.status.Adoption = reporting.AdoptionStatus(o.facts.Record.AdoptionPlan)
+		if refused != "" {
+			o.status.Adoption = a.refusedUnplanned(o, refused)
+		}
+	}
+	condition.LastTransitionTime = metav1.NewTime(a.clock.Now())
+	meta.SetStatusCondition(&o.status.Conditions, *condition)
+}
+
+// cannotAdopt returns why a requested adoption is refused without a plan, or "".
+func cannotAdopt(o *observation) string {
+	chosen, asked := o.choice.State, o.facts.Adoption
+	invalid, ok := errors.AsType[*actuators.MachineError](o.choiceErr)
+	switch {
+	case !asked.Requested():
+		return asked.Denied
+	case ok:
+		return "planning is impossible: " + invalid.Message
+	case chosen == nil || len(chosen.Module.AdoptFiles()) > 0:
+		return ""
+	}
+	return fmt.Sprintf("the %s %s does not support adoption: it has no adopt/ folder; "+
+		"change the providerSpec to a module that does, or leave the instance to its owner",
+		chosen.Module.Traits().Noun, chosen.Module.Name())
+}
+
+// refusedUnplanned returns a refusal that needs no plan. Its time changes only with a new request.
+func (a *Actuator) refusedUnplanned(o *observation, why string) *v1alpha1.AdoptionStatus {
+	why = record.PlannedAdoption{Refused: why}.Bounded().Refused
+	if before := o.before.Adoption; before != nil && before.Refused == why &&
+		!before.PlannedAt.Time.Before(o.facts.Adoption.Since) {
+		return before
+	}
+	return &v1alpha1.AdoptionStatus{PlannedAt: metav1.NewTime(a.clock.Now()), Refused: why}
 }

@@ -22,6 +22,12 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
+// variableAdopt is the variable declared by a module's adopt/ folder.
+const variableAdopt = "adopt"
+
+// noEngine is the engine label of a run that needs no engine.
+const noEngine = "none"
+
 // run is what all runs have in common: tasks, looks and searches that only read.
 type run struct {
 	actuator *Actuator
@@ -65,6 +71,14 @@ func (r *run) request(wanted *desired.State) runs.Request {
 	return request
 }
 
+// engineOf returns the engine label of a desired state, which may be nil.
+func engineOf(wanted *desired.State) string {
+	if wanted == nil {
+		return noEngine
+	}
+	return reporting.EngineLabel(wanted.Module.Engine())
+}
+
 // credentialOf names the credentials Secret of a Machine in a namespace, or returns "".
 func credentialOf(namespace string, wanted *desired.State) string {
 	if wanted.CredentialsSecret == "" {
@@ -96,7 +110,11 @@ func (r *run) checkPlace() error {
 }
 
 // spec describes the run for an engine. Only a task adds a session.
-func (r *run) spec(around desired.Environment, search engine.Search) (runner.RunSpec, error) {
+func (r *run) spec(ctx context.Context, search engine.Search) (runner.RunSpec, error) {
+	around, err := r.actuator.desired.Environment(ctx, r.wanted.Module)
+	if err != nil {
+		return runner.RunSpec{}, err
+	}
 	variables, err := r.variables(search)
 	if err != nil {
 		return runner.RunSpec{}, err
@@ -158,6 +176,14 @@ func (r *run) adoptee() (providerID, id string) {
 	return ptr.Deref(r.machine.Spec.ProviderID, ""), r.facts.Adoption.ID
 }
 
+// inPlace describes the searched place, for people.
+func (r *run) inPlace() string {
+	if where := r.wanted.Place.String(); where != "" {
+		return " in " + where
+	}
+	return ""
+}
+
 // lookAt lets the engine read only the instance in the state. It needs the module's providers, but
 // none of the module's data sources or other resources.
 func (r *run) lookAt(ctx context.Context) (gone bool, err error) {
@@ -165,11 +191,7 @@ func (r *run) lookAt(ctx context.Context) (gone bool, err error) {
 	if !able || len(r.wanted.Module.Bare().HCL) == 0 {
 		return false, fmt.Errorf("module %s does not support looks", r.wanted.Module.Name())
 	}
-	around, err := r.actuator.desired.Environment(ctx, r.wanted.Module)
-	if err != nil {
-		return false, err
-	}
-	spec, err := r.spec(around, engine.SearchNone)
+	spec, err := r.spec(ctx, engine.SearchNone)
 	if err != nil {
 		return false, err
 	}
@@ -178,22 +200,4 @@ func (r *run) lookAt(ctx context.Context) (gone bool, err error) {
 		check = r.share.CheckInstance
 	}
 	return check(ctx, spec, r.facts.Raw)
-}
-
-// leave removes the run from its batch.
-func (r *run) leave() {
-	if r.share != nil {
-		r.share.Leave()
-		r.share = nil
-	}
-}
-
-// alone requeues a batched run that must be repeated alone.
-func (r *run) alone(outcome error) error {
-	if !errors.Is(outcome, runner.ErrAlone) {
-		return outcome
-	}
-	r.actuator.logger.V(1).Info("A batched run is repeated alone", "Machine", r.key.String(), "operation",
-		r.decision.Operation, "reason", outcome.Error())
-	return runs.ErrAlone
 }

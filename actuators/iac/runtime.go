@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1alpha1"
 )
 
 // closeTimeout bounds how long closing the engines may take once all runs have settled.
@@ -32,4 +36,15 @@ func (a *Actuator) Start(ctx context.Context) error {
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	return errors.Join(err, a.closeRunners(closing))
+}
+
+// engines returns the engines that have runners, sorted.
+func (a *Actuator) engines() []v1alpha1.Engine { return slices.Sorted(maps.Keys(a.runners)) }
+
+func (a *Actuator) closeRunners(ctx context.Context) error {
+	var errs []error
+	for _, name := range a.engines() {
+		errs = append(errs, a.runners[name].Close(ctx))
+	}
+	return errors.Join(errs...)
 }

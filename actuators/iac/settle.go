@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
+	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
@@ -27,39 +26,19 @@ func (t *task) Settle(ctx context.Context, outcome error) error {
 	if err := t.save(ctx); err != nil {
 		return runs.NotSettled(fmt.Errorf("saving the state after the engine failed to: %w", errors.Join(err, outcome)))
 	}
-	if outcome == nil && (t.decision.Operation == runs.Destroy || t.absent) {
-		t.keepOutput(ctx)
-		return t.deleteState(ctx)
-	}
-	switch {
-	case outcome == nil && t.decision.Release:
-		return t.forgetState(ctx)
-	case t.leavesForeign(outcome):
-		return t.settleForeign(ctx, outcome)
-	}
-	if outcome == nil && t.keepsInputs() {
-		if err := t.session.Attach(ctx, t.attachments()); err != nil {
-			return runs.NotSettled(fmt.Errorf("recording the inputs: %w", err))
-		}
-	}
-	t.keepOutput(ctx)
-	settled := t.patchFor(outcome)
-	settled.SetLastRun(t.lastRun(outcome))
-	if err := t.session.Release(ctx, settled.MetaPatch); err != nil {
-		return runs.NotSettled(fmt.Errorf("recording the outcome: %w", errors.Join(err, outcome)))
-	}
-	return t.report(outcome)
+	return t.does.settle(ctx, outcome)
 }
 
-// keepsInputs reports whether a successful run stores its inputs with the state. Creates and
-// adoptions have stored them with the intent, but an adoption's earlier attempt may have had
-// others.
-func (t *task) keepsInputs() bool {
-	if t.beside {
-		return false // the run used the stored inputs
+// giveBack releases the lock, and keeps the intent if the run's effects are unknown.
+func (t *task) giveBack(ctx context.Context) error {
+	p := record.NewPatch()
+	if t.intent != nil {
+		t.settleIntent(p, runs.ErrAlone)
 	}
-	return t.decision.Operation == runs.Update && (!t.decision.Lookup || t.decision.Adopt) || t.facts.Inputs == nil &&
-		t.decision.Operation != runs.Create
+	if err := t.session.Release(ctx, p.MetaPatch); err != nil {
+		return runs.NotSettled(errors.Join(errors.New("releasing the lock"), err))
+	}
+	return runs.ErrAlone
 }
 
 // save stores a state that the engine failed to save. On failure the workspace, lock and intent
@@ -76,48 +55,69 @@ func (t *task) save(ctx context.Context) error {
 	return kept.Close()
 }
 
-// deleteState deletes the state of a destroyed instance after marking the Machine. In the other
-// order, a crash in between would trigger a lookup of the instance. If the state still lists
-// resources, it stays and the destroy fails.
-func (t *task) deleteState(ctx context.Context) error {
-	if err := t.markDestroyed(ctx); err != nil {
-		return t.releaseFailed(ctx, err)
+// storeInputs stores a run's inputs with the state. Creates and adoptions have stored them with the
+// intent, but an adoption's earlier attempt may have had others.
+func (t *task) storeInputs(ctx context.Context) error {
+	if err := t.session.Attach(ctx, t.attachments()); err != nil {
+		return runs.NotSettled(fmt.Errorf("recording the inputs: %w", err))
 	}
-	if err := t.session.Delete(ctx); err != nil {
-		return t.releaseFailed(ctx, err)
-	}
-	switch {
-	case t.absent:
-		reporting.Succeeded(runs.Destroy, t.machine, "Deleted nothing: "+t.adoption.Refused).Send(t.actuator.recorder)
-	case t.facts.HasInstance() || t.facts.HalfMade() || t.imported:
-		reporting.Succeeded(runs.Destroy, t.machine, "Deleted the instance").Send(t.actuator.recorder)
-	case t.facts.HasResources():
-		reporting.Succeeded(runs.Destroy, t.machine, "Deleted what was created before the instance").Send(t.actuator.recorder)
-	}
-	t.reportLeftBehind()
 	return nil
 }
 
-// markDestroyed records on the Machine that its instance is gone. A Machine without a witness never
-// had one, unless it refers to one.
-func (t *task) markDestroyed(ctx context.Context) error {
-	if t.facts.Gone || t.facts.Witness == nil && !t.facts.Provisioned && !t.absent {
+// conclude stores the engine's output, records the outcome and releases the lock. It reports a
+// failure and returns its typed error.
+func (t *task) conclude(ctx context.Context, p record.Patch, outcome error) error {
+	t.keepOutput(ctx)
+	p.SetLastRun(t.lastRun(outcome))
+	if err := t.session.Release(ctx, p.MetaPatch); err != nil {
+		return runs.NotSettled(fmt.Errorf("recording the outcome: %w", errors.Join(err, outcome)))
+	}
+	if outcome == nil {
 		return nil
 	}
-	now := t.actuator.clock.Now().UTC()
-	w := record.Witness{Run: t.id, Since: now, Destroyed: &now}
-	err := t.actuator.writeWitness(ctx, t.machine, w)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // the Machine is gone or was replaced
+	t.reportFailure(outcome)
+	if open, ok := errors.AsType[*undecidedError](outcome); ok {
+		outcome = actuators.InProgress(max(minRequeue, open.until.Sub(t.actuator.clock.Now())), "%s", open.Error())
+	}
+	err := reporting.AsMachineError(t.decision.Operation, outcome)
+	if awaitsProvider(outcome) {
+		return runs.RetrySoon(err)
 	}
 	return err
 }
 
-// releaseFailed releases the lock after a destroy that could not be concluded.
-func (t *task) releaseFailed(ctx context.Context, err error) error {
-	p := record.NewPatch()
-	p.SetLastRun(t.lastRun(err))
-	return reporting.Typed(runs.Destroy, errors.Join(err, t.session.Release(ctx, p.MetaPatch)))
+// reportFailure sends the event of a failed run and counts it, unless it was interrupted or has to
+// look again.
+func (t *task) reportFailure(outcome error) {
+	if _, open := errors.AsType[*undecidedError](outcome); open || runs.Interrupted(outcome) {
+		return
+	}
+	switch {
+	case t.decision.Repair:
+		t.actuator.metrics.Repaired(engineOf(t.wanted), outcome, t.changed)
+	case t.decision.Operation == runs.Drift:
+		t.reportDrift(outcome)
+	}
+	reporting.Failure(t.actuator.recorder, t.actuator.metrics, t.decision.Operation, t.machine, outcome)
+}
+
+// awaitsProvider reports whether a run failed before it started an engine, or because the provider
+// mirror lacks a provider. Someone may add it at any time. Any other initialization failure, such
+// as an error in the module, costs a process per attempt and gets the full backoff.
+func awaitsProvider(err error) bool {
+	failed, ok := errors.AsType[*failure.Error](err)
+	if !ok || failed.Op != failure.OpInit {
+		return false
+	}
+	return failed.Class == failure.ProviderNotInstalled || failed.Class == failure.Unknown && len(failed.Diagnostics) == 0
+}
+
+// keepOutput stores the engine's output with the state, in the write that settles the run.
+func (t *task) keepOutput(ctx context.Context) {
+	if err := reporting.KeepOutput(ctx, t.session, &t.transcript, &t.withheld); err != nil {
+		t.actuator.logger.V(1).Info("The engine's output is kept incomplete", "Machine", t.key.String(), "reason",
+			err.Error())
+	}
 }
 
 // lastRun returns the record of the run, for people.
@@ -144,10 +144,7 @@ func (t *task) lastRun(outcome error) record.LastRun {
 // patchFor returns the record of the outcome.
 func (t *task) patchFor(outcome error) record.Patch {
 	p := record.NewPatch()
-	t.providers.Record(p, t.facts.Record.Providers, outcome == nil && t.decision.Operation != runs.Drift)
-	if t.decision.Operation == runs.Drift {
-		return t.patchForDrift(p, outcome)
-	}
+	t.providers.Record(p, t.facts.Record.Providers, outcome == nil)
 	t.settleIntent(p, outcome)
 	if outcome == nil && !t.beside {
 		p.SetApplied(cmp.Or(t.wanted.Renewed, t.wanted.Fingerprint), t.wanted.Module.Reference())
@@ -165,30 +162,7 @@ func (t *task) patchFor(outcome error) record.Patch {
 	case outcome == nil:
 		p.SetCheck(*t.checkedNow(record.DriftCheck{Result: record.DriftNone}))
 	}
-	if outcome == nil && t.decision.Operation == runs.Create && t.decision.Lookup && !t.imported {
-		at := t.actuator.clock.Now().Add(t.wanted.Module.Settle())
-		p.SetSecondLook(&at)
-	}
 	t.setRefusalOrRepair(p, outcome)
-	return p
-}
-
-func (t *task) patchForDrift(p record.Patch, outcome error) record.Patch {
-	if outcome == nil && t.decision.Lookup {
-		p.SetSecondLook(nil)
-	}
-	if outcome == nil && t.found != nil {
-		p.SetCheck(*t.found)
-		if t.found.Result == record.DriftNone && t.facts.Record.Repair != nil {
-			p.ClearRepair()
-		}
-	}
-	if outcome == nil && t.facts.Record.Place == nil {
-		p.SetPlace(t.wanted.Place)
-	}
-	if outcome == nil && t.wanted.Renewed != "" {
-		p.SetFingerprint(t.wanted.Renewed)
-	}
 	return p
 }
 

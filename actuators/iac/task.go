@@ -10,6 +10,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators/recovery"
 	"github.com/machine-iac/machine-iac-operator/actuators/reporting"
 	"github.com/machine-iac/machine-iac-operator/actuators/runner"
+	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
@@ -29,15 +30,13 @@ type task struct {
 	// is recorded yet.
 	changesModule, recordsModule bool
 
+	// does is the operation that was decided on.
+	does    operation
 	session *state.Session
 	// epoch is an invalid epoch found in the state, or empty.
 	epoch string
 	// found is the run's finding about the instance, or nil.
 	found *record.DriftCheck
-	// adoption is the finding about an adoption, or nil.
-	adoption *record.PlannedAdoption
-	// absent reports that a Machine being deleted has no instance to adopt.
-	absent bool
 	// changed reports whether the run has changed infrastructure.
 	changed bool
 	// applies reports whether the engine is creating or changing the instance.
@@ -53,6 +52,31 @@ type task struct {
 	touched, saved bool
 	// unsaved is the workspace with a state that the engine failed to save, until it is saved.
 	unsaved runner.Workspace
+}
+
+// operation is what a task does under the lock.
+type operation interface {
+	// execute does the work with an engine.
+	execute(ctx context.Context) error
+	// settle records and reports the outcome, and releases the lock.
+	settle(ctx context.Context, outcome error) error
+}
+
+// operation returns the operation that the decision asks for.
+func (t *task) operation() operation {
+	switch d := t.decision; {
+	case d.Release:
+		return release{t}
+	case d.Adopt:
+		return &adopt{task: t}
+	case d.Operation == runs.Create:
+		return create{change{t}}
+	case d.Operation == runs.Update:
+		return update{change{t}}
+	case d.Operation == runs.Drift:
+		return driftCheck{t}
+	}
+	return destroy{t}
 }
 
 var (
@@ -91,7 +115,7 @@ func (t *task) Intend(ctx context.Context) error {
 	if err != nil {
 		return t.notBegun(err)
 	}
-	t.session = session
+	t.session, t.does = session, t.operation()
 	if t.epoch != "" {
 		reporting.EpochRefuted(t.machine, t.epoch).Send(a.recorder)
 	}
@@ -147,7 +171,7 @@ func (t *task) prepare(ctx context.Context, snapshot *state.Snapshot) (state.Cha
 			return state.Change{}, err
 		}
 	}
-	return t.change(snapshot)
+	return t.begin(snapshot)
 }
 
 // witnessIsDue reports whether the Machine lacks a witness for this create, or has one for a place
@@ -169,8 +193,10 @@ func (t *task) decide(ctx context.Context, snapshot *state.Snapshot) error {
 		return err
 	}
 	o := newObservation(t.asked, t.machine, t.facts)
-	if t.beside {
-		return t.decideBeside(ctx, o)
+	if t.beside { // the inputs and module in use are not recorded
+		t.take(t.actuator.decideBeside(ctx, o, false))
+		t.wanted = o.choice.State
+		return nil
 	}
 	var err error
 	o.choice, err = t.actuator.choose(ctx, t.machine, t.facts, t.asked)
@@ -231,8 +257,8 @@ func (t *task) bindModule() {
 	t.recordsModule = t.decision.Operation == runs.Create || update && (recorded == "" || t.facts.Unrecorded())
 }
 
-// change returns the records to write with the lock.
-func (t *task) change(snapshot *state.Snapshot) (state.Change, error) {
+// begin returns the records to write with the lock.
+func (t *task) begin(snapshot *state.Snapshot) (state.Change, error) {
 	change := state.Change{Operation: string(t.decision.Operation)}
 	if t.decision.Operation == runs.Drift {
 		if t.decision.Adopt {
@@ -272,4 +298,20 @@ func (t *task) nextIntent(takenOver bool) *record.Intent {
 		next.Died, next.Looked = now, false
 	}
 	return next
+}
+
+// Execute implements runs.Task.
+func (t *task) Execute(ctx context.Context) error {
+	defer t.leave()
+	return t.alone(t.hinted(t.does.execute(ctx)))
+}
+
+// hinted adds the module's hint to an engine's error. It wraps the error, because the tasks of a
+// batch share it.
+func (t *task) hinted(err error) error {
+	failed, ok := errors.AsType[*failure.Error](err)
+	if !ok || failed.Hint != "" || t.wanted == nil {
+		return err
+	}
+	return failure.WithHint(err, failure.HintOf(failed.Diagnostics, t.wanted.Module.Hint))
 }
