@@ -11,6 +11,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/adoption"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
@@ -40,7 +41,7 @@ func (b *bench) leavesAlone(t *testing.T, machine *machinev1beta1.Machine, wantC
 	if after := b.node(machine); after == nil || after.ResourceVersion != before.ResourceVersion {
 		t.Error("the Node was touched")
 	}
-	if _, known := b.pool.Status(machine.UID); known {
+	if _, known := b.pool.Status(runs.Key(machine.UID)); known {
 		t.Error("a run was submitted")
 	}
 }

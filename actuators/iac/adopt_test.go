@@ -22,6 +22,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
 // foreign returns a Machine in phase Running whose Node another actuator has made.
@@ -162,7 +163,7 @@ func (b *bench) update(machine *machinev1beta1.Machine) {
 	b.t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(pause) {
 		err := b.drive(b.Update, machine)
-		if run, known := b.pool.Status(machine.UID); err == nil && (!known || !run.Active()) {
+		if run, known := b.pool.Status(runs.Key(machine.UID)); err == nil && (!known || !run.Active()) {
 			if err := b.drive(b.Update, machine); err == nil {
 				return
 			}

@@ -50,14 +50,14 @@ func (b *bench) fallDue(machines []*machinev1beta1.Machine) int64 {
 	b.t.Helper()
 	b.later(2 * time.Hour)
 	first := make(blocker)
-	if _, err := b.pool.Submit(runs.Request{UID: "blocker", Group: "blocker", Operation: runs.Drift, Task: first}); err != nil {
+	if _, err := b.pool.Submit(runs.Request{Key: "blocker", Group: "blocker", Operation: runs.Drift, Task: first}); err != nil {
 		b.t.Fatal(err)
 	}
 	for _, machine := range machines {
 		if err := b.Update(b.t.Context(), machine); err != nil {
 			b.t.Fatal(err)
 		}
-		if run, _ := b.pool.Status(machine.UID); run.Phase != runs.Queued {
+		if run, _ := b.pool.Status(runs.Key(machine.UID)); run.Phase != runs.Queued {
 			b.t.Fatalf("Machine %s: its run is %+v, want it to wait", machine.Name, run)
 		}
 	}
@@ -66,7 +66,7 @@ func (b *bench) fallDue(machines []*machinev1beta1.Machine) int64 {
 	for deadline := time.Now().Add(patience); ; time.Sleep(pause) {
 		active := 0
 		for _, machine := range machines {
-			if run, _ := b.pool.Status(machine.UID); run.Active() {
+			if run, _ := b.pool.Status(runs.Key(machine.UID)); run.Active() {
 				active++
 			}
 		}
@@ -193,7 +193,7 @@ func TestABatchThatFailsLeavesEachToItself(t *testing.T) {
 	fault.Lift()
 	b.wantCheck(machines[0], record.DriftNone, false)
 	b.wantCheck(machines[2], record.DriftNone, false)
-	if run, _ := b.pool.Status(machines[1].UID); run.Phase != runs.Failed || run.Failures != 1 || strings.Contains(run.Err.Error(), "module.call") {
+	if run, _ := b.pool.Status(runs.Key(machines[1].UID)); run.Phase != runs.Failed || run.Failures != 1 || strings.Contains(run.Err.Error(), "module.call") {
 		t.Errorf("the run of the Machine that cannot be read is %+v, want it to have failed once, alone", run)
 	}
 

@@ -39,8 +39,8 @@ func (b *bench) atOnce(verb func(context.Context, *machinev1beta1.Machine) error
 	b.t.Helper()
 	held := make(blocker)
 	for i := range 4 {
-		name := types.UID(fmt.Sprint("blocker-", i))
-		if _, err := b.pool.Submit(runs.Request{UID: name, Group: string(name), Operation: runs.Destroy, Task: held}); err != nil {
+		name := runs.Key(fmt.Sprint("blocker-", i))
+		if _, err := b.pool.Submit(runs.Request{Key: name, Group: string(name), Operation: runs.Destroy, Task: held}); err != nil {
 			b.t.Fatal(err)
 		}
 	}
@@ -50,7 +50,7 @@ func (b *bench) atOnce(verb func(context.Context, *machinev1beta1.Machine) error
 				b.t.Fatal(err)
 			}
 		}
-		if run, _ := b.pool.Status(machine.UID); run.Phase != runs.Queued {
+		if run, _ := b.pool.Status(runs.Key(machine.UID)); run.Phase != runs.Queued {
 			b.t.Fatalf("Machine %s: its run is %+v, want it to wait", machine.Name, run)
 		}
 	}
@@ -66,7 +66,7 @@ func (b *bench) ended(machines []*machinev1beta1.Machine) {
 	for deadline := time.Now().Add(patience); ; time.Sleep(pause) {
 		active := 0
 		for _, machine := range machines {
-			if run, _ := b.pool.Status(machine.UID); run.Active() {
+			if run, _ := b.pool.Status(runs.Key(machine.UID)); run.Active() {
 				active++
 			}
 		}
@@ -158,12 +158,12 @@ func TestAMachineThatCannotBeMadeDoesNotHarmThoseOfItsBatch(t *testing.T) {
 	machines := b.machines(4, func(spec map[string]any) { spec["credentialsSecret"] = map[string]any{"name": "watched"} })
 	fault := proxy.Inject(apiproxy.Fault{At: apiproxy.BeforeRequest, Match: about(machines[1]), Status: http.StatusForbidden})
 	b.atOnce(b.Create, machines)
-	run, _ := b.pool.Status(machines[1].UID)
+	run, _ := b.pool.Status(runs.Key(machines[1].UID))
 	if run.Phase != runs.Failed || strings.Contains(run.Err.Error(), "module.call") || !strings.Contains(run.Err.Error(), "the proxy responds 403") {
 		t.Errorf("the run of the Machine that cannot be made is %+v, want its own error", run)
 	}
 	for _, n := range []int{0, 2, 3} {
-		if run, _ := b.pool.Status(machines[n].UID); run.Failures > 0 {
+		if run, _ := b.pool.Status(runs.Key(machines[n].UID)); run.Failures > 0 {
 			t.Errorf("Machine %d: its run has failed: %+v", n, run)
 		}
 		b.wantMade(machines[n])
@@ -197,14 +197,14 @@ func TestAMachineThatHangsDelaysNoOtherOfItsBatch(t *testing.T) {
 			defer hold.Lift()
 			<-hold.Reached
 			b.ended(others)
-			if run, _ := b.pool.Status(hangs.UID); run.Phase != runs.Running {
+			if run, _ := b.pool.Status(runs.Key(hangs.UID)); run.Phase != runs.Running {
 				t.Errorf("%s: the run that hangs is %+v, want it to go on", verb.name, run)
 			}
 			for _, machine := range others {
 				if there := b.node(machine) != nil; there != (verb.name == "create") {
 					t.Errorf("%s: Machine %s has an instance: %t", verb.name, machine.Name, there)
 				}
-				if run, known := b.pool.Status(machine.UID); known && run.Failures > 0 {
+				if run, known := b.pool.Status(runs.Key(machine.UID)); known && run.Failures > 0 {
 					t.Errorf("%s: Machine %s: %+v", verb.name, machine.Name, run)
 				}
 			}
@@ -392,7 +392,7 @@ func TestACutOffStateIsLookedUp(t *testing.T) {
 					t.Fatalf("Machine %s: its instance was not made; the test shows nothing", machine.Name)
 				}
 				before[machine.Name] = node.UID
-				run, _ := b.pool.Status(machine.UID)
+				run, _ := b.pool.Status(runs.Key(machine.UID))
 				if intent := b.record(machine).Intent; run.Phase != runs.Failed || intent == nil || intent.AbandonedRun() == "" {
 					t.Errorf("Machine %s: run %+v, intent %+v, want a failure after which the instance may exist", machine.Name, run, intent)
 				}
@@ -420,7 +420,7 @@ func TestInstancesAreLookedAtByOneProcess(t *testing.T) {
 		t.Helper()
 		b.later(9 * time.Minute)
 		held := make(blocker)
-		if _, err := b.pool.Submit(runs.Request{UID: "blocker", Group: "blocker", Operation: runs.Drift, Task: held}); err != nil {
+		if _, err := b.pool.Submit(runs.Request{Key: "blocker", Group: "blocker", Operation: runs.Drift, Task: held}); err != nil {
 			t.Fatal(err)
 		}
 		for _, machine := range machines {

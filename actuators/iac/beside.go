@@ -20,7 +20,7 @@ func (a *Actuator) beside(ctx context.Context, o *observation, trying bool) {
 	}
 	with, facts := *o, *o.facts
 	facts.Run = nil
-	if run, known := a.pool.Status(o.machine.UID); known { // the verb may have submitted a run
+	if run, known := a.pool.Status(runs.Key(o.machine.UID)); known { // the verb may have submitted a run
 		facts.Run = &run
 	}
 	if facts.Active() {

@@ -171,7 +171,7 @@ func TestDriftThatIsIgnoredIsNotLookedFor(t *testing.T) {
 	if err := b.drive(b.Update, machine); err != nil {
 		t.Fatal(err)
 	}
-	if _, busy := b.pool.Status(machine.UID); busy || b.starts() != starts {
+	if _, busy := b.pool.Status(runs.Key(machine.UID)); busy || b.starts() != starts {
 		t.Error("a run was made")
 	}
 	if again := b.RecheckAfter(machine); again != 0 {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 	"github.com/machine-iac/machine-iac-operator/test/shortdir"
 )
@@ -177,7 +178,7 @@ func TestAKeyThatIsLost(t *testing.T) {
 		if _, err := b.orphans().Check(t.Context()); keys != nil && (err == nil || !strings.Contains(err.Error(), fix)) {
 			t.Errorf("the pass over the states returns %v", err)
 		}
-		if _, busy := b.pool.Status(machine.UID); busy || b.starts() != starts || b.headVersion(machine) != version || b.node(machine) == nil {
+		if _, busy := b.pool.Status(runs.Key(machine.UID)); busy || b.starts() != starts || b.headVersion(machine) != version || b.node(machine) == nil {
 			t.Error("the engine was started, the state was written, or the instance is gone")
 		}
 	}

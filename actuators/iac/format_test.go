@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/actuators"
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
 	"github.com/machine-iac/machine-iac-operator/internal/state"
 )
 
@@ -34,7 +35,7 @@ func TestAStateOfANewerFormatIsLeftAlone(t *testing.T) {
 			t.Errorf("%s returns %v, want that the state is of a newer operator", verb, err)
 		}
 	}
-	if _, busy := b.pool.Status(machine.UID); busy || b.starts() != starts {
+	if _, busy := b.pool.Status(runs.Key(machine.UID)); busy || b.starts() != starts {
 		t.Errorf("the engine was started %d times", b.starts()-starts)
 	}
 	if head().ResourceVersion != before || b.node(machine) == nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/machine-iac/machine-iac-operator/internal/desired"
 	"github.com/machine-iac/machine-iac-operator/internal/engine"
@@ -32,14 +31,14 @@ var _ runs.Task = &readTask{}
 
 // read submits a search that only reads, among the drift checks, and returns its key in the pool.
 func (a *Actuator) read(machine *machinev1beta1.Machine, f *lifecycle.Facts, wanted *desired.State,
-	search engine.Search, output string, end func(found json.RawMessage, err error)) (types.UID, error) {
+	search engine.Search, output string, end func(found json.RawMessage, err error)) (runs.Key, error) {
 	t := &readTask{run: newRun(a, machine, runs.Drift), search: search, output: output, end: end}
 	t.facts, t.wanted = f, wanted
-	t.poolUID = types.UID(string(search) + "-" + t.id)
+	t.poolKey = runs.Key(string(search) + "-" + t.id)
 	request := t.request(wanted)
 	request.Group, request.Task = string(search), t
 	_, err := a.pool.Submit(request)
-	return t.poolUID, err
+	return t.poolKey, err
 }
 
 // ListInstances lists the cluster's instances in the Machine's place, with its module and
@@ -56,7 +55,7 @@ func (a *Actuator) ListInstances(ctx context.Context,
 		return nil, false, err
 	}
 	ended := make(chan error, 1)
-	uid, err := a.read(machine, f, choice.State, engine.SearchInventory, module.OutputInventory,
+	key, err := a.read(machine, f, choice.State, engine.SearchInventory, module.OutputInventory,
 		func(found json.RawMessage, err error) {
 			if err == nil && json.Unmarshal(found, &listed) != nil {
 				err = fmt.Errorf("module %s: output %q of inventory/ violates the module contract",
@@ -71,8 +70,8 @@ func (a *Actuator) ListInstances(ctx context.Context,
 	case err := <-ended:
 		return listed, true, err
 	case <-ctx.Done():
-		a.pool.Cancel(uid)
-		a.pool.Interrupt(uid)
+		a.pool.Cancel(key)
+		a.pool.Interrupt(key)
 		return nil, true, ctx.Err()
 	}
 }

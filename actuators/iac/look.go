@@ -33,7 +33,7 @@ func (a *Actuator) look(o *observation) {
 	wanted := o.choice.State
 	a.looks.Submitted(o.machine.UID, a.clock.Now())
 	t := &lookTask{run: newRun(a, o.machine, runs.Drift)}
-	t.poolUID, t.decision = "look-"+o.machine.UID, lifecycle.Decision{Operation: runs.Drift, Look: true}
+	t.poolKey, t.decision = runs.Key("look-"+o.machine.UID), lifecycle.Decision{Operation: runs.Drift, Look: true}
 	request := t.request(wanted)
 	request.Task = t
 	if !a.looks.Known(o.machine.UID).Failed {

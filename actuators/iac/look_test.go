@@ -73,7 +73,7 @@ func (b *bench) looked(machine *machinev1beta1.Machine) {
 			b.t.Fatal(err)
 		}
 		look := b.looks.Known(machine.UID)
-		_, active := b.pool.Status("look-" + machine.UID)
+		_, active := b.pool.Status(runs.Key("look-" + machine.UID))
 		if !active && look.Made && look.Since.Equal(b.clock.Now()) {
 			return
 		}
@@ -226,7 +226,7 @@ data "kubectl_objects" "template" {
 		if err := b.drive(b.Update, machine); err != nil {
 			t.Fatalf("Update: %v, want nothing to be asked for", err)
 		}
-		if run, _ := b.pool.Status(machine.UID); run.Phase == runs.Failed {
+		if run, _ := b.pool.Status(runs.Key(machine.UID)); run.Phase == runs.Failed {
 			break
 		}
 		if time.Now().After(deadline) {

@@ -124,7 +124,7 @@ func (b *bench) checked(machine *machinev1beta1.Machine) record.DriftCheck {
 	for time.Now().Before(deadline) {
 		_ = b.Update(b.t.Context(), machine)
 		found := b.record(machine).Check
-		if _, held := b.pool.Status(machine.UID); !held && found != nil && found.At.Equal(b.clock.Now().UTC()) {
+		if _, held := b.pool.Status(runs.Key(machine.UID)); !held && found != nil && found.At.Equal(b.clock.Now().UTC()) {
 			return *found
 		}
 		time.Sleep(pause)

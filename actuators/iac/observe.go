@@ -67,7 +67,7 @@ func (a *Actuator) facts(ctx context.Context, machine *machinev1beta1.Machine) (
 	if f, handed := actuators.Handed[*lifecycle.Facts](ctx, machine.UID); handed {
 		return f, nil
 	}
-	status, known := a.pool.Status(machine.UID)
+	status, known := a.pool.Status(runs.Key(machine.UID))
 	f, err := a.desired.Facts(ctx, machine)
 	if err != nil {
 		return nil, reporting.Unreadable(err)

@@ -42,7 +42,7 @@ func TestARunThatEndsWhileTheStateIsReadIsNotOverYet(t *testing.T) {
 			machine := builder.Machine()
 			machine.UID = types.UID("of-" + string(operation))
 			task := make(held)
-			if _, err := pool.Submit(runs.Request{Machine: client.ObjectKeyFromObject(machine), UID: machine.UID, Operation: operation, Task: task}); err != nil {
+			if _, err := pool.Submit(runs.Request{Machine: client.ObjectKeyFromObject(machine), Key: runs.Key(machine.UID), Operation: operation, Task: task}); err != nil {
 				t.Fatal(err)
 			}
 			reading := interceptor.NewClient(fake.NewClientBuilder().WithScheme(plane.Scheme).Build(), interceptor.Funcs{
@@ -77,6 +77,6 @@ func TestARunThatEndsWhileTheStateIsReadIsNotOverYet(t *testing.T) {
 }
 
 func active(pool *runs.Pool, uid types.UID) bool {
-	status, known := pool.Status(uid)
+	status, known := pool.Status(runs.Key(uid))
 	return known && status.Active()
 }

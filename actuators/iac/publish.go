@@ -96,7 +96,7 @@ func (a *Actuator) publish(o *observation, outcome error) {
 		a.publishCreation(o, metav1.ConditionFalse, machinev1beta1.MachineCreationFailedConditionReason, failed.Message)
 	}
 	o.publishFailure(outcome, a.clock.Now())
-	run, _ := a.pool.Status(o.machine.UID)
+	run, _ := a.pool.Status(runs.Key(o.machine.UID))
 	reporting.SetThrottled(&o.status.Conditions, run.ThrottledSince, a.clock.Now())
 	o.write()
 }

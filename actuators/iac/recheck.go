@@ -58,7 +58,7 @@ func (a *Actuator) remember(o *observation, d lifecycle.Decision, outcome error)
 func (a *Actuator) Unchanged(ctx context.Context,
 	machine *machinev1beta1.Machine) (after time.Duration, unchanged bool) {
 	basis, until := a.bases.Kept(machine.UID)
-	_, run := a.pool.Status(machine.UID)
+	_, run := a.pool.Status(runs.Key(machine.UID))
 	after = until.Sub(a.clock.Now())
 	// If something is due, nothing is read: due times differ between Machines, so a bulk read of
 	// states would serve only one.

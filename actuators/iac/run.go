@@ -34,9 +34,8 @@ type run struct {
 	asked    runs.Operation
 	key      types.NamespacedName
 	uid      types.UID
-	// poolUID is the run's key in the pool. It is the Machine's UID, except for looks and searches,
-	// which must not delay a Machine's run.
-	poolUID types.UID
+	// poolKey is the run's key in the pool.
+	poolKey runs.Key
 	id      string
 	machine *machinev1beta1.Machine
 	// facts, wanted and decision are determined when the run's turn comes. wanted is nil if only an
@@ -53,7 +52,7 @@ type run struct {
 
 func newRun(a *Actuator, machine *machinev1beta1.Machine, asked runs.Operation) run {
 	return run{
-		actuator: a, asked: asked, id: string(uuid.NewUUID()), uid: machine.UID, poolUID: machine.UID,
+		actuator: a, asked: asked, id: string(uuid.NewUUID()), uid: machine.UID, poolKey: runs.Key(machine.UID),
 		key: types.NamespacedName{Namespace: machine.Namespace, Name: machine.Name}, machine: machine.DeepCopy(),
 	}
 }
@@ -61,7 +60,7 @@ func newRun(a *Actuator, machine *machinev1beta1.Machine, asked runs.Operation) 
 // request describes a run for the pool. wanted may be nil. The caller sets Task.
 func (r *run) request(wanted *desired.State) runs.Request {
 	request := runs.Request{
-		Machine: r.key, UID: r.poolUID, Group: groupOf(r.machine), Operation: r.asked, Engine: engineOf(wanted), Run: r.id,
+		Machine: r.key, Key: r.poolKey, Group: groupOf(r.machine), Operation: r.asked, Engine: engineOf(wanted), Run: r.id,
 	}
 	if wanted == nil {
 		return request
@@ -134,7 +133,7 @@ func (r *run) spec(ctx context.Context, search engine.Search) (runner.RunSpec, e
 		Files:           r.wanted.Inputs.Files,
 		Sensitive:       sensitive,
 		Search:          search,
-		Waits:           func(what string) { r.actuator.pool.Waits(r.poolUID, what) },
+		Waits:           func(what string) { r.actuator.pool.Waits(r.poolKey, what) },
 		Output:          r.transcript.Add,
 		Withheld:        r.withheld.Add,
 	}, nil

@@ -53,7 +53,7 @@ func TestThrottledCredentialsWaitAndOthersGoOn(t *testing.T) {
 		running := 0
 		for _, machine := range throttled {
 			_ = b.Create(t.Context(), machine)
-			if run, _ := b.pool.Status(machine.UID); run.Phase == runs.Running {
+			if run, _ := b.pool.Status(runs.Key(machine.UID)); run.Phase == runs.Running {
 				running++
 			}
 		}

@@ -57,10 +57,10 @@ func (a *Actuator) Update(ctx context.Context, machine *machinev1beta1.Machine) 
 // cluster, unless an adoption or release was requested.
 func (a *Actuator) Delete(ctx context.Context, machine *machinev1beta1.Machine) error {
 	adoption, _ := lifecycle.AdoptionOf(machine)
-	queued, known := a.pool.Status(machine.UID)
+	queued, known := a.pool.Status(runs.Key(machine.UID))
 	if known && queued.Operation != runs.Destroy && adoption == lifecycle.AdoptionNone {
-		a.pool.Cancel(machine.UID)
-		a.pool.Interrupt(machine.UID)
+		a.pool.Cancel(runs.Key(machine.UID))
+		a.pool.Interrupt(runs.Key(machine.UID))
 	}
 	return a.reconcile(ctx, machine, runs.Destroy)
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+
+	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
 // sessions returns how many sessions of the vCenter's two APIs are open.
@@ -45,7 +47,7 @@ func TestAProviderHasOneSessionOfEachAPI(t *testing.T) {
 					_ = v.Update(t.Context(), machine) // starts a check
 				}
 				for _, machine := range machines {
-					for run, _ := v.pool.Status(machine.UID); run.Active(); run, _ = v.pool.Status(machine.UID) {
+					for run, _ := v.pool.Status(runs.Key(machine.UID)); run.Active(); run, _ = v.pool.Status(runs.Key(machine.UID)) {
 						most = max(most, v.sessions())
 						time.Sleep(pause)
 					}

@@ -126,7 +126,7 @@ func (t *task) spec(ctx context.Context, search engine.Search) (runner.RunSpec, 
 // reading it, leaves the engine waiting.
 func (t *task) trackProgress(event engine.Event) {
 	if event.Kind == engine.EventProgress && event.Action != engine.ActionRead {
-		t.actuator.pool.Idles(t.poolUID)
+		t.actuator.pool.Idles(t.poolKey)
 	}
 	if event.Action != engine.ActionCreate {
 		return

@@ -135,7 +135,7 @@ func (r *Recovery) Find() {
 func (r *Recovery) Run(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		for _, uid := range r.abandoned.machines() {
-			if status, known := r.options.Pool.Status(uid); known && status.Active() {
+			if status, known := r.options.Pool.Status(runs.Key(uid)); known && status.Active() {
 				continue // the run recovers it
 			}
 			if err := r.Recover(ctx, uid); err != nil && ctx.Err() == nil {

@@ -77,7 +77,7 @@ func (p *Pool) together(party []*run) {
 func (p *Pool) again(r *run, now time.Time) {
 	p.options.Metrics.leftBatch(r)
 	if p.stopped != nil {
-		delete(p.runs, r.UID)
+		delete(p.runs, r.Key)
 		return
 	}
 	r.Batch = ""

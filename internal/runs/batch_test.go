@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
@@ -419,11 +418,11 @@ func TestABatchTakesOneWorkerAndMemoryOfItsOwn(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, r := range first.batch() {
-		if status, _ := pool.Status(r.UID); status.Phase != Running {
-			t.Errorf("%s is %s, want it to run", r.UID, status.Phase)
+		if status, _ := pool.Status(r.Key); status.Phase != Running {
+			t.Errorf("%s is %s, want it to run", r.Key, status.Phase)
 		}
 	}
-	if _, taken := pool.Cancel(types.UID("1")); taken {
+	if _, taken := pool.Cancel(Key("1")); taken {
 		t.Error("a run of a batch was taken back")
 	}
 	batch, errs := first.batch(), []error{nil, ErrAlone, nil, nil}

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // room is memory in which runs fit by their footprint's length.
@@ -28,7 +27,7 @@ func (r *room) Ended(run string) {
 
 // sized is a request for a run that takes a footprint's length.
 func sized(name, footprint string) Request {
-	return Request{UID: types.UID(name), Group: name, Operation: Create, Run: name, Footprint: footprint}
+	return Request{Key: Key(name), Group: name, Operation: Create, Run: name, Footprint: footprint}
 }
 
 func TestRunsWaitForMemory(t *testing.T) {

@@ -19,7 +19,7 @@ type Pool struct {
 
 	mu    sync.Mutex
 	queue *scheduler
-	runs  map[types.UID]*run
+	runs  map[Key]*run
 	// base is the context of running tasks; nil before Start and after the pool has stopped.
 	base context.Context
 	// late is the context of tasks that get time to finish when the pool is stopped. life is the
@@ -95,7 +95,7 @@ func New(options Options) *Pool {
 		options: options,
 		events:  make(chan event.GenericEvent, 1024),
 		queue:   newScheduler(options.limits()),
-		runs:    map[types.UID]*run{},
+		runs:    map[Key]*run{},
 		aborted: make(chan struct{}),
 		batches: map[batchKey]int{},
 	}
@@ -119,7 +119,7 @@ func (p *Pool) Submit(request Request) (Status, error) {
 	if p.stopped != nil {
 		return Status{}, p.stopped
 	}
-	previous := p.runs[request.UID]
+	previous := p.runs[request.Key]
 	for _, kept := range []*run{previous, previous.failedBefore()} {
 		if kept != nil && p.keeps(kept, request) {
 			return p.statusOf(kept), nil
@@ -139,7 +139,7 @@ func (p *Pool) Submit(request Request) (Status, error) {
 	}}
 	next.follow(previous)
 	next.status.Deadline = p.deadline(next)
-	p.runs[request.UID] = next
+	p.runs[request.Key] = next
 	p.queue.push(next)
 	p.options.Metrics.waiting(next, 1)
 	p.dispatch()
@@ -203,9 +203,9 @@ func (p *Pool) drop(r *run) {
 
 // forget removes a run, but not the failed one before it. The caller holds the lock.
 func (p *Pool) forget(r *run) {
-	delete(p.runs, r.UID)
+	delete(p.runs, r.Key)
 	if r.failed != nil {
-		p.runs[r.UID] = r.failed
+		p.runs[r.Key] = r.failed
 	}
 }
 
@@ -219,10 +219,10 @@ func (p *Pool) deadline(r *run) time.Duration {
 
 // Cancel removes a Machine's waiting run and returns its status. It returns false if none waits; a
 // running one continues.
-func (p *Pool) Cancel(uid types.UID) (Status, bool) {
+func (p *Pool) Cancel(key Key) (Status, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r, ok := p.runs[uid]
+	r, ok := p.runs[key]
 	if !ok || r.status.Phase != Queued {
 		return Status{}, false
 	}
@@ -249,10 +249,10 @@ func repeats(previous *run, request Request) bool {
 }
 
 // Status returns the pool's run for a Machine.
-func (p *Pool) Status(uid types.UID) (Status, bool) {
+func (p *Pool) Status(key Key) (Status, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r, ok := p.runs[uid]
+	r, ok := p.runs[key]
 	if !ok {
 		return Status{}, false
 	}
@@ -482,7 +482,7 @@ func (p *Pool) end(r *run, now time.Time, err error, timedOut bool) {
 	case r.Between:
 		p.forget(r)
 	default:
-		delete(p.runs, r.UID)
+		delete(p.runs, r.Key)
 	}
 }
 
@@ -493,9 +493,9 @@ func (p *Pool) prune(now time.Time) {
 		return
 	}
 	p.pruned = now
-	for uid, r := range p.runs {
+	for key, r := range p.runs {
 		if !r.status.Active() && now.Sub(r.status.EndedAt) > retention {
-			delete(p.runs, uid)
+			delete(p.runs, key)
 		}
 	}
 	for credential, t := range p.queue.throttles {

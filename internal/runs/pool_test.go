@@ -72,7 +72,7 @@ func (s *script) Settle(ctx context.Context, outcome error) error {
 
 func request(name, group string, operation Operation, task Task) Request {
 	return Request{
-		Machine: types.NamespacedName{Namespace: "ns", Name: name}, UID: types.UID(name),
+		Machine: types.NamespacedName{Namespace: "ns", Name: name}, Key: Key(name),
 		Group: group, Operation: operation, Fingerprint: "f", Task: task,
 	}
 }
@@ -112,7 +112,7 @@ func submit(t *testing.T, pool *Pool, r Request) Status {
 	t.Helper()
 	status, err := pool.Submit(r)
 	if err != nil {
-		t.Fatalf("submitting %s: %v", r.UID, err)
+		t.Fatalf("submitting %s: %v", r.Key, err)
 	}
 	return status
 }

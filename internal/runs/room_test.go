@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // flood submits runs for so many Machines of a tenant, in groups of size each.
@@ -29,7 +27,7 @@ func TestNobodyKeepsTheRunsOfOthersOutOfTheQueue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pool := New(Options{MaxQueued: bound})
 			flood(t, pool, "greedy", Create, bound, size)
-			last := types.UID(fmt.Sprintf("greedy-create-%d", bound-1))
+			last := Key(fmt.Sprintf("greedy-create-%d", bound-1))
 			if _, err := pool.Submit(of("greedy", "greedy-0", "greedy-more", Create)); !errors.Is(err, ErrQueueFull) {
 				t.Errorf("a run more of the same: %v, want %v", err, ErrQueueFull)
 			}
@@ -83,9 +81,9 @@ func TestGroupsOfOneNamespaceShareItsPlaces(t *testing.T) {
 			t.Errorf("run %d of the small group: %v, want it kept out: %t", i, err, full)
 		}
 	}
-	for uid, want := range map[types.UID]bool{"large-0": true, "large-1": true, "large-2": false, "large-3": false, "small-0": true, "small-1": true} {
-		if _, held := pool.Status(uid); held != want {
-			t.Errorf("%s waits: %t, want %t", uid, held, want)
+	for key, want := range map[Key]bool{"large-0": true, "large-1": true, "large-2": false, "large-3": false, "small-0": true, "small-1": true} {
+		if _, held := pool.Status(key); held != want {
+			t.Errorf("%s waits: %t, want %t", key, held, want)
 		}
 	}
 }

@@ -187,11 +187,15 @@ type Reasoner interface {
 	Reason() string
 }
 
+// Key identifies a run in the pool, which holds at most one of each key. The key of a Machine's run is
+// the Machine's UID. Looks and searches, which must not delay it, have keys of their own.
+type Key string
+
 // Request describes a run to submit.
 type Request struct {
 	// Machine is woken when the run ends.
 	Machine types.NamespacedName
-	UID     types.UID
+	Key     Key
 	// Group is the fair-queuing key, usually the MachineSet's UID.
 	Group string
 	// Credential names the account that the run uses, usually by the UID of its Secret, or is

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 var midnight = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -15,7 +14,7 @@ var midnight = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 // waiting is a run that was submitted some minutes after midnight.
 func waiting(name, group, credential string, operation Operation, minute int) *run {
 	return &run{
-		Request: Request{UID: types.UID(name), Group: group, Credential: credential, Operation: operation},
+		Request: Request{Key: Key(name), Group: group, Credential: credential, Operation: operation},
 		status:  Status{Operation: operation, QueuedAt: midnight.Add(time.Duration(minute) * time.Minute)},
 	}
 }
@@ -103,7 +102,7 @@ func TestTheNextRun(t *testing.T) {
 			}
 			var got []string
 			for next, pick := s.admit(midnight.Add(10 * time.Minute)); next != nil; next, pick = s.admit(midnight.Add(10 * time.Minute)) {
-				got = append(got, string(next.UID)+" "+pick)
+				got = append(got, string(next.Key)+" "+pick)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
@@ -20,7 +19,7 @@ type simulation struct {
 	agenda
 	// starting is called for each run that gets a worker.
 	starting func(one *simulated, waited time.Duration)
-	machines map[types.UID]*simulated
+	machines map[Key]*simulated
 	running  map[string]int
 }
 
@@ -60,7 +59,7 @@ func newSimulation(t *testing.T, options Options) *simulation {
 	clock := clocktesting.NewFakePassiveClock(begin)
 	options.Clock = clock
 	s := &simulation{
-		t: t, pool: New(options), clock: clock, begin: begin, machines: map[types.UID]*simulated{}, running: map[string]int{},
+		t: t, pool: New(options), clock: clock, begin: begin, machines: map[Key]*simulated{}, running: map[string]int{},
 		starting: func(*simulated, time.Duration) {},
 	}
 	s.before = func(a, b *happening) bool { return a.at < b.at || a.at == b.at && a.count < b.count }
@@ -77,16 +76,16 @@ func (s *simulation) at(at time.Duration, do func()) {
 
 // arrive lets a Machine ask for a run at some time, and from then on as its actuator does.
 func (s *simulation) arrive(at time.Duration, one *simulated) {
-	one.UID = types.UID(fmt.Sprintf("%s-%d", one.Group, len(s.machines)))
+	one.Key = Key(fmt.Sprintf("%s-%d", one.Group, len(s.machines)))
 	one.Fingerprint = "f"
-	s.machines[one.UID] = one
+	s.machines[one.Key] = one
 	s.at(at, func() { s.submit(one) })
 }
 
 func (s *simulation) submit(one *simulated) {
 	status, err := s.pool.Submit(one.Request)
 	if err != nil || status.Phase != Queued {
-		s.t.Fatalf("submitting %s after %s: %v, %+v", one.UID, s.now(), err, status)
+		s.t.Fatalf("submitting %s after %s: %v, %+v", one.Key, s.now(), err, status)
 	}
 	one.submitted = s.now()
 	s.admit()
@@ -95,7 +94,7 @@ func (s *simulation) submit(one *simulated) {
 // admit starts what may start now.
 func (s *simulation) admit() {
 	for r := s.pool.admit(); r != nil; r = s.pool.admit() {
-		one := s.machines[r.UID]
+		one := s.machines[r.Key]
 		s.starting(one, s.now()-one.submitted)
 		one.tries++
 		s.running[one.Group]++

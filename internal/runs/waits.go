@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // ErrWaited is the cause with which a task is cancelled that has waited too long for something
@@ -58,10 +56,10 @@ func (l *limit) change(waits bool, now time.Time) {
 // Waits records what a Machine's executing run waits for outside this process, such as a queue of
 // the cluster, or "" when the run continues. That time does not count towards the run's deadline;
 // it has a bound of its own. The Machine is woken when the wait begins and when it ends.
-func (p *Pool) Waits(uid types.UID, what string) {
+func (p *Pool) Waits(key Key, what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r, ok := p.runs[uid]
+	r, ok := p.runs[key]
 	if !ok || r.limit == nil || r.status.Waits == what {
 		return
 	}
@@ -81,10 +79,10 @@ func (p *Pool) Waits(uid types.UID, what string) {
 // infrastructure. Its worker is free for other runs from then on, unless Options.MaxIdle others are
 // idle already, Options.MaxPerGroup of its group, or its credential is throttled. A drift check
 // keeps its worker. Call it again while the engine waits.
-func (p *Pool) Idles(uid types.UID) {
+func (p *Pool) Idles(key Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r, ok := p.runs[uid]
+	r, ok := p.runs[key]
 	if !ok || r.limit == nil || r.first.idle || r.Operation == Drift || p.queue.throttles[r.Credential] != nil ||
 		p.idle >= p.options.MaxIdle || p.queue.idleGroups[r.Group] >= p.options.MaxPerGroup {
 		return
@@ -98,10 +96,10 @@ func (p *Pool) Idles(uid types.UID) {
 
 // Interrupt cancels a Machine's run that waits outside this process and is no longer wanted. It
 // returns false if there is none.
-func (p *Pool) Interrupt(uid types.UID) bool {
+func (p *Pool) Interrupt(key Key) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r, ok := p.runs[uid]
+	r, ok := p.runs[key]
 	if !ok || r.limit == nil || r.status.Waits == "" {
 		return false
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // waitsFor starts a run that has begun, and waits for the queue of a cluster.
@@ -96,15 +95,15 @@ func TestARunThatWaitsAndIsNotWantedEnds(t *testing.T) {
 func TestARunThatOnlyWaitsForTheInfrastructureNeedsNoWorker(t *testing.T) {
 	pool := New(Options{MaxConcurrent: 1, MaxIdle: 1, MaxPerGroup: 2})
 	start(t, pool)
-	tasks := map[types.UID]*script{}
+	tasks := map[Key]*script{}
 	for _, name := range []string{"a", "b", "c"} {
-		tasks[types.UID(name)] = &script{name: name, log: &journal{}, block: make(chan struct{}), started: make(chan struct{})}
-		submit(t, pool, request(name, "", Create, tasks[types.UID(name)]))
+		tasks[Key(name)] = &script{name: name, log: &journal{}, block: make(chan struct{}), started: make(chan struct{})}
+		submit(t, pool, request(name, "", Create, tasks[Key(name)]))
 	}
 	phases := func(when, want string) {
 		t.Helper()
 		got := ""
-		for _, name := range []types.UID{"a", "b", "c"} {
+		for _, name := range []Key{"a", "b", "c"} {
 			status, there := pool.Status(name)
 			if there {
 				got += string(name) + " " + string(status.Phase) + "; "

@@ -333,7 +333,7 @@ func (b *bench) bring(machine *machinev1beta1.Machine) {
 func (b *bench) rest(machine *machinev1beta1.Machine) {
 	b.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(pause) {
-		switch run, _ := b.pool.Status(machine.UID); {
+		switch run, _ := b.pool.Status(runs.Key(machine.UID)); {
 		case !run.Active():
 			return
 		case time.Now().After(deadline):
