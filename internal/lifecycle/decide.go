@@ -57,7 +57,9 @@ type Decision struct {
 }
 
 // Batched reports whether the run can share an engine process with other Machines' runs: first
-// creates (if the module has a lookup), destroys, checks of clean instances, and looks.
+// creates (if the module has a lookup), destroys, checks of clean instances, and looks. Updates,
+// lookups and adoptions read a plan of one Machine before they apply it, and a release needs no
+// engine.
 func (d Decision) Batched(f *Facts, lookup bool) bool {
 	if d.Lookup || d.Adopt || d.Release {
 		return false
