@@ -10,6 +10,34 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/engine/failure"
 )
 
+// CheckInstance implements runner.InstanceChecker.
+func (r *Runner) CheckInstance(ctx context.Context, run runner.RunSpec, stored []byte) (gone bool, err error) {
+	run.ID += "-check"
+	report, err := r.readInstances(ctx, run, stored, run.Module.InstanceAddresses())
+	return err == nil && report.InstanceGone(), err
+}
+
+// readInstances makes the provider read the instances in a state, and nothing else of it.
+func (r *Runner) readInstances(ctx context.Context, run runner.RunSpec, stored []byte,
+	addresses []string) (report *engine.Report, err error) {
+	if err := r.prepare(ctx, run); err != nil {
+		return nil, err
+	}
+	opened, err := r.backend.OpenCopy(stored)
+	if err != nil {
+		return nil, err
+	}
+	defer opened.Close()
+	spec := specOf(run, backendOf(opened))
+	spec.Bare = bareOf(run)
+	workspace, err := r.engine.Open(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, workspace.Close()) }()
+	return workspace.ReadInstances(ctx, addresses)
+}
+
 // look is the input and result of a share's look.
 type look struct {
 	stored []byte
@@ -43,7 +71,7 @@ func (j *joint) lookAtAll(ctx context.Context) {
 
 // readInstances makes the provider read all instances. Their resources are not in the called
 // modules: an engine reads a resource that is no longer configured in the same way.
-func (j *joint) readInstances(ctx context.Context) (report *engine.Report, err error) {
+func (j *joint) readInstances(ctx context.Context) (*engine.Report, error) {
 	j.layout = batch.Together(len(j.come))
 	var stored [][]byte
 	var addresses []string
@@ -57,21 +85,7 @@ func (j *joint) readInstances(ctx context.Context) (report *engine.Report, err e
 	if err != nil {
 		return nil, err
 	}
-	first := j.come[0]
-	if err := j.runner.prepare(ctx, first.run); err != nil {
-		return nil, err
-	}
-	opened, err := j.runner.backend.OpenCopy(whole)
-	if err != nil {
-		return nil, err
-	}
-	defer opened.Close()
-	spec := specOf(j.quiet(), backendOf(opened))
-	spec.ID, spec.Bare = first.run.ID+"-checks", bareOf(first.run)
-	workspace, err := j.runner.engine.Open(ctx, spec)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, workspace.Close()) }()
-	return workspace.ReadInstances(ctx, addresses)
+	all := j.quiet()
+	all.ID += "-checks"
+	return j.runner.readInstances(ctx, all, whole, addresses)
 }

@@ -84,27 +84,6 @@ func (r *Runner) prepare(ctx context.Context, run runner.RunSpec) error {
 	return nil
 }
 
-// CheckInstance implements runner.InstanceChecker.
-func (r *Runner) CheckInstance(ctx context.Context, run runner.RunSpec, stored []byte) (gone bool, err error) {
-	if err := r.prepare(ctx, run); err != nil {
-		return false, err
-	}
-	opened, err := r.backend.OpenCopy(stored)
-	if err != nil {
-		return false, err
-	}
-	defer opened.Close()
-	spec := specOf(run, backendOf(opened))
-	spec.ID, spec.Bare = run.ID+"-check", bareOf(run)
-	workspace, err := r.engine.Open(ctx, spec)
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, workspace.Close()) }()
-	report, err := workspace.ReadInstances(ctx, run.Module.InstanceAddresses())
-	return report.InstanceGone(), err
-}
-
 // Open implements runner.Runner. It prepares the module on first use.
 func (r *Runner) Open(ctx context.Context, run runner.RunSpec) (runner.Workspace, error) {
 	if err := r.prepare(ctx, run); err != nil {
