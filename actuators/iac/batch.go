@@ -34,14 +34,12 @@ func (a *Actuator) batchKey(wanted *desired.State, f *lifecycle.Facts, d lifecyc
 
 // Together implements runs.Batcher. Runs whose key has changed since they were submitted are
 // executed alone.
-func (r *run) Together(others []runs.Task) {
-	a, all := r.actuator, []*run{r}
-	for _, other := range others {
-		all = append(all, other.(interface{ shared() *run }).shared())
-	}
+func (r *run) Together(all []runs.Task) {
+	a := r.actuator
 	var members []*run
 	key := ""
-	for _, one := range all {
+	for _, task := range all {
+		one := task.(interface{ shared() *run }).shared()
 		own := a.batchKey(one.wanted, one.facts, one.decision)
 		if key == "" {
 			key = own

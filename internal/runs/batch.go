@@ -13,10 +13,9 @@ var ErrAlone = errors.New("the run must be executed alone")
 // Batcher is a Task that can share an execution with others.
 type Batcher interface {
 	Task
-	// Together is called before Execute with the batch's other tasks, whose Intend has succeeded as
-	// well. Execute is then called on all of them concurrently, so that they can wait for each
-	// other.
-	Together(others []Task)
+	// Together is called on the first task of a batch with all of them, after Intend has succeeded.
+	// Execute is then called on all of them concurrently, so that they can wait for each other.
+	Together(all []Task)
 }
 
 // batchFootprint is appended to the footprint of a batch's first run.
@@ -66,11 +65,11 @@ func (p *Pool) together(party []*run) {
 	if !able {
 		return
 	}
-	others := make([]Task, 0, len(party)-1)
-	for _, r := range party[1:] {
-		others = append(others, r.Task)
+	all := make([]Task, len(party))
+	for i, r := range party {
+		all[i] = r.Task
 	}
-	first.Together(others)
+	first.Together(all)
 }
 
 // again queues a batched run once more, to be executed alone. The caller holds the lock.

@@ -23,10 +23,10 @@ type joined struct {
 	outcomes *[]error
 }
 
-func (j joined) Together(others []Task) {
-	names := []string{j.name}
-	for _, other := range others {
-		names = append(names, other.(joined).name)
+func (j joined) Together(all []Task) {
+	var names []string
+	for _, one := range all {
+		names = append(names, one.(joined).name)
 	}
 	j.log.add("together %s", strings.Join(names, " "))
 	if j.together != nil {
