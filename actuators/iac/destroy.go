@@ -32,7 +32,7 @@ func (t destroy) execute(ctx context.Context) error {
 	}
 	there := t.facts.HasResources()
 	if t.decision.Lookup {
-		found, err := lookup{t.task}.find(ctx)
+		found, err := lookup(t).find(ctx)
 		if err != nil {
 			return err
 		}
