@@ -99,6 +99,7 @@ func New(options Options) (*Controller, error) {
 			&validateSpec{},
 			&claimMachines{client: options.Client, reader: options.Reader},
 			&summarizeReplicas{client: options.Client, clock: options.Clock},
+			&compareTemplate{clock: options.Clock},
 			&limitCreation{recorder: options.Recorder, clock: options.Clock, overshoot: options.Overshoot},
 			&readLive{reader: options.Reader, inFlight: flight},
 			&createMachines{client: options.Client, inFlight: flight},

@@ -2,10 +2,10 @@
 //
 // A reconcile runs a list of steps, one per file. It checks that the Machine API is authoritative
 // (checkAuthority) and the spec is valid (validateSpec), finds the replicas (claimMachines), and
-// computes the status (summarizeReplicas). It stops if too many Machines were created already
-// (limitCreation). If Machines are missing or surplus, it reads the
-// replicas from the API server (readLive) and scales up (createMachines) or down (deleteMachines).
-// Steps change the MachineSet's status in memory; it is written once, at the end, if it differs.
+// computes the status (summarizeReplicas, compareTemplate). It stops if too many Machines were created
+// already (limitCreation). If Machines are missing or surplus, it reads the replicas from the API
+// server (readLive) and scales up (createMachines) or down (deleteMachines). Steps change the
+// MachineSet's status in memory; it is written once, at the end, if it differs.
 //
 // # What differs from the Machine API Operator
 //

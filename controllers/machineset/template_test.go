@@ -2,6 +2,7 @@ package machineset_test
 
 import (
 	"context"
+	"fmt"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -67,6 +69,30 @@ var _ = Describe("A MachineSet's selector and template", func() {
 			Expect(machine.Labels).To(HaveKeyWithValue("wave", "two"))
 			Expect(machine.Spec.Labels).To(HaveKeyWithValue("node", "new"))
 		}
+	})
+
+	It("are compared with the Machines that are there", func(ctx SpecContext) {
+		set := builder.In(namespace, builder.MachineSet(builder.WithReplicas(2)))
+		create(ctx, set)
+		is := func() string {
+			condition := machineapi.FindCondition(statusOf(ctx, set)().Conditions, "TemplateInSync")
+			if condition == nil {
+				return ""
+			}
+			return string(condition.Status) + " " + condition.Message
+		}
+		Eventually(count(ctx)).Should(Equal(2))
+		Eventually(is).Should(HavePrefix("True "))
+		edit := func(object client.Object, format string) {
+			patch := fmt.Appendf(nil, format, builder.ProviderSpec(map[string]any{"cpu": 8}).Raw)
+			Expect(plane.Client.Patch(ctx, object, client.RawPatch("application/merge-patch+json", patch))).To(Succeed())
+		}
+		edit(set, `{"spec":{"template":{"spec":{"providerSpec":{"value":%s}}}}}`)
+		for differ := 2; differ > 0; differ-- {
+			Eventually(is).Should(HavePrefix("False %d of 2 Machines differ from the template in cpu.", differ))
+			edit(&living(ctx, namespace)[differ-1], `{"spec":{"providerSpec":{"value":%s}}}`)
+		}
+		Eventually(is).Should(HavePrefix("True "))
 	})
 
 	It("leave the Machines of a MachineSet alone that selects some of the same", func(ctx SpecContext) {

@@ -1,6 +1,7 @@
 package machineset
 
 import (
+	"bytes"
 	"maps"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
@@ -25,6 +26,7 @@ func replicaChanged() predicate.Predicate {
 			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 			machineapi.MarkedForDeletion(before) != machineapi.MarkedForDeletion(after) ||
 			failed(before) != failed(after) ||
+			!bytes.Equal(rawOf(before.Spec.ProviderSpec.Value), rawOf(after.Spec.ProviderSpec.Value)) ||
 			!maps.Equal(before.Labels, after.Labels) ||
 			!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences) ||
 			!equality.Semantic.DeepEqual(before.Status.NodeRef, after.Status.NodeRef)

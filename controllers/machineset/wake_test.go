@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
+	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
 func TestReplicaChanged(t *testing.T) {
@@ -30,6 +31,9 @@ func TestReplicaChanged(t *testing.T) {
 		"owners":             {func(m *machinev1beta1.Machine) { m.OwnerReferences = []metav1.OwnerReference{{Name: "set"}} }, true},
 		"chosen": {func(m *machinev1beta1.Machine) {
 			m.Annotations = map[string]string{machineapi.DeleteAnnotation: "true"}
+		}, true},
+		"the providerSpec": {func(m *machinev1beta1.Machine) {
+			m.Spec.ProviderSpec.Value = builder.ProviderSpec(map[string]any{"size": "large"})
 		}, true},
 		"an error":  {func(m *machinev1beta1.Machine) { m.Status.ErrorMessage = ptr.To("no quota") }, true},
 		"deleted":   {func(m *machinev1beta1.Machine) { m.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, true},
