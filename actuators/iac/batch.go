@@ -9,7 +9,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/runs"
 )
 
-var _ runs.Batcher = &task{}
+var _, _ runs.Batcher = &task{}, &lookTask{}
 
 // batchKey returns the key shared by runs that can be batched, or "" for a run that must be
 // executed alone.
@@ -32,8 +32,8 @@ func (a *Actuator) batchKey(wanted *desired.State, f *lifecycle.Facts, d lifecyc
 	return "look " + key
 }
 
-// Together implements runs.Batcher. Runs whose key has changed since they were submitted are
-// executed alone.
+// Together implements runs.Batcher. Runs whose batch key has changed since they were submitted
+// are executed alone.
 func (r *run) Together(all []runs.Task) {
 	a := r.actuator
 	var members []*run

@@ -150,12 +150,12 @@ func (t destroy) reportLeftBehind() {
 	}
 }
 
-// deleteState deletes the state of a destroyed instance after marking a Machine that had one. In
-// the other order, a crash in between would trigger a lookup of the instance. If the state still
-// lists resources, it stays and the destroy fails.
-func (t *task) deleteState(ctx context.Context, had bool) error {
+// deleteState deletes the state of a destroyed instance. If mark is set, it first records on the
+// Machine that its instance is gone: in the other order, a crash in between would trigger a lookup of
+// the instance. If the state still lists resources, it stays and the destroy fails.
+func (t *task) deleteState(ctx context.Context, mark bool) error {
 	t.keepOutput(ctx)
-	if had && !t.facts.Gone {
+	if mark && !t.facts.Gone {
 		now := t.actuator.clock.Now().UTC()
 		err := t.actuator.writeWitness(ctx, t.machine, record.Witness{Run: t.id, Since: now, Destroyed: &now})
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // not gone or replaced

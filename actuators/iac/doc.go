@@ -7,7 +7,7 @@
 //
 // A run (run.go) is a task, a look (look.go) or a search that only reads (inventory.go). A task
 // (task.go) takes the lock, decides again, and executes and settles one operation: create.go,
-// update.go, driftcheck.go, destroy.go and adopt.go. Operations share lookup.go, the engine's
+// update.go, driftcheck.go, destroy.go and adopt.go (adoption and release). Operations share lookup.go, the engine's
 // workspace.go and settle.go. Package recovery cleans up after dead processes, and package
 // reporting reports outcomes. docs/architecture.md has the table of decisions.
 //

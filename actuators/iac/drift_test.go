@@ -49,7 +49,7 @@ func TestWhatARepairRecords(t *testing.T) {
 			f := &lifecycle.Facts{Record: record.Record{Repair: tc.repaired, Module: changedModule(t, "").Reference()}}
 			run := decided(&Actuator{clock: testClock()}, builder.Machine(), &desired.State{Module: changedModule(t, "")}, f, tc.decision)
 			run.found = tc.found
-			meta := run.operation().(interface{ patchFor(error) record.Patch }).patchFor(tc.outcome).MetaPatch
+			meta := run.operation().(driftCheck).patch(tc.outcome).MetaPatch
 			value, set := meta["drift-repair"]
 			if forgets := set && value == nil; forgets != tc.forgets {
 				t.Errorf("repairs are forgotten: %t, want %t", forgets, tc.forgets)

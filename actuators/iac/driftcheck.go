@@ -80,15 +80,15 @@ func (t driftCheck) settle(ctx context.Context, outcome error) error {
 			return err
 		}
 	}
-	if err := t.conclude(ctx, t.patchFor(outcome), outcome); err != nil {
+	if err := t.conclude(ctx, t.patch(outcome), outcome); err != nil {
 		return err
 	}
 	t.reportDrift(nil)
 	return nil
 }
 
-// patchFor returns the record of the outcome.
-func (t driftCheck) patchFor(outcome error) record.Patch {
+// patch returns the record of the outcome.
+func (t driftCheck) patch(outcome error) record.Patch {
 	p := record.NewPatch()
 	t.providers.Record(p, t.facts.Record.Providers, false)
 	if outcome == nil && t.decision.Lookup {

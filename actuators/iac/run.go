@@ -37,9 +37,10 @@ type run struct {
 	// poolKey is the run's key in the pool.
 	poolKey runs.Key
 	id      string
+	// machine is read again under the lock. If it is gone, only its name and namespace are set.
 	machine *machinev1beta1.Machine
-	// facts, wanted and decision are determined when the run's turn comes. wanted is nil if only an
-	// empty state is to be removed.
+	// facts, wanted and decision are those of the submission, until a task decides again under the
+	// lock. wanted is nil if only an empty state is to be removed.
 	facts    *lifecycle.Facts
 	wanted   *desired.State
 	decision lifecycle.Decision

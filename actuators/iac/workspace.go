@@ -27,11 +27,11 @@ func (t *task) inWorkspace(ctx context.Context, search engine.Search, use func(r
 	if err != nil {
 		return err
 	}
-	t.markPhase(search)
 	spec, err := t.spec(ctx, search)
 	if err != nil {
 		return err
 	}
+	t.markPhase(search)
 	if err := t.publishToken(ctx, search); err != nil {
 		return err
 	}

@@ -78,8 +78,8 @@ type RunSpec struct {
 	// no secrets.
 	Identity any
 	Module   *module.Module
-	// Session gives access to the Machine's state, which the run reads and writes. It is nil for a
-	// search that only reads.
+	// Session gives access to the Machine's state, which the run reads and writes. It is nil for looks
+	// and searches that only read.
 	Session *state.Session
 	// Lineage is the lineage of the Machine's states, for an engine whose states have none.
 	Lineage string
@@ -110,7 +110,7 @@ type RunSpec struct {
 	// Waits receives what the run waits for outside this process before its engine starts, such as
 	// a queue of the cluster, and "" when the wait ends. It may be nil and must not block.
 	Waits func(what string)
-	// Progress receives the engine's events as they happen. It must not block.
+	// Progress receives the engine's events as they happen. It may be nil and must not block.
 	Progress func(engine.Event)
 	// Output receives the engine's messages for people, without sensitive strings. Withheld
 	// receives the messages that are kept from Output because they may contain values of sensitive

@@ -13,8 +13,8 @@ var ErrAlone = errors.New("the run must be executed alone")
 // Batcher is a Task that can share an execution with others.
 type Batcher interface {
 	Task
-	// Together is called on the first task of a batch with all of them, after Intend has succeeded.
-	// Execute is then called on all of them concurrently, so that they can wait for each other.
+	// Together is called on the first of two or more tasks of a batch whose Intend has succeeded, with
+	// all of those. Execute is then called on all of them concurrently, so that they can wait for each other.
 	Together(all []Task)
 }
 

@@ -1,9 +1,11 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,15 +63,15 @@ type run struct {
 	begun bool
 	// limit bounds its Execute; nil before and after.
 	limit *limit
-	// with are the other runs of its batch, and of is what they have in common. first is the run
-	// that started with them, or itself. open counts those that have not ended; alone are those that
-	// wait again once all have.
+	// first is the run that its batch started with, which may be itself. Only that run has what
+	// follows. with are the other runs of its batch, and of is what they have in common. open counts
+	// those that have not ended; alone are those that are requeued once all have. idle means that the
+	// worker was released before their end.
+	first       *run
 	with, alone []*run
 	of          batchKey
-	first       *run
 	open        int
-	// idle means that its worker was released before its end.
-	idle bool
+	idle        bool
 
 	// Its place in the queues.
 	sequence       uint64
@@ -419,7 +421,8 @@ func (p *Pool) gathers(first *run, with []*run, now time.Time) bool {
 }
 
 // finish records the outcome of a run, unless it has to be executed alone. The last run of a batch
-// passes the worker on and lets those wait again. timedOut reports whether the deadline was exceeded.
+// passes the worker on and requeues those, in the order of their submission. timedOut reports whether
+// the deadline was exceeded.
 func (p *Pool) finish(r *run, err error, timedOut bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -432,6 +435,7 @@ func (p *Pool) finish(r *run, err error, timedOut bool) {
 	if first.open--; first.open > 0 {
 		return
 	}
+	slices.SortFunc(first.alone, func(a, b *run) int { return cmp.Compare(a.sequence, b.sequence) })
 	for _, one := range first.alone {
 		p.again(one, now)
 	}
@@ -439,8 +443,7 @@ func (p *Pool) finish(r *run, err error, timedOut bool) {
 	p.release(first)
 }
 
-// release passes on the worker of the batch that started with a run. The caller holds the
-// lock.
+// release passes on the worker of the batch that started with a run. The caller holds the lock.
 func (p *Pool) release(first *run) {
 	now := p.options.Clock.Now()
 	if first.idle {
