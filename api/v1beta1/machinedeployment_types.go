@@ -55,6 +55,47 @@ const (
 	DesiredReplicasAnnotation = "machine.openshift.io/desired-replicas"
 )
 
+// Annotations of a rollout of a MachineSet without a MachineDeployment.
+const (
+	// RolloutAnnotation on a MachineSet asks to bring its Machines to the template, by InPlaceOrReplace,
+	// InPlace or RollingUpdate. It is removed at the end. Without it, no further Machine is touched.
+	RolloutAnnotation = "machine-iac.io/rollout"
+	// ReplaceUntilAnnotation beside it has a time. Machines that were created up to then are replaced, even if
+	// they are as the template.
+	ReplaceUntilAnnotation = "machine-iac.io/replace-created-until"
+	// SurgeAnnotation on a MachineSet is how many Machines it has beyond its replicas.
+	SurgeAnnotation = "machine-iac.io/surge"
+	// FormerSpecAnnotation on a Machine that changes in place has the providerSpec that it had before.
+	FormerSpecAnnotation = "machine-iac.io/former-provider-spec"
+)
+
+// SurgeOf returns how many Machines a MachineSet has beyond its replicas.
+func SurgeOf(set *machinev1beta1.MachineSet) int {
+	surge, err := strconv.Atoi(set.Annotations[SurgeAnnotation])
+	if err != nil {
+		return 0
+	}
+	return max(0, surge)
+}
+
+// Types of a MachineSet's conditions.
+const (
+	// ConditionTemplateInSync is True while the providerSpec of each Machine is that of the template. A
+	// MachineSet does not change Machines, so the message names the fields that differ. Whether an instance
+	// can stay is known to the engine only.
+	ConditionTemplateInSync machinev1beta1.ConditionType = "TemplateInSync"
+	// ConditionRolledOut is False during a rollout of the MachineSet, and then has the result.
+	ConditionRolledOut machinev1beta1.ConditionType = "RolledOut"
+)
+
+// Reasons of the condition RolledOut.
+const (
+	ReasonRolledOut         = "UpToDate"
+	ReasonRolloutInProgress = "InProgress"
+	ReasonStopped           = "Stopped"
+	ReasonReplacementNeeded = "ReplacementNeeded"
+)
+
 // MachineDeployment keeps a number of Machines, and brings a change of their template to them.
 type MachineDeployment struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -161,8 +161,11 @@ func addMachineClass(_ context.Context, mgr manager.Manager, p dependencies) err
 	return machineclass.SetupWithManager(mgr, machineclass.Options{Estimator: p.actuator.Catalogs()})
 }
 
-// addMachineDeployment adds nothing to a cluster without the CRD.
+// addMachineDeployment adds rollouts of MachineSets only to a cluster without the CRD.
 func addMachineDeployment(ctx context.Context, mgr manager.Manager, p dependencies) error {
+	if err := machinedeployment.SetupSetsWithManager(mgr, machinedeployment.Options{}); err != nil {
+		return err
+	}
 	kind := v1beta1.GroupVersion.WithKind(v1beta1.MachineDeploymentKind)
 	readable, err := pipeline.Readable(ctx, mgr.GetClient(), kind, p.options.namespace, "update its Role")
 	if err != nil || !readable {

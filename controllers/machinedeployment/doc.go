@@ -22,6 +22,12 @@
 // InstanceUpToDate is about. If the plan refused the change, the Machine moves back, and an annotation
 // of the old MachineSet has why.
 //
+// # MachineSets by themselves
+//
+// [Sets] does the same to a MachineSet without a MachineDeployment once, while an annotation asks for it.
+// There, Machines change where they are, and a surge is an annotation that the MachineSet's controller
+// adds to its replicas.
+//
 // # Permissions
 //
 //   - machine.openshift.io machinedeployments: get, list, watch, patch
@@ -29,6 +35,7 @@
 //   - machine.openshift.io machinedeployments/finalizers: update (an owner reference that blocks
 //     deletion asks for it on OpenShift)
 //   - machine.openshift.io machinesets: get, list, watch, create, patch, delete
+//   - machine.openshift.io machinesets/status: patch
 //   - machine.openshift.io machines: list, watch, patch
 //   - core nodes: get, list, watch
 //   - events.k8s.io events: create, patch

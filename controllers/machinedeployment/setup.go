@@ -48,6 +48,50 @@ func SetupWithManager(mgr manager.Manager, options Options) error {
 	})
 }
 
+// SetupSetsWithManager registers a [Sets] with the manager. It needs no MachineDeployments.
+func SetupSetsWithManager(mgr manager.Manager, options Options) error {
+	const name = "machinesetrollout"
+	options.Complete(mgr, name, defaultConcurrency)
+	options.MaxRetry = cmp.Or(options.MaxRetry, maxRetry)
+	c := NewSets(options)
+	return options.Register(mgr, name, c, func(build *builder.Builder) {
+		// A MachineSet's status changes when the readiness of its Nodes does, so Nodes need no watch.
+		build.For(&machinev1beta1.MachineSet{}, builder.WithPredicates(asked())).
+			Watches(&machinev1beta1.Machine{}, handler.EnqueueRequestsFromMapFunc(c.setOf),
+				builder.WithPredicates(pipeline.Changes(), machineChanged()))
+	})
+}
+
+// asked filters for MachineSets whose rollout is or was asked for.
+func asked() predicate.Predicate {
+	filter := predicate.NewPredicateFuncs(rolling)
+	filter.UpdateFunc = func(e event.UpdateEvent) bool { return rolling(e.ObjectOld) || rolling(e.ObjectNew) }
+	return filter
+}
+
+// rolling reports whether a MachineSet has an annotation of a rollout.
+func rolling(set client.Object) bool {
+	annotations := set.GetAnnotations()
+	return annotations[v1beta1.RolloutAnnotation]+annotations[v1beta1.SurgeAnnotation] != ""
+}
+
+// setOf returns the MachineSet of a Machine, if its rollout is asked for or the Machine is changing.
+func (c *Sets) setOf(ctx context.Context, machine client.Object) []reconcile.Request {
+	owner := metav1.GetControllerOfNoCopy(machine)
+	if owner == nil || owner.Kind != setKind {
+		return nil
+	}
+	set := &machinev1beta1.MachineSet{}
+	key := types.NamespacedName{Namespace: machine.GetNamespace(), Name: owner.Name}
+	if err := c.client.Get(ctx, key, set, client.UnsafeDisableDeepCopy); err != nil {
+		return nil // it is gone, or its own event follows
+	}
+	if !rolling(set) && machine.GetAnnotations()[v1beta1.MovedFromAnnotation] == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: key}}
+}
+
 // forOrphan returns the MachineDeployments that may adopt a MachineSet without a controller, and the
 // one that holds it.
 func (c *Controller) forOrphan(ctx context.Context, object client.Object) []reconcile.Request {

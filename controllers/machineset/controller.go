@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
@@ -72,7 +73,7 @@ type scope struct {
 
 // surplus returns how many replicas are too many; negative when some are missing.
 func (s *scope) surplus() int {
-	return len(s.replicas) - int(*s.set.Spec.Replicas)
+	return len(s.replicas) - int(*s.set.Spec.Replicas) - v1beta1.SurgeOf(s.set)
 }
 
 // New returns a Controller. It fails when a required option is missing.

@@ -16,17 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
-const (
-	// templateInSync is True while the providerSpec of each Machine is that of the template. A MachineSet
-	// does not change Machines, so the message names the fields that differ. Whether an instance can stay
-	// is known to the engine only.
-	templateInSync machinev1beta1.ConditionType = "TemplateInSync"
-	// maxFields bounds how many fields are named.
-	maxFields = 8
-)
+// maxFields bounds how many fields the condition TemplateInSync names.
+const maxFields = 8
 
 // compareTemplate sets the condition TemplateInSync.
 type compareTemplate struct {
@@ -64,14 +59,14 @@ func inSync(set *machinev1beta1.MachineSet, replicas []*machinev1beta1.Machine) 
 		}
 	}
 	if differ == 0 {
-		return machinev1beta1.Condition{Type: templateInSync, Status: corev1.ConditionTrue, Reason: "AsTemplate",
-			Message: "The providerSpec of each Machine is that of the template"}
+		return machinev1beta1.Condition{Type: v1beta1.ConditionTemplateInSync, Status: corev1.ConditionTrue,
+			Reason: "AsTemplate", Message: "The providerSpec of each Machine is that of the template"}
 	}
 	names := slices.Sorted(maps.Keys(fields))
 	if more := len(names) - maxFields; more > 0 {
 		names = append(names[:maxFields], fmt.Sprintf("%d more", more))
 	}
-	return machinev1beta1.Condition{Type: templateInSync, Status: corev1.ConditionFalse,
+	return machinev1beta1.Condition{Type: v1beta1.ConditionTemplateInSync, Status: corev1.ConditionFalse,
 		Severity: machinev1beta1.ConditionSeverityInfo, Reason: "MachinesDiffer",
 		Message: fmt.Sprintf("%d of %d Machines differ from the template in %s. To see what a change would do, run "+
 			"'kubectl machine plan machineset/%s'", differ, len(replicas), strings.Join(names, ", "), set.Name)}

@@ -46,7 +46,8 @@ func (l *readLive) Reconcile(ctx context.Context, s *scope) (bool, error) {
 		return false, err
 	}
 	live := sortClaims(s.set.UID, s.selector, pointers(machines.Items))
-	if set == nil || set.Generation != s.set.Generation || held(set) || len(live.adopt) > 0 {
+	if set == nil || set.Generation != s.set.Generation || v1beta1.SurgeOf(set) != v1beta1.SurgeOf(s.set) || held(set) ||
+		len(live.adopt) > 0 {
 		s.RequeueAfter(pipeline.ConflictRetry) // the cache is about to show it
 		return false, nil
 	}
