@@ -9,6 +9,7 @@ import (
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -94,7 +95,10 @@ func TestRolloutVerbs(t *testing.T) {
 		{line: "rollout status", wantCode: 1, wantErr: "error: required resource not specified"},
 		{line: "rollout status pool", wantCode: 1, wantErr: "error: the server doesn't have a resource type \"pool\"\n"},
 		{line: "rollout status md/nobody", wantCode: 1, wantErr: `error: machinedeployments.machine.openshift.io "nobody" not found`},
-		{line: "rollout status machineset/workers", wantCode: 1, wantErr: "machinesets/workers has no rollout; name a MachineDeployment"},
+		{line: "rollout status machineset/workers", wantCode: 1, wantErr: `error: machineset "workers" has no rollout; request one with 'kubectl machine rollout update'`},
+		{line: "rollout undo machineset/workers", wantCode: 1, wantErr: `machinesets.machine.openshift.io "workers" has no 'kubectl machine rollout undo'; name a`},
+		{line: "rollout status machine/pool-small-a", wantCode: 1, wantErr: "machines/pool-small-a has no rollout; name a MachineDeployment"},
+		{line: "rollout update md/pool", wantCode: 1, wantErr: "error: " + resource + " rolls out by itself once its template changes\n"},
 		{line: "rollout status machinedeployments pool --watch=false", wantOut: `Waiting for machinedeployment "pool" rollout`},
 		{line: "rollout history md/pool", wantOut: name + " \nREVISION  CHANGE-CAUSE\n1         made small\n2         made large\n\n"},
 		{line: "rollout history md/pool --revision=1", wantOut: name + " with revision #1\nMachine Template:\n  metadata:\n"},
@@ -210,5 +214,97 @@ func TestMachineDeploymentsSelectTheirMachines(t *testing.T) {
 	got := w.ask(t, "tree --as viewer-of-sets")
 	if got.code != 0 || !strings.Contains(got.out, "\nMachineSet/pool-small ") || !strings.Contains(got.err, "note: you may not list MachineDeployments") {
 		t.Errorf("without the right, tree ends with %d, %q and\n%s", got.code, got.err, got.out)
+	}
+}
+
+func TestRolloutOfAMachineSet(t *testing.T) {
+	w := newSharedWorld(t)
+	w.deploy(t)
+	set := builder.In(w.namespace, builder.MachineSet(func(s *machinev1beta1.MachineSet) { s.Name = "hollow" }))
+	if err := w.Create(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	mine := builder.Machine(builder.WithOwner(set), func(m *machinev1beta1.Machine) { m.Name = "hollow-a" })
+	read := func() *machinev1beta1.MachineSet {
+		t.Helper()
+		now := &machinev1beta1.MachineSet{}
+		if err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(set), now); err != nil {
+			t.Fatal(err)
+		}
+		return now
+	}
+	annotated := func(strategy, until string) func() bool {
+		return func() bool {
+			a := read().Annotations
+			return a[v1beta1.RolloutAnnotation] == strategy && a[v1beta1.ReplaceUntilAnnotation] == until
+		}
+	}
+	// becomes does what the manager does.
+	becomes := func(conditions ...machinev1beta1.Condition) func() bool {
+		return func() bool {
+			now := read()
+			if conditions[0].Reason == v1beta1.ReasonRolledOut || conditions[0].Reason == v1beta1.ReasonReplacementNeeded {
+				now.Annotations = nil
+				if err := w.Client.Update(t.Context(), now); err != nil {
+					t.Fatal(err)
+				}
+			}
+			now.Status.Conditions = conditions
+			if err := w.Client.Status().Update(t.Context(), now); err != nil {
+				t.Fatal(err)
+			}
+			return true
+		}
+	}
+	at := func(seconds int64) metav1.Time { return metav1.NewTime(time.Unix(1_700_000_000+seconds, 0)) }
+	rolledOut := func(status corev1.ConditionStatus, reason, message string) machinev1beta1.Condition {
+		return machinev1beta1.Condition{Type: v1beta1.ConditionRolledOut, Status: status, Reason: reason, Message: message, LastTransitionTime: at(5)}
+	}
+	differs := func(since int64) machinev1beta1.Condition {
+		return machinev1beta1.Condition{Type: v1beta1.ConditionTemplateInSync, Status: corev1.ConditionFalse, LastTransitionTime: at(since)}
+	}
+	const name = "machineset.machine.openshift.io/hollow"
+	const resource = `error: machinesets.machine.openshift.io "hollow" `
+	const waiting = `Waiting for machineset "hollow" rollout to `
+	for _, step := range []struct {
+		line             string
+		wantCode         int
+		wantOut, wantErr string
+		check            func() bool
+	}{
+		{line: "rollout restart machineset/hollow", wantCode: 1, wantErr: resource + "has no Machines to replace\n", check: func() bool {
+			return w.Create(t.Context(), mine) == nil && annotated("", "")()
+		}},
+		{line: "rollout update machineset/hollow --strategy Recreate", wantCode: 1, wantErr: resource + `cannot be updated by "Recreate": --strategy must be one of`},
+		{line: "rollout update machineset/pool-large", wantCode: 1,
+			wantErr: `error: machinesets.machine.openshift.io "pool-large" belongs to MachineDeployment pool; change or restart that`},
+		{line: "rollout status machineset/pool-large", wantCode: 1, wantErr: `error: machineset "pool-large" belongs to MachineDeployment pool; name that`},
+		{line: "rollout restart machineset/hollow", wantOut: name + " restarted\n", check: func() bool {
+			return annotated("RollingUpdate", mine.CreationTimestamp.UTC().Format(time.RFC3339))()
+		}},
+		{line: "rollout update machineset/hollow", wantOut: name + " update requested\n", check: annotated("InPlaceOrReplace", "")},
+		{line: "rollout update machineset hollow --strategy=InPlace -o name", wantOut: name + "\n", check: annotated("InPlace", "")},
+		{line: "rollout status machineset/hollow --watch=false", wantOut: waiting + "be observed...\n",
+			check: becomes(rolledOut("False", v1beta1.ReasonRolloutInProgress, "2 of 3 Machines are to be brought up to date"))},
+		{line: "rollout status machineset/hollow --watch=false", wantOut: waiting + "finish: 2 of 3 Machines are to be brought up to date...\n"},
+		{line: "rollout status machineset/hollow --timeout=1s", wantCode: 1, wantErr: "error: timed out waiting for the condition\n",
+			check: becomes(rolledOut("False", v1beta1.ReasonStopped, "Machine hollow-a: no space"))},
+		{line: "rollout status machineset/hollow --watch=false", wantOut: waiting + "finish: it has stopped...\n", wantErr: "note: Machine hollow-a: no space\n",
+			check: becomes(rolledOut("False", v1beta1.ReasonReplacementNeeded, "1 Machines need new instances: cpu"))},
+		{line: "rollout status machineset/hollow", wantCode: 1,
+			wantErr: `error: machineset "hollow" is rolled out in place only: 1 Machines need new instances: cpu`,
+			check:   becomes(rolledOut("True", v1beta1.ReasonRolledOut, ""), differs(5))},
+		{line: "rollout status machineset/hollow", wantOut: `machineset "hollow" successfully rolled out` + "\n",
+			check: becomes(rolledOut("True", v1beta1.ReasonRolledOut, ""), differs(6))},
+		{line: "rollout status machineset/hollow", wantCode: 1, wantErr: `error: machineset "hollow" has no rollout; request one with`},
+	} {
+		got := w.ask(t, step.line)
+		if got.code != step.wantCode || !strings.Contains(got.out, step.wantOut) || !strings.Contains(got.err, step.wantErr) {
+			t.Fatalf("%s ends with %d, want %d\noutput %q, want %q\nerrors %q, want %q", step.line, got.code, step.wantCode, got.out, step.wantOut,
+				got.err, step.wantErr)
+		}
+		if step.check != nil && !step.check() {
+			t.Fatalf("after %s the MachineSet is %+v", step.line, read())
+		}
 	}
 }

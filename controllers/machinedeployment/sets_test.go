@@ -80,7 +80,7 @@ func (l *setLab) rounds(ctx context.Context, count int) {
 		left = -1
 	}
 	for range count {
-		controller := machinedeployment.NewSets(machinedeployment.Options{Common: common(&crashing{plane.Client, left, nil})})
+		controller := machinedeployment.NewSets(machinedeployment.Options{Common: common(&crashing{Client: plane.Client, left: left})})
 		_, err := controller.Reconcile(ctx, reconcile.Request{NamespacedName: l.key})
 		tolerated(err)
 		l.check(ctx)
@@ -296,7 +296,7 @@ var _ = Describe("A MachineSet that is rolled out by itself", func() {
 		set.Annotations[v1beta1.RolloutAnnotation] = string(v1beta1.RollingUpdate)
 		set.Spec.Template.Spec.ProviderSpec.Value.Raw = []byte(`{"kind":"TestSpec","size":"large"}`)
 		Expect(plane.Client.Update(ctx, set)).To(Succeed())
-		controller := machinedeployment.NewSets(machinedeployment.Options{Common: common(&crashing{plane.Client, 0, nil})})
+		controller := machinedeployment.NewSets(machinedeployment.Options{Common: common(&crashing{Client: plane.Client})})
 		_, err := controller.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(set)})
 		Expect(err).NotTo(HaveOccurred())
 	})

@@ -64,7 +64,7 @@ func (l *limitCreation) Reconcile(_ context.Context, s *scope) (bool, error) {
 // MachineSets grow and shrink again while it rolls out.
 func wanted(set *machinev1beta1.MachineSet) int {
 	desired, _ := strconv.Atoi(set.Annotations[v1beta1.DesiredReplicasAnnotation]) // 0 if absent
-	return max(int(*set.Spec.Replicas), desired)
+	return max(int(*set.Spec.Replicas)+v1beta1.SurgeOf(set), desired)
 }
 
 // made counts the Machines of the MachineSet, and those that it created and that have no controller.

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"strings"
 
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 )
@@ -22,8 +24,8 @@ type Arguments struct {
 	EnforceNamespace bool
 }
 
-// Deployments returns the MachineDeployments that are named.
-func (c *Cluster) Deployments(ctx context.Context, a Arguments) ([]v1beta1.MachineDeployment, error) {
+// RolledOut returns the MachineDeployments and MachineSets that are named.
+func (c *Cluster) RolledOut(ctx context.Context, a Arguments) ([]client.Object, error) {
 	builder := c.builder(ctx).FilenameParam(a.EnforceNamespace, &a.Files).LabelSelectorParam(a.Labels)
 	if err := a.take(builder); err != nil {
 		return nil, err
@@ -39,16 +41,19 @@ func (c *Cluster) Deployments(ctx context.Context, a Arguments) ([]v1beta1.Machi
 	case err != nil:
 		return nil, c.explain(err)
 	}
-	deployments := make([]v1beta1.MachineDeployment, 0, len(infos))
+	found := make([]client.Object, 0, len(infos))
 	for _, info := range infos {
-		one, ok := info.Object.(*v1beta1.MachineDeployment)
-		if !ok {
-			return nil, fmt.Errorf("%s has no rollout; name a MachineDeployment, as machinedeployment/NAME", info.ObjectName())
+		switch one := info.Object.(type) {
+		case *v1beta1.MachineDeployment:
+			found = append(found, one)
+		case *machinev1beta1.MachineSet:
+			found = append(found, one)
+		default:
+			return nil, fmt.Errorf("%s has no rollout; name a MachineDeployment, as machinedeployment/NAME, or a MachineSet",
+				info.ObjectName())
 		}
-		one.SetGroupVersionKind(v1beta1.GroupVersion.WithKind(kindDeployment))
-		deployments = append(deployments, *one)
 	}
-	return deployments, nil
+	return found, nil
 }
 
 // take gives a builder the names. The builder itself would discover the categories of a TYPE.

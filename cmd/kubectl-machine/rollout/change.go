@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,7 +13,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 )
 
-// change is a verb that changes MachineDeployments.
+// change is a verb that changes MachineDeployments, or MachineSets.
 type change struct {
 	targets
 	printing
@@ -21,6 +22,8 @@ type change struct {
 	done string
 	// apply changes an object, or says why it does not.
 	apply func(*v1beta1.MachineDeployment) error
+	// ask does the same for a MachineSet; nil if the verb takes none.
+	ask func(context.Context, client.Client, *machinev1beta1.MachineSet) error
 }
 
 func (c *change) register(command *cobra.Command) *cobra.Command {
@@ -34,29 +37,42 @@ func (c *change) register(command *cobra.Command) *cobra.Command {
 }
 
 func (c *change) run(command *cobra.Command, arguments []string) error {
-	live, found, err := c.find(command, arguments)
+	live, found, err := c.find(command, arguments, c.ask != nil)
 	if err != nil {
 		return err
 	}
 	var failed []error
 	for i := range found {
-		if err := c.patch(command.Context(), live, &found[i]); err != nil {
+		if err := c.patch(command, live, found[i]); err != nil {
 			failed = append(failed, err)
 			continue
 		}
-		if err := c.print(command, &found[i], c.done); err != nil {
+		if err := c.print(command, found[i], c.done); err != nil {
 			failed = append(failed, err)
 		}
 	}
 	return joined(failed)
 }
 
-func (c *change) patch(ctx context.Context, live client.Client, d *v1beta1.MachineDeployment) error {
-	before := d.DeepCopy()
-	if err := c.apply(d); err != nil {
-		return fmt.Errorf("%s %q %w", resource, d.Name, err)
+func (c *change) patch(command *cobra.Command, live client.Client, object client.Object) error {
+	before, ok := object.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("%T is no object", object)
 	}
-	if err := live.Patch(ctx, d, client.MergeFrom(before), client.FieldOwner(c.manager)); err != nil {
+	ctx, patch := command.Context(), client.MergeFrom(before)
+	var err error
+	name := resource
+	switch one := object.(type) {
+	case *v1beta1.MachineDeployment:
+		err = c.apply(one)
+	case *machinev1beta1.MachineSet:
+		name, err = setResource, c.ask(ctx, live, one)
+		patch = client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	}
+	if err != nil {
+		return fmt.Errorf("%s %q %w", name, object.GetName(), err)
+	}
+	if err := live.Patch(ctx, object, patch, client.FieldOwner(c.manager)); err != nil {
 		return fmt.Errorf("failed to patch: %w", err)
 	}
 	return nil
@@ -98,7 +114,7 @@ func newResume() *cobra.Command {
 }
 
 func newRestart() *cobra.Command {
-	c := &change{done: "restarted", apply: func(d *v1beta1.MachineDeployment) error {
+	c := &change{done: "restarted", ask: restartSet, apply: func(d *v1beta1.MachineDeployment) error {
 		now := metav1.Now().Rfc3339Copy()
 		switch {
 		case d.Spec.Paused:
@@ -113,11 +129,14 @@ func newRestart() *cobra.Command {
 		Use:   "restart (TYPE NAME | TYPE/NAME)",
 		Short: "Replace all Machines",
 		Long: `Replace all Machines of a MachineDeployment, though its template stays the same. The strategy's bounds hold.
-It sets spec.restartedAt.`,
+It sets spec.restartedAt. Those of a MachineSet are replaced one at a time, each once a new Machine is available.`,
 		Example: `  # Replace the Machines of a MachineDeployment
   kubectl machine rollout restart machinedeployment/workers
 
   # Those of all MachineDeployments with a label
-  kubectl machine rollout restart machinedeployment -l pool=workers`,
+  kubectl machine rollout restart machinedeployment -l pool=workers
+
+  # Replace the Machines of a MachineSet
+  kubectl machine rollout restart machineset/workers`,
 	})
 }

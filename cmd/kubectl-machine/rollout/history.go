@@ -48,12 +48,12 @@ func (h *history) run(command *cobra.Command, arguments []string) error {
 	if h.revision < 0 {
 		return fmt.Errorf("revision must be a positive integer: %d", h.revision)
 	}
-	live, found, err := h.find(command, arguments)
+	live, found, err := h.find(command, arguments, false)
 	if err != nil {
 		return err
 	}
-	for i := range found {
-		sets, err := revisions(command.Context(), live, &found[i])
+	for _, d := range deployments(found) {
+		sets, err := revisions(command.Context(), live, d)
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func (h *history) run(command *cobra.Command, arguments []string) error {
 		if h.flags.OutputFlagSpecified() {
 			err = h.printSets(command, sets)
 		} else {
-			err = h.printText(command, &found[i], sets)
+			err = h.printText(command, d, sets)
 		}
 		if err != nil {
 			return err

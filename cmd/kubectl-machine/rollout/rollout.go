@@ -21,16 +21,20 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 )
 
-// resource names MachineDeployments in errors, as the API server does.
-const resource = "machinedeployments.machine.openshift.io"
+// resource and setResource name MachineDeployments and MachineSets in errors, as the API server does.
+const (
+	resource    = "machinedeployments.machine.openshift.io"
+	setResource = "machinesets.machine.openshift.io"
+)
 
 // NewCommand returns the group of commands.
 func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "rollout",
-		Short: "Watch, pause, undo and restart rollouts of MachineDeployments",
+		Short: "Watch, pause, undo and restart rollouts",
 		Long: `Watch, pause, undo and restart rollouts of MachineDeployments. Verbs, flags, output and exit codes are those of
-"kubectl rollout", which does not know this kind.`,
+"kubectl rollout", which does not know this kind. A MachineSet without a MachineDeployment takes status, restart and
+update.`,
 		Example: `  # Wait until a change has reached all Machines
   kubectl machine rollout status machinedeployment/workers
 
@@ -45,11 +49,11 @@ func NewCommand() *cobra.Command {
 			return command.Help()
 		},
 	}
-	command.AddCommand(newHistory(), newPause(), newRestart(), newResume(), newStatus(), newUndo())
+	command.AddCommand(newHistory(), newPause(), newRestart(), newResume(), newStatus(), newUndo(), newUpdate())
 	return command
 }
 
-// targets are the flags and arguments that name MachineDeployments.
+// targets are the flags and arguments that name MachineDeployments, and MachineSets if the verb takes them.
 type targets struct {
 	cli.ClusterFlags
 	labels string
@@ -57,9 +61,9 @@ type targets struct {
 }
 
 func (t *targets) register(command *cobra.Command) {
-	t.Register(command, "Namespace of the MachineDeployments. Default: the context's.")
+	t.Register(command, "Namespace of the objects. Default: the context's.")
 	t.files = genericclioptions.FileNameFlags{
-		Usage:     "Files that name the MachineDeployments.",
+		Usage:     "Files that name the objects.",
 		Filenames: &[]string{}, Kustomize: ptr.To(""), Recursive: ptr.To(false),
 	}
 	flags := command.Flags()
@@ -81,8 +85,9 @@ func names(ctx context.Context, cluster *inspect.Cluster) ([]string, error) {
 	return found, err
 }
 
-// find returns what is named, and a client. It reports to the error output that nothing is.
-func (t *targets) find(command *cobra.Command, arguments []string) (client.Client, []v1beta1.MachineDeployment, error) {
+// find returns what is named, and a client. It reports to the error output that nothing is. MachineSets are rejected
+// unless the verb takes them.
+func (t *targets) find(command *cobra.Command, arguments []string, sets bool) (client.Client, []client.Object, error) {
 	files := t.files.ToOptions()
 	if len(arguments) == 0 && len(files.Filenames) == 0 && files.Kustomize == "" {
 		return nil, nil, errors.New("required resource not specified; name a MachineDeployment, as machinedeployment/NAME")
@@ -91,17 +96,34 @@ func (t *targets) find(command *cobra.Command, arguments []string) (client.Clien
 	if err != nil {
 		return nil, nil, err
 	}
-	found, err := cluster.Deployments(command.Context(), inspect.Arguments{
+	found, err := cluster.RolledOut(command.Context(), inspect.Arguments{
 		Names: arguments, Labels: t.labels, Files: files, EnforceNamespace: command.Flags().Changed("namespace"),
 	})
 	if err != nil {
 		return nil, nil, err
+	}
+	for _, one := range found {
+		if _, is := one.(*machinev1beta1.MachineSet); is && !sets {
+			return nil, nil, fmt.Errorf("%s %q has no '%s'; name a MachineDeployment, as machinedeployment/NAME", setResource,
+				one.GetName(), command.CommandPath())
+		}
 	}
 	if len(found) == 0 {
 		fmt.Fprintf(command.ErrOrStderr(), "No resources found in %s namespace.\n", cluster.Namespace())
 	}
 	live, _, err := t.Connect()
 	return live, found, err
+}
+
+// deployments are what find returned for a verb that takes no MachineSets.
+func deployments(found []client.Object) []*v1beta1.MachineDeployment {
+	var out []*v1beta1.MachineDeployment
+	for _, one := range found {
+		if d, ok := one.(*v1beta1.MachineDeployment); ok {
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 // printing prints changed objects as kubectl does.
@@ -115,14 +137,18 @@ func (p *printing) register(command *cobra.Command) {
 }
 
 // print prints an object, after its name what was done.
-func (p *printing) print(command *cobra.Command, d *v1beta1.MachineDeployment, done string) error {
-	d.SetGroupVersionKind(v1beta1.GroupVersion.WithKind(v1beta1.MachineDeploymentKind))
+func (p *printing) print(command *cobra.Command, object client.Object, done string) error {
+	kind := v1beta1.GroupVersion.WithKind(v1beta1.MachineDeploymentKind)
+	if _, ok := object.(*machinev1beta1.MachineSet); ok {
+		kind.Kind = "MachineSet"
+	}
+	object.GetObjectKind().SetGroupVersionKind(kind)
 	p.flags.NamePrintFlags.Operation = done
 	printer, err := p.flags.ToPrinter()
 	if err != nil {
 		return err
 	}
-	return printer.PrintObj(d, command.OutOrStdout())
+	return printer.PrintObj(object, command.OutOrStdout())
 }
 
 // revisions returns the MachineSets of a MachineDeployment, by revision.

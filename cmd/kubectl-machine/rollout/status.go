@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -16,7 +17,7 @@ import (
 	"github.com/machine-iac/machine-iac-operator/internal/inspect"
 )
 
-// interval is how often a MachineDeployment is read while its rollout is watched.
+// interval is how often an object is read while its rollout is watched.
 const interval = time.Second
 
 type status struct {
@@ -55,12 +56,12 @@ func (s *status) run(command *cobra.Command, arguments []string) error {
 	if s.revision < 0 {
 		return fmt.Errorf("revision must be a positive integer: %d", s.revision)
 	}
-	live, found, err := s.find(command, arguments)
+	live, found, err := s.find(command, arguments, true)
 	if err != nil {
 		return err
 	}
-	for i := range found {
-		if err := s.follow(command, live, &found[i]); err != nil {
+	for _, one := range found {
+		if err := s.follow(command, live, one); err != nil {
 			return err
 		}
 	}
@@ -68,7 +69,7 @@ func (s *status) run(command *cobra.Command, arguments []string) error {
 }
 
 // follow prints the status whenever it changes, until the rollout is done.
-func (s *status) follow(command *cobra.Command, live client.Client, d *v1beta1.MachineDeployment) error {
+func (s *status) follow(command *cobra.Command, live client.Client, object client.Object) error {
 	ctx, cancel := command.Context(), func() {}
 	if s.timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, s.timeout)
@@ -76,7 +77,7 @@ func (s *status) follow(command *cobra.Command, live client.Client, d *v1beta1.M
 	defer cancel()
 	shown, noted := "", ""
 	for {
-		line, done, err := statusOf(d, s.revision)
+		line, note, done, err := s.describe(object)
 		if err != nil {
 			return err
 		}
@@ -84,21 +85,33 @@ func (s *status) follow(command *cobra.Command, live client.Client, d *v1beta1.M
 			fmt.Fprint(command.OutOrStdout(), line)
 			shown = line
 		}
-		if note := hindrance(d); !done && note != noted {
+		if !done && note != noted {
 			fmt.Fprint(command.ErrOrStderr(), note)
 			noted = note
 		}
 		if done || !s.watch {
 			return nil
 		}
-		if d, err = next(ctx, live, d); err != nil {
+		if object, err = next(ctx, live, object); err != nil {
 			return err
 		}
 	}
 }
 
-// next reads the MachineDeployment after an interval, and again while the API server does not respond.
-func next(ctx context.Context, live client.Client, d *v1beta1.MachineDeployment) (*v1beta1.MachineDeployment, error) {
+// describe returns the status of an object, and what keeps Machines as they are.
+func (s *status) describe(object client.Object) (line, note string, done bool, err error) {
+	switch one := object.(type) {
+	case *machinev1beta1.MachineSet:
+		return setStatus(one)
+	case *v1beta1.MachineDeployment:
+		line, done, err = statusOf(one, s.revision)
+		note = hindrance(one)
+	}
+	return line, note, done, err
+}
+
+// next reads the object after an interval, and again while the API server does not respond.
+func next(ctx context.Context, live client.Client, last client.Object) (client.Object, error) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -108,10 +121,13 @@ func next(ctx context.Context, live client.Client, d *v1beta1.MachineDeployment)
 			return nil, errors.New("interrupted; the rollout goes on")
 		case <-time.After(interval):
 		}
-		now := &v1beta1.MachineDeployment{}
-		err := live.Get(ctx, client.ObjectKeyFromObject(d), now)
+		var now client.Object = &v1beta1.MachineDeployment{}
+		if _, ok := last.(*machinev1beta1.MachineSet); ok {
+			now = &machinev1beta1.MachineSet{}
+		}
+		err := live.Get(ctx, client.ObjectKeyFromObject(last), now)
 		switch {
-		case apierrors.IsNotFound(err) || err == nil && now.UID != d.UID:
+		case apierrors.IsNotFound(err) || err == nil && now.GetUID() != last.GetUID():
 			return nil, errors.New("object has been deleted")
 		case inspect.Denied(err):
 			return nil, err

@@ -65,13 +65,12 @@ func (u *undo) run(command *cobra.Command, arguments []string) error {
 	if !slices.Contains([]string{dryRunNone, dryRunServer, dryRunClient}, u.dryRun) {
 		return fmt.Errorf(`invalid dry-run value (%s): must be "none", "server" or "client"`, u.dryRun)
 	}
-	live, found, err := u.find(command, arguments)
+	live, found, err := u.find(command, arguments, false)
 	if err != nil {
 		return err
 	}
 	var failed []error
-	for i := range found {
-		d := &found[i]
+	for _, d := range deployments(found) {
 		if _, applied := d.Annotations[corev1.LastAppliedConfigAnnotation]; applied {
 			fmt.Fprintf(command.ErrOrStderr(), "Warning: machinedeployment %q is managed by 'kubectl apply'; "+
 				"apply the earlier manifest instead, or the next apply undoes this\n", d.Name)
