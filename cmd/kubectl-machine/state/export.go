@@ -87,8 +87,21 @@ func counted(count int, noun string) string {
 // exportName is the format of the name of an export's folder with --keep.
 const exportName = "2006-01-02T150405Z"
 
-// removeOldest removes all but the newest exports in a folder. Others' folders and files stay.
+// belowFor makes the folder one of several exports, of which a number is kept.
+func (f *folderFlags) belowFor(keep int, all bool) error {
+	if keep < 1 || !all || f.folder == "" {
+		return errors.New("--keep takes a positive number, --all, and the folder of the exports in -o")
+	}
+	f.folder = filepath.Join(f.folder, time.Now().UTC().Format(exportName))
+	return nil
+}
+
+// removeOldest removes all but the newest exports in a folder; none if the number to keep is 0.
+// Others' folders and files stay.
 func removeOldest(folder string, keep int) error {
+	if keep == 0 {
+		return nil
+	}
 	entries, err := os.ReadDir(folder) // sorted by name, which is by time
 	if err != nil {
 		return err
@@ -105,11 +118,58 @@ func removeOldest(folder string, keep int) error {
 	return nil
 }
 
+// export is what "state export" is asked for.
+type export struct {
+	cli.BackupFlags
+	into folderFlags
+	all  bool
+	keep int
+}
+
+func (e *export) run(command *cobra.Command, names []string) error {
+	if e.all == (len(names) > 0 || e.Labels != "") {
+		return errors.New("name the Machines whose states are exported, or export those of all with --all")
+	}
+	if _, err := backup.ParseRecipients(e.into.recipients, e.into.files); err != nil {
+		return err
+	}
+	exports := e.into.folder
+	if command.Flags().Changed("keep") {
+		if err := e.into.belowFor(e.keep, e.all); err != nil {
+			return err
+		}
+	}
+	facts, err := e.Read(command, names, inspect.Want{States: true})
+	if err != nil {
+		return err
+	}
+	list, err := inspect.States(facts)
+	if err != nil {
+		return err
+	}
+	source, _, err := e.Source()
+	if err != nil {
+		return err
+	}
+	var keys []state.Key
+	for i := range list.Items {
+		keys = append(keys, state.Key{Namespace: list.Items[i].Namespace, Name: list.Items[i].Secret})
+	}
+	written, err := writeBackup(command.Context(), command, source, keys, &e.into, e.all)
+	if err != nil {
+		return err
+	}
+	if len(written.States) == 0 {
+		e.Nothing(command, "There are no states of Machines", facts.Namespace)
+		return nil
+	}
+	fmt.Fprintf(command.OutOrStdout(), "%s and %s written to %s\n", counted(len(written.States), "state"),
+		counted(len(written.Modules), "module"), e.into.folder)
+	return removeOldest(exports, e.keep)
+}
+
 func newExport() *cobra.Command {
-	var f cli.BackupFlags
-	var into folderFlags
-	var all bool
-	var keep int
+	var e export
 	command := &cobra.Command{
 		Use:   "export [MACHINE...]",
 		Short: "Write states into a folder, with all that is needed to restore them",
@@ -125,59 +185,15 @@ docs/backup.md says what else belongs to a backup, and how to restore one.`,
 
   # The states of one MachineSet
   kubectl machine state export machineset/workers -o workers`,
-		ValidArgsFunction: f.Complete(stateNames),
-		RunE: func(command *cobra.Command, names []string) error {
-			if all == (len(names) > 0 || f.Labels != "") {
-				return errors.New("name the Machines whose states are exported, or export those of all with --all")
-			}
-			if _, err := backup.ParseRecipients(into.recipients, into.files); err != nil {
-				return err
-			}
-			if keep < 0 || keep > 0 && (!all || into.folder == "") {
-				return errors.New("--keep takes a positive number, --all, and the folder of the exports in -o")
-			}
-			exports := into.folder
-			if keep > 0 {
-				into.folder = filepath.Join(exports, time.Now().UTC().Format(exportName))
-			}
-			facts, err := f.Read(command, names, inspect.Want{States: true})
-			if err != nil {
-				return err
-			}
-			list, err := inspect.States(facts)
-			if err != nil {
-				return err
-			}
-			source, _, err := f.Source()
-			if err != nil {
-				return err
-			}
-			var keys []state.Key
-			for i := range list.Items {
-				keys = append(keys, state.Key{Namespace: list.Items[i].Namespace, Name: list.Items[i].Secret})
-			}
-			written, err := writeBackup(command.Context(), command, source, keys, &into, all)
-			if err != nil {
-				return err
-			}
-			if len(written.States) == 0 {
-				f.Nothing(command, "There are no states of Machines", facts.Namespace)
-				return nil
-			}
-			fmt.Fprintf(command.OutOrStdout(), "%s and %s written to %s\n", counted(len(written.States), "state"),
-				counted(len(written.Modules), "module"), into.folder)
-			if keep > 0 {
-				return removeOldest(exports, keep)
-			}
-			return nil
-		},
+		ValidArgsFunction: e.Complete(stateNames),
+		RunE:              e.run,
 	}
-	f.Register(command)
-	f.RegisterSelection(command)
-	f.RegisterManager(command)
-	into.register(command)
-	command.Flags().BoolVar(&all, "all", false, "Export all states of the namespace.")
-	command.Flags().IntVar(&keep, "keep", 0,
+	e.Register(command)
+	e.RegisterSelection(command)
+	e.RegisterManager(command)
+	e.into.register(command)
+	command.Flags().BoolVar(&e.all, "all", false, "Export all states of the namespace.")
+	command.Flags().IntVar(&e.keep, "keep", 0,
 		"Write into a new folder below the output, named by the time, and remove all but this many of the newest.")
 	return command
 }
