@@ -182,7 +182,7 @@ func TestStatesAreExportedAndImported(t *testing.T) {
 	w.expect(t, export, 0, "2 states and 1 module written")
 	w.expect(t, "state export --all -o "+folder+" --manager-namespace "+w.namespace, 0, "3 states and 1 module written",
 		"note: Machine "+w.namespace+"/workers-a: a run is in progress", "note: Machine "+w.namespace+"/workers-b has no state yet")
-	w.expect(t, restore+" kept stacked", 0, "kept      2        2        Unchanged   this very state is stored")
+	w.expect(t, restore+" kept stacked", 0, "kept      2        2        Unchanged   this state is already stored")
 	w.expect(t, restore, 1, "workers-a   2        2        Refused     a run is in progress (update since ")
 	w.expect(t, restore+" other", 1, `has no state of a Machine "other"`)
 	w.expect(t, restore+" -n default kept", 1, "Refused   it is of namespace "+w.namespace+": name that with -n, or -A for all")
@@ -219,6 +219,13 @@ func TestExportsOnAScheduleKeepTheNewest(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
+		if err := os.WriteFile(filepath.Join(folder, name, "index.json"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cutOff := filepath.Join(folder, "2026-01-04T000000Z")
+	if err := os.Mkdir(cutOff, 0o700); err != nil {
+		t.Fatal(err)
 	}
 	export := "state export -o " + folder + " --manager-namespace " + w.namespace
 	w.expect(t, export+" kept --keep 2", 1, "--keep takes a positive number, --all")
@@ -227,8 +234,8 @@ func TestExportsOnAScheduleKeepTheNewest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(left) != 3 || filepath.Base(left[0]) != "2026-01-03T000000Z" || filepath.Base(left[2]) != "mine" {
-		t.Errorf("left are %v, want the newest of the old, the new one and mine", left)
+	if len(left) != 4 || filepath.Base(left[0]) != "2026-01-03T000000Z" || left[1] != cutOff || filepath.Base(left[3]) != "mine" {
+		t.Errorf("left are %v, want the newest of the old, the one that was cut off, the new one and mine", left)
 	}
 }
 
@@ -301,7 +308,7 @@ func TestAStateIsImportedForAMachineThatWasMadeAnew(t *testing.T) {
 	w.lose(t)
 	w.expect(t, "state import "+second, 1, "Refused   the Machine kept has another UID, "+string(third.UID), "import with --map "+string(old.UID)+"=kept")
 	w.expect(t, "state import "+second+" --map "+string(old.UID)+"=workers-b", 1, "the name is an input of its module")
-	w.expect(t, "state import "+second+" --map x=kept", 1, "--map names the UID x, which no state of the backup has")
+	w.expect(t, "state import "+second+" --map x=kept", 1, "--map names the UID x, but no state in the backup has it")
 	w.expect(t, "state import "+second+" --map kept", 1, "--map kept: write UID=MACHINE")
 	w.expect(t, "state import "+second+" --map "+string(old.UID)+"=kept", 0, "its instance keeps "+string(before.UID))
 	if got := w.stored(t, "kept").Meta["identity-uid"]; got != string(before.UID) {
@@ -342,10 +349,10 @@ func TestABackupIsEncrypted(t *testing.T) {
 	w.lose(t)
 	w.expect(t, restore, 1, "it is encrypted; name the file of an identity with --identity")
 	w.expect(t, restore+" --identity "+filepath.Join(files, "other"), 1, "it is encrypted for others than --identity")
-	w.expect(t, restore+" --identity "+folder+"/index.json", 1, "they are none; the file must be as age-keygen writes it")
+	w.expect(t, restore+" --identity "+folder+"/index.json", 1, "they are no identities; the file must be as age-keygen writes it")
 	w.expect(t, restore+" --identity "+filepath.Join(files, "own"), 0, "kept      2        -        Imported")
 	w.expect(t, export, 1, "is there already and differs")
-	w.expect(t, export+" --recipient age1wrong", 1, `"age1wrong" is none`)
+	w.expect(t, export+" --recipient age1wrong", 1, `"age1wrong" is no recipient`)
 	w.expect(t, export+" --recipient "+identities["own"].String(), 1, "it is an identity, which is secret")
 }
 

@@ -86,7 +86,7 @@ func (t *Target) Check(ctx context.Context, b *Backup) ([]Item, error) {
 	}
 	for uid := range t.Map {
 		if !slices.ContainsFunc(b.States, func(one State) bool { return one.UID == uid }) {
-			return nil, fmt.Errorf("--map names the UID %s, which no state of the backup has; write --map UID=MACHINE", uid)
+			return nil, fmt.Errorf("--map names the UID %s, but no state in the backup has it; write --map UID=MACHINE", uid)
 		}
 	}
 	items := make([]Item, len(b.States))
@@ -314,7 +314,7 @@ func (t *Target) checkStored(ctx context.Context, item *Item) error {
 	case err != nil:
 		item.refuse("%s", err)
 	case stored.Raw != nil && stored.Serial == item.Serial:
-		item.Result, item.Reason = Unchanged, "this very state is stored"
+		item.Result, item.Reason = Unchanged, "this state is already stored"
 	}
 	return nil
 }
@@ -343,7 +343,7 @@ func (i *Item) mayReplace(stored *state.Snapshot) error {
 		return fmt.Errorf("its lineage is %q, and that of the stored state %q: they describe different infrastructure",
 			i.Lineage, stored.Lineage)
 	case stored.Serial > i.Serial:
-		return fmt.Errorf("its serial %d is lower than the stored one, %d: the stored state is newer, and what was made since would be forgotten", i.Serial, stored.Serial)
+		return fmt.Errorf("its serial %d is lower than the stored one, %d: the stored state is newer, and an import would lose what was created since", i.Serial, stored.Serial)
 	case stored.Serial == i.Serial && Checksum(stored.Raw) != i.SHA256:
 		return fmt.Errorf("the stored state has serial %d as well and another content: one of both was edited", i.Serial)
 	}

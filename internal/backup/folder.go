@@ -176,7 +176,7 @@ func readAll(from io.Reader, name string) ([]byte, error) {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
 	if len(content) > maxFile {
-		return nil, fmt.Errorf("reading %s: it has more than %d bytes, which no file of a backup has", name, maxFile)
+		return nil, fmt.Errorf("reading %s: it is larger than %d bytes, the limit of a file in a backup", name, maxFile)
 	}
 	return content, nil
 }

@@ -139,7 +139,7 @@ func checkFormat(got, want string, written int) error {
 	case written > version:
 		return fmt.Errorf("it has version %d, and this program reads up to %d: use the kubectl-machine that wrote it, or a newer one", written, version)
 	case written < 1:
-		return fmt.Errorf("it has version %d: there is none", written)
+		return fmt.Errorf("its version %d is unknown", written)
 	}
 	return nil
 }

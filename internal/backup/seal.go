@@ -62,7 +62,7 @@ func parseRecipient(text string) (age.Recipient, error) {
 	}
 	parsed, err := age.ParseRecipients(strings.NewReader(text))
 	if err != nil || len(parsed) != 1 {
-		return nil, fmt.Errorf("%q is none; write age1... as age-keygen -y prints it, or a public SSH key", text)
+		return nil, fmt.Errorf("%q is no recipient; write age1... as age-keygen -y prints it, or a public SSH key", text)
 	}
 	return parsed[0], nil
 }
@@ -91,7 +91,7 @@ func ReadIdentities(files []string) (Identities, error) {
 		parsed, err := age.ParseIdentities(bytes.NewReader(content))
 		if err != nil { // age's own error may quote a line of the file
 			return nil,
-				fmt.Errorf("reading the identities in %s: they are none; the file must be as age-keygen writes it, or a private SSH key", file)
+				fmt.Errorf("reading the identities in %s: they are no identities; the file must be as age-keygen writes it, or a private SSH key", file)
 		}
 		all = append(all, parsed...)
 	}

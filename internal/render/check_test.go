@@ -42,7 +42,7 @@ func TestCheckReturnsWhatRenderWouldAsFarAsItIsKnown(t *testing.T) {
 		"the name of a Secret": {
 			validationCase: validationCase{fields: `"credentialsSecret":{"name":"../c"}`},
 			want: []string{
-				`spec.template.spec.providerSpec.value.credentialsSecret.name: the name of a Secret is required, but "../c" is none; ` +
+				`spec.template.spec.providerSpec.value.credentialsSecret.name: the name of a Secret is required, not "../c"; ` +
 					`use lower-case letters, digits, '-' and '.'`,
 			},
 		},

@@ -236,7 +236,7 @@ func TestGenericFieldsThatAreWrong(t *testing.T) {
 		"credentials whose name is none": {
 			raw: genericStart + small + `,"credentialsSecret":{"name":"../c"}}`,
 			want: []FieldError{{Path: at + "credentialsSecret.name", Value: `"../c"`,
-				Problem: `the name of a Secret is required, but "../c" is none`,
+				Problem: `the name of a Secret is required, not "../c"`,
 				Fix:     "use lower-case letters, digits, '-' and '.'"}},
 		},
 		"values name other credentials": {
@@ -256,7 +256,7 @@ func TestGenericFieldsThatAreWrong(t *testing.T) {
 			raw: genericStart + `,"values":{"size":"small","credentialsSecret":{"name":"../c"}}}`,
 			want: []FieldError{{
 				Path: at + "values.credentialsSecret.name", Value: `"../c"`,
-				Problem: `the name of a Secret is required, but "../c" is none`,
+				Problem: `the name of a Secret is required, not "../c"`,
 				Fix:     "use lower-case letters, digits, '-' and '.'",
 			}},
 		},

@@ -63,8 +63,7 @@ func (r reference) ref(required bool, found *findings) Ref {
 		found.fail(nameless(r.path, r.raw))
 	case name != "" && len(validation.IsDNS1123Subdomain(name)) > 0:
 		found.fail(&FieldError{
-			Path: r.path, Value: show(name), Problem: "the name of a Secret is required, but " + show(name) +
-				" is none",
+			Path: r.path, Value: show(name), Problem: "the name of a Secret is required, not " + show(name),
 			Fix: "use lower-case letters, digits, '-' and '.'",
 		})
 	default:

@@ -388,7 +388,7 @@ func TestRefs(t *testing.T) {
 		},
 		"a name that is a path": {
 			providerSpec: `{"credentialsSecret":{"name":"../x"}}`,
-			wantErr:      `spec.providerSpec.value.credentialsSecret.name: the name of a Secret is required, but "../x" is none; use lower-case letters, digits, '-' and '.'`,
+			wantErr:      `spec.providerSpec.value.credentialsSecret.name: the name of a Secret is required, not "../x"; use lower-case letters, digits, '-' and '.'`,
 		},
 	}
 	for name, tc := range tests {

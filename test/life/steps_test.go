@@ -29,7 +29,7 @@ import (
 // The steps that a platform may lack.
 const (
 	stepChange    = "A change that is allowed is made in place"
-	stepUserData  = "New user data is for new Machines alone"
+	stepUserData  = "New user data reaches new Machines only"
 	stepRotation  = "Credentials are rotated"
 	stepImage     = "The image is removed, and what was made from it is checked and deleted"
 	stepAdoption  = "Adoption of an instance that something else has made"
@@ -60,7 +60,7 @@ var steps = []step{
 	{"Without the user data, what exists is checked and deleted", withoutUserData, nil},
 	{stepRotation, rotated, func(s *site) bool { return s.rotate != nil }},
 	{stepImage, renewed, func(s *site) bool { return s.renew != nil }},
-	{"A Machine is deleted, with all that is its own", deleted, nil},
+	{"A deleted Machine takes along all that it owns", deleted, nil},
 	{"A Machine is deleted whose providerSpec is invalid by then", deletedInvalid, nil},
 	{"Recovery of an interrupted create", recovered, nil},
 	{stepDenied, denied, func(s *site) bool { return s.deny != nil }},

@@ -203,7 +203,7 @@ func oneOrphan(ctx context.Context, cluster *inspect.Cluster, name string) (*ins
 func destroyable(o *inspect.Orphan) error {
 	switch {
 	case o.Kind == inspect.OrphanUnsaved:
-		return fmt.Errorf("%s is a state that could not be saved, which no run works with; look for each of its resources by its ID, remove what belongs to no Machine, and then the Secret: "+
+		return fmt.Errorf("%s is a state that could not be saved, and runs do not use it; look up each of its resources by its ID, remove those of no Machine, then remove the Secret: "+
 			"see docs/troubleshooting.md", o.Secret)
 	case o.Claimed != "":
 		return fmt.Errorf("%s is not destroyed: %s", o.Name(), o.Claimed)

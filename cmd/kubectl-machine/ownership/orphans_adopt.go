@@ -51,7 +51,7 @@ func (o *orphanOptions) runAdopt(command *cobra.Command, names []string) error {
 	a := orphanAdoption{options: o, live: live, orphan: found, name: o.adoptAs}
 	switch {
 	case found.Kind == inspect.OrphanUnsaved:
-		return fmt.Errorf("%s is a state that could not be saved, which no Machine can have; see docs/troubleshooting.md",
+		return fmt.Errorf("%s is a state that could not be saved, so no Machine can take it over; see docs/troubleshooting.md",
 			found.Secret)
 	case found.Claimed != "":
 		return fmt.Errorf("%s is not given to %s: %s; import its state for that one: docs/backup.md", found.Name(), o.adoptAs,
@@ -116,7 +116,7 @@ func (a *orphanAdoption) machine(ctx context.Context, asked lifecycle.Adoption) 
 	if a.orphan.Kind == inspect.OrphanState {
 		return nil,
 			fmt.Errorf("there is no Machine %s, and the state does not say which MachineSet its Machine belonged to: name one with --machine-set, or create the Machine "+
-				"from its manifest with the annotation %s: %s, with which nothing is created for it, and repeat the command",
+				"from its manifest with the annotation %s: %s, which keeps it from creating an instance, and repeat the command",
 				a.name, lifecycle.AdoptionAnnotation, lifecycle.AdoptionPlan)
 	}
 	like := &machinev1beta1.Machine{}

@@ -87,8 +87,8 @@ func counted(count int, noun string) string {
 // exportName is the format of the name of an export's folder with --keep.
 const exportName = "2006-01-02T150405Z"
 
-// belowFor makes the folder one of several exports, of which a number is kept.
-func (f *folderFlags) belowFor(keep int, all bool) error {
+// dated makes the folder one of several exports, named by the time.
+func (f *folderFlags) dated(keep int, all bool) error {
 	if keep < 1 || !all || f.folder == "" {
 		return errors.New("--keep takes a positive number, --all, and the folder of the exports in -o")
 	}
@@ -97,7 +97,7 @@ func (f *folderFlags) belowFor(keep int, all bool) error {
 }
 
 // removeOldest removes all but the newest exports in a folder; none if the number to keep is 0.
-// Others' folders and files stay.
+// Others' folders and files stay, and so do exports that were cut off, which do not count.
 func removeOldest(folder string, keep int) error {
 	if keep == 0 {
 		return nil
@@ -108,7 +108,8 @@ func removeOldest(folder string, keep int) error {
 	}
 	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool {
 		_, err := time.Parse(exportName, e.Name())
-		return err != nil || !e.IsDir()
+		_, unfinished := os.Stat(filepath.Join(folder, e.Name(), "index.json")) // written last
+		return err != nil || unfinished != nil
 	})
 	for _, old := range entries[:max(0, len(entries)-keep)] {
 		if err := os.RemoveAll(filepath.Join(folder, old.Name())); err != nil {
@@ -135,7 +136,7 @@ func (e *export) run(command *cobra.Command, names []string) error {
 	}
 	exports := e.into.folder
 	if command.Flags().Changed("keep") {
-		if err := e.into.belowFor(e.keep, e.all); err != nil {
+		if err := e.into.dated(e.keep, e.all); err != nil {
 			return err
 		}
 	}

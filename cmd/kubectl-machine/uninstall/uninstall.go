@@ -41,9 +41,9 @@ func NewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Remove the operator and what it has installed; Machines, states and CRDs stay",
-		Long: `Remove the operator from the namespace that it is installed in, and what it has installed: the operator is stopped first, so that it restores nothing;
-then the webhooks are removed, the manager, which ends its runs and saves their states before, and the rest. Machines, their states and instances, and the
-CRDs stay as they are.
+		Long: `Remove the operator from its namespace, and what it has installed. The operator is stopped first, so that it restores nothing. Then the
+webhooks are removed, then the manager, which ends its runs and saves their states, then the rest. Machines, their states and instances, and the CRDs
+stay as they are.
 
 While there are Machines or states nothing is removed, unless --even-with-machines is set: nothing would manage them any more, and a Machine that is
 deleted keeps its finalizer until the operator is installed again.

@@ -242,7 +242,7 @@ func TestLoadRefusesABreachOfTheContract(t *testing.T) {
 		},
 		"a module call": {
 			changes: []moduletest.Change{{"more.tf", "", "module \"vpc\" {\n  source = \"git::https://example.com/vpc.git\"\n}\n"}},
-			want:    `more.tf:1: module "vpc" calls another module, which no lock file pins; put its resources into this folder`,
+			want:    `more.tf:1: module "vpc" calls another module, which lock files do not pin; put its resources into this folder`,
 		},
 		"an import outside of lookup": {
 			changes: []moduletest.Change{{"more.tf", "", "import {\n  to = example_instance.this\n  id = \"x\"\n}\n"}},

@@ -52,7 +52,7 @@ func checkProgramBlock(block *hclsyntax.Block, found *Report) {
 	case "terraform":
 		checkSettings(block, found)
 	case "module":
-		found.UnsafeAt(block.Range(), Title(block), "calls another module, which no lock file pins", "put its resources into this folder")
+		found.UnsafeAt(block.Range(), Title(block), "calls another module, which lock files do not pin", "put its resources into this folder")
 	case "provider":
 		checkSignIn(block, found)
 	case "resource", "data", "ephemeral", "removed":

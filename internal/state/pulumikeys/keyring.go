@@ -77,7 +77,7 @@ func readKeyring(data map[string][]byte) (keyring, error) {
 		ring = append(ring, one)
 	}
 	if !slices.ContainsFunc(ring, func(s stored) bool { return s.Current }) {
-		return nil, fmt.Errorf("the key %q, which is said to be the current one, is not in it", current)
+		return nil, fmt.Errorf("it lacks its current key %q", current)
 	}
 	slices.SortFunc(ring, func(a, b stored) int {
 		if a.Current != b.Current {
