@@ -95,7 +95,11 @@ func (t *adopt) nothingToDelete(refusal *refusedAdoption) error {
 
 // noInstance refuses an adoption because no instance was found.
 func (t *adopt) noInstance() *refusedAdoption {
-	return &refusedAdoption{why: "no instance found " + t.instanceToAdopt() + t.inPlace(), absent: true}
+	where := ""
+	if place := t.wanted.Place.String(); place != "" {
+		where = " in " + place
+	}
+	return &refusedAdoption{why: "no instance found " + t.instanceToAdopt() + where, absent: true}
 }
 
 // whyNotPlanned returns the refusal of an adoption that cannot be planned, or nil if a retry may

@@ -176,14 +176,6 @@ func (r *run) adoptee() (providerID, id string) {
 	return ptr.Deref(r.machine.Spec.ProviderID, ""), r.facts.Adoption.ID
 }
 
-// inPlace describes the searched place, for people.
-func (r *run) inPlace() string {
-	if where := r.wanted.Place.String(); where != "" {
-		return " in " + where
-	}
-	return ""
-}
-
 // lookAt lets the engine read only the instance in the state. It needs the module's providers, but
 // none of the module's data sources or other resources.
 func (r *run) lookAt(ctx context.Context) (gone bool, err error) {

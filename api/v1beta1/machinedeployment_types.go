@@ -84,6 +84,8 @@ const (
 	// MachineSet does not change Machines, so the message names the fields that differ. Whether an instance
 	// can stay is known to the engine only.
 	ConditionTemplateInSync machinev1beta1.ConditionType = "TemplateInSync"
+	// ConditionFrozen is True while the MachineSet creates no Machines because there are too many.
+	ConditionFrozen machinev1beta1.ConditionType = "Frozen"
 	// ConditionRolledOut is False during a rollout of the MachineSet, and then has the result.
 	ConditionRolledOut machinev1beta1.ConditionType = "RolledOut"
 )

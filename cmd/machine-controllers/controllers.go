@@ -161,7 +161,7 @@ func addMachineClass(_ context.Context, mgr manager.Manager, p dependencies) err
 	return machineclass.SetupWithManager(mgr, machineclass.Options{Estimator: p.actuator.Catalogs()})
 }
 
-// addMachineDeployment adds rollouts of MachineSets only to a cluster without the CRD.
+// addMachineDeployment adds rollouts of MachineSets, and MachineDeployments if the cluster has the CRD.
 func addMachineDeployment(ctx context.Context, mgr manager.Manager, p dependencies) error {
 	if err := machinedeployment.SetupSetsWithManager(mgr, machinedeployment.Options{}); err != nil {
 		return err

@@ -13,8 +13,6 @@ import (
 const (
 	// Paused is True while another API is authoritative for the object.
 	Paused machinev1beta1.ConditionType = "Paused"
-	// Frozen is True while a MachineSet creates no Machines because there are too many.
-	Frozen machinev1beta1.ConditionType = "Frozen"
 	// notMachineAPIReason surfaces while status.authoritativeAPI is ClusterAPI or Migrating.
 	notMachineAPIReason = "AuthoritativeAPINotMachineAPI"
 	// machineAPIReason surfaces while status.authoritativeAPI is MachineAPI.

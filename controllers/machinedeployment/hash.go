@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
@@ -30,10 +31,18 @@ func templateHash(deployment *v1beta1.MachineDeployment) (string, error) {
 
 // sameTemplate reports whether a MachineSet is of the MachineDeployment's revision.
 func sameTemplate(deployment *v1beta1.MachineDeployment, set *machinev1beta1.MachineSet) bool {
-	x, xErr := canonical(deployment.Spec.Template.Spec.ProviderSpec.Value)
-	y, yErr := canonical(set.Spec.Template.Spec.ProviderSpec.Value)
-	return xErr == nil && yErr == nil && bytes.Equal(x, y) &&
+	return sameSpec(deployment.Spec.Template.Spec.ProviderSpec.Value, set.Spec.Template.Spec.ProviderSpec.Value) &&
 		deployment.Spec.Restart() == set.Annotations[v1beta1.RestartedAtAnnotation]
+}
+
+// sameSpec reports whether two providerSpecs are equal but for the order of their keys.
+func sameSpec(x, y *runtime.RawExtension) bool {
+	if equality.Semantic.DeepEqual(x, y) {
+		return true
+	}
+	a, aErr := canonical(x)
+	b, bErr := canonical(y)
+	return aErr == nil && bErr == nil && bytes.Equal(a, b)
 }
 
 // canonical returns a providerSpec with sorted keys, and numbers as they were written.

@@ -94,8 +94,8 @@ func (j *judge) refuse(ctx context.Context, s *scope, to, from *revision, machin
 	if from == nil || from == to {
 		return nil
 	}
-	before := slices.ContainsFunc(from.machines, func(m *machinev1beta1.Machine) bool { return refusalOf(m, to) != "" })
-	if s.refusal(from, to) == "" && (before || len(machines) > 1) {
+	before := slices.ContainsFunc(from.machines, func(m *machinev1beta1.Machine) bool { return refusalOf(m, to.set.Name) != "" })
+	if refusalOf(from.set, to.set.Name) == "" && (before || len(machines) > 1) {
 		return j.note(ctx, s, from, to, upToDate(machines[0]).Message)
 	}
 	if !from.settled() || !to.settled() {
@@ -107,7 +107,7 @@ func (j *judge) refuse(ctx context.Context, s *scope, to, from *revision, machin
 // note writes why Machines of a revision cannot change to another one in place.
 func (w writer) note(ctx context.Context, s *scope, from, to *revision, why string) error {
 	noted := from.set.DeepCopy()
-	metav1.SetMetaDataAnnotation(&noted.ObjectMeta, v1beta1.RefusalAnnotation, refusalTo(to, why))
+	metav1.SetMetaDataAnnotation(&noted.ObjectMeta, v1beta1.RefusalAnnotation, refusalTo(to.set.Name, why))
 	if err := w.patch(ctx, s, from.set, noted); err != nil {
 		return fmt.Errorf("noting at MachineSet %s that its Machines cannot change in place: %w", from.set.Name, err)
 	}
@@ -118,20 +118,17 @@ func (w writer) note(ctx context.Context, s *scope, from, to *revision, why stri
 const maxRefusal = 1024
 
 // refusalTo returns the annotation about a refused change to a revision.
-func refusalTo(to *revision, why string) string {
+func refusalTo(revision, why string) string {
 	if len(why) > maxRefusal {
 		why = strings.ToValidUTF8(why[:maxRefusal], "") + "..."
 	}
-	return to.set.Name + " " + why
+	return revision + " " + why
 }
 
-// refusal returns why Machines of a revision cannot change to another one in place, or "".
-func (*scope) refusal(from, to *revision) string { return refusalOf(from.set, to) }
-
 // refusalOf returns why a Machine or all of a MachineSet cannot change to a revision in place, or "".
-func refusalOf(object client.Object, to *revision) string {
+func refusalOf(object client.Object, revision string) string {
 	name, why, _ := strings.Cut(object.GetAnnotations()[v1beta1.RefusalAnnotation], " ")
-	if to == nil || name != to.set.Name {
+	if name != revision {
 		return ""
 	}
 	return why

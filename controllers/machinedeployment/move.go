@@ -75,15 +75,15 @@ func (s *scope) slots() int {
 
 // movable returns the Machines of an old revision that can change in place as far as is known.
 func (s *scope) movable(from *revision) []*machinev1beta1.Machine {
-	if !s.inPlace() || s.current == nil || s.refusal(from, s.current) != "" || s.restarted(from) {
+	if !s.inPlace() || s.current == nil || refusalOf(from.set, s.current.set.Name) != "" || s.restarted(from) {
 		return nil
 	}
 	var out []*machinev1beta1.Machine
 	for _, machine := range from.machines {
 		origin := s.named(machine.Annotations[v1beta1.MovedFromAnnotation])
 		if machine.Status.ErrorReason == nil && machine.Status.ErrorMessage == nil && !machineapi.MarkedForDeletion(machine) &&
-			!controlPlane(machine.Labels) && refusalOf(machine, s.current) == "" &&
-			(origin == nil || origin == s.current || s.refusal(origin, s.current) == "") {
+			!controlPlane(machine.Labels) && refusalOf(machine, s.current.set.Name) == "" &&
+			(origin == nil || origin == s.current || refusalOf(origin.set, s.current.set.Name) == "") {
 			out = append(out, machine)
 		}
 	}
@@ -156,7 +156,7 @@ func (s *scope) moved(machine *machinev1beta1.Machine, from, to *revision, back 
 	switch {
 	case back:
 		delete(out.Annotations, v1beta1.MovedFromAnnotation)
-		metav1.SetMetaDataAnnotation(&out.ObjectMeta, v1beta1.RefusalAnnotation, refusalTo(from, upToDate(machine).Message))
+		metav1.SetMetaDataAnnotation(&out.ObjectMeta, v1beta1.RefusalAnnotation, refusalTo(from.set.Name, upToDate(machine).Message))
 	case origin == to.set.Name || s.named(origin) == nil:
 		metav1.SetMetaDataAnnotation(&out.ObjectMeta, v1beta1.MovedFromAnnotation, from.set.Name)
 	}

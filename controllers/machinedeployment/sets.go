@@ -100,8 +100,7 @@ func (c *Sets) run(ctx context.Context, request reconcile.Request, reader client
 	r := &rollingSet{set: set, stale: &revision{set: set}, fresh: &revision{set: set},
 		asked: v1beta1.MachineDeploymentStrategyType(set.Annotations[v1beta1.RolloutAnnotation]), surge: v1beta1.SurgeOf(set)}
 	r.reader, r.live = reader, live
-	r.deployment = &v1beta1.MachineDeployment{Spec: v1beta1.MachineDeploymentSpec{
-		MinReadySeconds: set.Spec.MinReadySeconds, Template: set.Spec.Template}}
+	r.deployment = &v1beta1.MachineDeployment{Spec: v1beta1.MachineDeploymentSpec{MinReadySeconds: set.Spec.MinReadySeconds}}
 	r.until, _ = time.Parse(time.RFC3339, set.Annotations[v1beta1.ReplaceUntilAnnotation]) // zero if absent
 	if err := c.read(ctx, r); err != nil {
 		return r, err
@@ -141,14 +140,9 @@ func (c *Sets) read(ctx context.Context, r *rollingSet) error {
 	return nil
 }
 
-// differs reports whether a Machine has another providerSpec than the template, or than it can be read.
+// differs reports whether a Machine's providerSpec is not the template's.
 func (r *rollingSet) differs(machine *machinev1beta1.Machine) bool {
-	if equality.Semantic.DeepEqual(machine.Spec.ProviderSpec, r.set.Spec.Template.Spec.ProviderSpec) {
-		return false
-	}
-	x, xErr := canonical(machine.Spec.ProviderSpec.Value)
-	y, yErr := canonical(r.set.Spec.Template.Spec.ProviderSpec.Value)
-	return xErr != nil || yErr != nil || string(x) != string(y)
+	return !sameSpec(machine.Spec.ProviderSpec.Value, r.set.Spec.Template.Spec.ProviderSpec.Value)
 }
 
 // judge ends the changes in place that have a result, also after the rollout was stopped.
@@ -190,12 +184,12 @@ func (r *rollingSet) restore(machine *machinev1beta1.Machine) error {
 	return nil
 }
 
-// attempt stands for a providerSpec in what notes a refusal.
-func attempt(set *machinev1beta1.MachineSet, spec machinev1beta1.ProviderSpec) (*revision, error) {
+// attempt returns what a note about a refusal calls a providerSpec.
+func attempt(set *machinev1beta1.MachineSet, spec machinev1beta1.ProviderSpec) (string, error) {
 	template := &v1beta1.MachineDeployment{}
 	template.Spec.Template.Spec.ProviderSpec = spec
 	hash, err := templateHash(template)
-	return &revision{set: &machinev1beta1.MachineSet{ObjectMeta: metav1.ObjectMeta{Name: set.Name + "-" + hash}}}, err
+	return set.Name + "-" + hash, err
 }
 
 // step takes the next step.
@@ -261,7 +255,7 @@ func (r *rollingSet) invalid() string {
 
 // able returns the stale Machines that can change in place as far as is known, and why another one
 // cannot.
-func (r *rollingSet) able(current *revision) (able []*machinev1beta1.Machine, why string) {
+func (r *rollingSet) able(current string) (able []*machinev1beta1.Machine, why string) {
 	for _, machine := range r.stale.machines {
 		refusal := refusalOf(machine, current)
 		why = cmp.Or(why, refusal)
@@ -289,7 +283,7 @@ func (r *rollingSet) progress() (busy bool, culprit string) {
 }
 
 // change gives a Machine the providerSpec of the template.
-func (c *Sets) change(ctx context.Context, r *rollingSet, machine *machinev1beta1.Machine, current *revision) error {
+func (c *Sets) change(ctx context.Context, r *rollingSet, machine *machinev1beta1.Machine, current string) error {
 	out := machine.DeepCopy()
 	if out.Annotations[v1beta1.FormerSpecAnnotation] == "" && out.Spec.ProviderSpec.Value != nil {
 		metav1.SetMetaDataAnnotation(&out.ObjectMeta, v1beta1.FormerSpecAnnotation, string(out.Spec.ProviderSpec.Value.Raw))

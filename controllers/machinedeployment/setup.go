@@ -77,19 +77,26 @@ func rolling(set client.Object) bool {
 
 // setOf returns the MachineSet of a Machine, if its rollout is asked for or the Machine is changing.
 func (c *Sets) setOf(ctx context.Context, machine client.Object) []reconcile.Request {
+	set := controllerSet(ctx, c.client, machine)
+	if set == nil || !rolling(set) && machine.GetAnnotations()[v1beta1.MovedFromAnnotation] == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(set)}}
+}
+
+// controllerSet returns the MachineSet that controls a Machine, or nil. If it cannot be read, it is gone
+// or its own event follows.
+func controllerSet(ctx context.Context, reader client.Reader, machine client.Object) *machinev1beta1.MachineSet {
 	owner := metav1.GetControllerOfNoCopy(machine)
 	if owner == nil || owner.Kind != setKind {
 		return nil
 	}
 	set := &machinev1beta1.MachineSet{}
 	key := types.NamespacedName{Namespace: machine.GetNamespace(), Name: owner.Name}
-	if err := c.client.Get(ctx, key, set, client.UnsafeDisableDeepCopy); err != nil {
-		return nil // it is gone, or its own event follows
-	}
-	if !rolling(set) && machine.GetAnnotations()[v1beta1.MovedFromAnnotation] == "" {
+	if reader.Get(ctx, key, set, client.UnsafeDisableDeepCopy) != nil {
 		return nil
 	}
-	return []reconcile.Request{{NamespacedName: key}}
+	return set
 }
 
 // forOrphan returns the MachineDeployments that may adopt a MachineSet without a controller, and the
@@ -120,16 +127,11 @@ func (c *Controller) forOrphan(ctx context.Context, object client.Object) []reco
 
 // forMachine returns the MachineDeployment of a Machine's MachineSet.
 func (c *Controller) forMachine(ctx context.Context, object client.Object) []reconcile.Request {
-	owner := metav1.GetControllerOfNoCopy(object)
-	if owner == nil || owner.Kind != setKind {
+	set := controllerSet(ctx, c.client, object)
+	if set == nil {
 		return nil
 	}
-	set := &machinev1beta1.MachineSet{}
-	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: owner.Name}
-	if err := c.client.Get(ctx, key, set, client.UnsafeDisableDeepCopy); err != nil {
-		return nil // it is gone, or its own event follows
-	}
-	owner = metav1.GetControllerOfNoCopy(set)
+	owner := metav1.GetControllerOfNoCopy(set)
 	if owner == nil || owner.Kind != v1beta1.MachineDeploymentKind {
 		return nil
 	}

@@ -87,7 +87,7 @@ func one(when bool) int32 {
 // revision, or returns "".
 func (s *scope) culprit() string {
 	for _, r := range s.revisions {
-		if frozen := machineapi.FindCondition(r.set.Status.Conditions, machineapi.Frozen); frozen != nil {
+		if frozen := machineapi.FindCondition(r.set.Status.Conditions, v1beta1.ConditionFrozen); frozen != nil {
 			return fmt.Sprintf("MachineSet %s: %s", r.set.Name, frozen.Message)
 		}
 	}
@@ -120,9 +120,9 @@ func (s *scope) reportInPlace() {
 		if !s.inPlace() || s.current == nil || len(r.machines) == 0 || len(s.movable(r)) > 0 {
 			continue
 		}
-		refusal := s.refusal(r, s.current)
+		refusal := refusalOf(r.set, s.current.set.Name)
 		for _, machine := range r.machines {
-			refusal = cmp.Or(refusal, refusalOf(machine, s.current))
+			refusal = cmp.Or(refusal, refusalOf(machine, s.current.set.Name))
 		}
 		if refusal != "" {
 			why = fmt.Sprintf("%d Machines of %s need new instances: %s", len(r.machines), r.set.Name, refusal)

@@ -250,7 +250,7 @@ func (l *lab) follow(ctx context.Context) {
 	sets, err := machineset.New(machineset.Options{Common: common(plane.Client)})
 	Expect(err).NotTo(HaveOccurred())
 	for _, set := range l.sets(ctx) {
-		Expect(machineapi.FindCondition(set.Status.Conditions, machineapi.Frozen)).To(BeNil(), "no rollout is a runaway")
+		Expect(machineapi.FindCondition(set.Status.Conditions, v1beta1.ConditionFrozen)).To(BeNil(), "no rollout is a runaway")
 		_, err := sets.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&set)})
 		tolerated(err)
 		l.check(ctx)

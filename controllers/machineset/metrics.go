@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
@@ -87,7 +88,7 @@ func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 		gauge(statusReadySeries, float64(set.Status.ReadyReplicas), set.Name, set.Namespace)
 		gauge(statusAvailableSeries, float64(set.Status.AvailableReplicas), set.Name, set.Namespace)
 		frozen := 0.0
-		if machineapi.FindCondition(set.Status.Conditions, machineapi.Frozen) != nil {
+		if machineapi.FindCondition(set.Status.Conditions, v1beta1.ConditionFrozen) != nil {
 			frozen = 1
 		}
 		gauge(frozenSeries, frozen, set.Name, set.Namespace)

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -42,7 +42,7 @@ func TestCollector(t *testing.T) {
 			s.CreationTimestamp = metav1.NewTime(time.Unix(1700000000, 0))
 			s.Status = machinev1beta1.MachineSetStatus{Replicas: replicas, ReadyReplicas: ready, AvailableReplicas: available}
 			if ready < replicas-1 {
-				s.Status.Conditions = []machinev1beta1.Condition{{Type: machineapi.Frozen}}
+				s.Status.Conditions = []machinev1beta1.Condition{{Type: v1beta1.ConditionFrozen}}
 			}
 		})
 	}

@@ -43,18 +43,18 @@ func (l *limitCreation) Reconcile(_ context.Context, s *scope) (bool, error) {
 	status := &s.set.Status
 	if s.surplus() >= 0 || s.room > 0 {
 		status.Conditions = slices.DeleteFunc(status.Conditions, func(c machinev1beta1.Condition) bool {
-			return c.Type == machineapi.Frozen
+			return c.Type == v1beta1.ConditionFrozen
 		})
 		return true, nil
 	}
 	message := fmt.Sprintf("Creates no Machines: %d exist, those that were deleted soon after their creation and those "+
 		"that have lost its labels included. It goes on when there are fewer than %d. Find out what deletes or relabels "+
 		"them", exist, limit)
-	if machineapi.FindCondition(status.Conditions, machineapi.Frozen) == nil {
+	if machineapi.FindCondition(status.Conditions, v1beta1.ConditionFrozen) == nil {
 		note.Warning(s.set, tooManyReason, "Reconcile", message).Send(l.recorder)
 	}
 	status.Conditions = machineapi.WithCondition(status.Conditions, machinev1beta1.Condition{
-		Type: machineapi.Frozen, Status: corev1.ConditionTrue, Reason: tooManyReason, Message: message,
+		Type: v1beta1.ConditionFrozen, Status: corev1.ConditionTrue, Reason: tooManyReason, Message: message,
 	}, l.clock.Now())
 	s.RequeueAfter(frozenRecheck)
 	return false, nil

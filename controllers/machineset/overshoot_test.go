@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/controllers/machineset"
 	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
@@ -48,7 +49,7 @@ var _ = Describe("A MachineSet whose Machines do not stay", func() {
 	}
 	frozen := func(ctx context.Context) *machinev1beta1.Condition {
 		GinkgoHelper()
-		return machineapi.FindCondition(statusOf(ctx, set)().Conditions, machineapi.Frozen)
+		return machineapi.FindCondition(statusOf(ctx, set)().Conditions, v1beta1.ConditionFrozen)
 	}
 	relabel := func(ctx context.Context, m *machinev1beta1.Machine) {
 		GinkgoHelper()

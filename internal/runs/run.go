@@ -1,10 +1,9 @@
 // Package runs executes engine runs in a bounded pool.
 //
 // A run is one engine operation for one Machine. The pool holds at most one run per [Key]: one per
-// Machine, beside its looks. It
-// shares its workers fairly between groups (MachineSets), gives each run a deadline, makes the
-// intent durable before anything is executed, and wakes the Machine when its run has ended. Callers
-// never block: they submit, return, and reconcile again when woken.
+// Machine, beside its looks. It shares its workers fairly between groups (MachineSets), gives each
+// run a deadline, makes the intent durable before anything is executed, and wakes the Machine when
+// its run has ended. Callers never block: they submit, return, and reconcile again when woken.
 //
 // # Who runs next
 //

@@ -73,16 +73,18 @@ func (t *targets) register(command *cobra.Command) {
 	flags.StringVarP(&t.labels, "selector", "l", "", "Label selector, such as -l key1=value1,key2!=value2.")
 	_ = command.RegisterFlagCompletionFunc("selector", cobra.NoFileCompletions)
 	_ = command.MarkFlagDirname("kustomize")
-	command.ValidArgsFunction = t.Complete(names)
+	command.ValidArgsFunction = t.Complete(namesOf(v1beta1.MachineDeploymentKind))
 }
 
-// names completes MachineDeployments as TYPE/NAME.
-func names(ctx context.Context, cluster *inspect.Cluster) ([]string, error) {
-	found, err := cluster.Names(ctx, v1beta1.MachineDeploymentKind)
-	for n := range found {
-		found[n] = "machinedeployment/" + found[n]
+// namesOf completes objects of a kind as TYPE/NAME.
+func namesOf(kind string) func(context.Context, *inspect.Cluster) ([]string, error) {
+	return func(ctx context.Context, cluster *inspect.Cluster) ([]string, error) {
+		found, err := cluster.Names(ctx, kind)
+		for n := range found {
+			found[n] = strings.ToLower(kind) + "/" + found[n]
+		}
+		return found, err
 	}
-	return found, err
 }
 
 // find returns what is named, and a client. It reports to the error output that nothing is. MachineSets are rejected
@@ -90,7 +92,7 @@ func names(ctx context.Context, cluster *inspect.Cluster) ([]string, error) {
 func (t *targets) find(command *cobra.Command, arguments []string, sets bool) (client.Client, []client.Object, error) {
 	files := t.files.ToOptions()
 	if len(arguments) == 0 && len(files.Filenames) == 0 && files.Kustomize == "" {
-		return nil, nil, errors.New("required resource not specified; name a MachineDeployment, as machinedeployment/NAME")
+		return nil, nil, errors.New("required resource not specified; name it as TYPE/NAME, such as machinedeployment/NAME")
 	}
 	cluster, err := t.Cluster()
 	if err != nil {

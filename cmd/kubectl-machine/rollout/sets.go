@@ -46,6 +46,7 @@ annotation machine-iac.io/rollout asks for it; remove it to stop.`,
   # Stop
   kubectl annotate machineset.machine.openshift.io workers machine-iac.io/rollout-`,
 	})
+	command.ValidArgsFunction = c.Complete(namesOf("MachineSet"))
 	command.Flags().StringVar(&strategy, "strategy", string(v1beta1.InPlaceOrReplace),
 		"How Machines change: InPlaceOrReplace, InPlace for no new Machine, RollingUpdate for new Machines only.")
 	_ = command.RegisterFlagCompletionFunc("strategy",

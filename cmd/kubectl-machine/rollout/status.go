@@ -102,6 +102,9 @@ func (s *status) follow(command *cobra.Command, live client.Client, object clien
 func (s *status) describe(object client.Object) (line, note string, done bool, err error) {
 	switch one := object.(type) {
 	case *machinev1beta1.MachineSet:
+		if s.revision > 0 {
+			return "", "", false, errors.New("a MachineSet has no revisions; leave out --revision")
+		}
 		return setStatus(one)
 	case *v1beta1.MachineDeployment:
 		line, done, err = statusOf(one, s.revision)
