@@ -49,8 +49,11 @@ func TestWhatARepairRecords(t *testing.T) {
 			f := &lifecycle.Facts{Record: record.Record{Repair: tc.repaired, Module: changedModule(t, "").Reference()}}
 			run := decided(&Actuator{clock: testClock()}, builder.Machine(), &desired.State{Module: changedModule(t, "")}, f, tc.decision)
 			run.found = tc.found
-			meta := run.operation().(driftCheck).patch(tc.outcome).MetaPatch
-			value, set := meta["drift-repair"]
+			patch := run.patchFor(tc.outcome)
+			if check, is := run.operation().(driftCheck); is {
+				patch = check.patch(tc.outcome)
+			}
+			value, set := patch.MetaPatch["drift-repair"]
 			if forgets := set && value == nil; forgets != tc.forgets {
 				t.Errorf("repairs are forgotten: %t, want %t", forgets, tc.forgets)
 			}
@@ -64,7 +67,7 @@ func TestWhatARepairRecords(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}
-			if _, refused := meta["refusal"]; tc.decision.Repair && refused && tc.outcome != nil {
+			if _, refused := patch.MetaPatch["refusal"]; tc.decision.Repair && refused && tc.outcome != nil {
 				t.Error("a repair that is refused is recorded as a change that is")
 			}
 		})
