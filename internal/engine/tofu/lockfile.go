@@ -3,11 +3,13 @@ package tofu
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/hashicorp/go-version"
 	"github.com/hashicorp/hcl/v2/hclsimple"
 
 	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
@@ -33,6 +35,9 @@ type selection struct {
 	Hashes      []string `hcl:"hashes,optional"`
 }
 
+// addressPattern matches addresses that can be used as folder names. Engines write international names as they are.
+var addressPattern = regexp.MustCompile(`^[\pL\pN][\pL\pM\pN.:-]*(/[\pL\pM\pN_-]+){2}$`)
+
 // selections are the providers in a lock file, by address.
 type selections map[string]selection
 
@@ -45,6 +50,13 @@ func parseLockFile(content []byte) (selections, error) {
 	}
 	found := selections{}
 	for _, provider := range file.Providers {
+		if !addressPattern.MatchString(provider.Address) {
+			return nil, fmt.Errorf("reading %s: invalid provider %q; write host/namespace/type", lockFile, provider.Address)
+		}
+		if _, err := version.NewSemver(provider.Version); err != nil {
+			return nil, fmt.Errorf("reading %s: invalid version %q of %s; write an exact version, such as 1.19.0",
+				lockFile, provider.Version, provider.Address)
+		}
 		found[provider.Address] = provider
 	}
 	return found, nil

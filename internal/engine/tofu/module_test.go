@@ -66,6 +66,36 @@ provider "example.org/c/d" {
 	}
 }
 
+// TestLockFilesWithPathsAreRefused: addresses and versions become names of folders.
+func TestLockFilesWithPathsAreRefused(t *testing.T) {
+	const address, fixAddress, fixVersion = "example.org/a/b", "write host/namespace/type", "write an exact version"
+	cases := map[string]struct{ address, version, want string }{
+		"parents":            {"../../../../x/y", "1.0.0", fixAddress},
+		"a parent":           {"example.org/../b", "1.0.0", fixAddress},
+		"an absolute path":   {"/example.org/a", "1.0.0", fixAddress},
+		"no host":            {"a/b", "1.0.0", fixAddress},
+		"more parts":         {address + "/c", "1.0.0", fixAddress},
+		"an empty part":      {"example.org//b", "1.0.0", fixAddress},
+		"a pattern":          {"example.org/*/b", "1.0.0", fixAddress},
+		"a backslash":        {`example.org/a/..\\b`, "1.0.0", fixAddress},
+		"no version":         {address, "", fixVersion},
+		"a parent's version": {address, "..", fixVersion},
+		"parents' version":   {address, "1.0.0/../../../x", fixVersion},
+		"a constraint":       {address, ">= 1.0.0", fixVersion},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := parseLockFile(fmt.Appendf(nil, "provider \"%s\" {\n  version = \"%s\"\n}\n", c.address, c.version))
+			expectTexts(t, err, []string{lockFile, c.want})
+		})
+	}
+	for _, good := range []string{"127.0.0.1:8443/acme-1/cloud_2", "xn--bcher-kva.example/a/b", "bücher.example/a/b"} {
+		if _, err := parseLockFile(selections{good: {Address: good, Version: "1.0.0-rc.1+build"}}.encode()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestCheckSelected(t *testing.T) {
 	of := func(pairs ...string) selections {
 		s := selections{}
