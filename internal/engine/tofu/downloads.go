@@ -19,6 +19,28 @@ func (d workDir) downloaded(checksum string) string {
 	return filepath.Join(d.downloads(), strings.NewReplacer(":", "-", "/", "_").Replace(checksum))
 }
 
+// isKept reports whether the work folder has a provider with a checksum, damaged or not.
+func (e *Engine) isKept(checksum string) bool {
+	_, err := os.Lstat(e.dir.downloaded(checksum))
+	return strings.HasPrefix(checksum, "h1:") && err == nil
+}
+
+// verify reports whether the work folder has a provider with a checksum. It hashes each folder once, as a crash or
+// another process may have damaged it, and removes one with other content. The caller holds keeping.
+func (e *Engine) verify(checksum string) bool {
+	if !e.isKept(checksum) || e.verified[checksum] {
+		return e.isKept(checksum)
+	}
+	folder := e.dir.downloaded(checksum)
+	found, err := dirhash.HashDir(folder, "", dirhash.Hash1)
+	if err == nil && found == checksum {
+		e.verified[checksum] = true
+		return true
+	}
+	e.options.Logger.Error(errors.Join(err, os.RemoveAll(folder)), "Removed a damaged provider", "folder", folder)
+	return false
+}
+
 // awaitDownloads waits while a module with one of the same providers is initialized, which may be downloading it.
 func (e *Engine) awaitDownloads(files fs.FS) (done func()) {
 	var held []*sync.Mutex
@@ -42,11 +64,10 @@ func (e *Engine) awaitDownloads(files fs.FS) (done func()) {
 // linkDownloads links a module to the providers in the work folder that its lock file has the checksums of. The
 // engine verifies them instead of downloading them.
 func (e *Engine) linkDownloads(module string, locked selections) error {
+	e.keeping.Lock()
+	defer e.keeping.Unlock()
 	for address, selected := range locked {
-		at := slices.IndexFunc(selected.Hashes, func(hash string) bool {
-			_, err := os.Stat(e.dir.downloaded(hash))
-			return strings.HasPrefix(hash, "h1:") && err == nil
-		})
+		at := slices.IndexFunc(selected.Hashes, e.verify)
 		if at < 0 {
 			continue
 		}
@@ -72,20 +93,29 @@ func (e *Engine) keepDownloads(module string) error {
 		if info, err := os.Lstat(unpacked); err != nil || !info.IsDir() {
 			continue // a link to the mirror, or to what is kept
 		}
-		checksum, err := dirhash.HashDir(unpacked, "", dirhash.Hash1)
-		if err != nil {
-			return fmt.Errorf("reading a provider: %w", err)
-		}
-		kept := e.dir.downloaded(checksum)
-		if err = os.Rename(unpacked, kept); errors.Is(err, fs.ErrExist) {
-			err = os.RemoveAll(unpacked)
-		}
-		if err == nil {
-			err = os.Symlink(kept, unpacked)
-		}
-		if err != nil {
+		if err := e.keep(unpacked); err != nil {
 			return fmt.Errorf("keeping a provider: %w", err)
 		}
 	}
 	return nil
+}
+
+// keep moves one provider, unless the work folder has it.
+func (e *Engine) keep(unpacked string) error {
+	checksum, err := dirhash.HashDir(unpacked, "", dirhash.Hash1)
+	if err != nil {
+		return err
+	}
+	e.keeping.Lock()
+	defer e.keeping.Unlock()
+	kept := e.dir.downloaded(checksum)
+	if e.verify(checksum) {
+		err = os.RemoveAll(unpacked)
+	} else {
+		err = os.Rename(unpacked, kept)
+	}
+	if err != nil {
+		return err
+	}
+	return os.Symlink(kept, unpacked)
 }

@@ -121,16 +121,22 @@ func (r *registry) module(digest, checksum string) Module {
 	})}
 }
 
-func TestModulesShareADownload(t *testing.T) {
-	r := newRegistry(t)
+// engine returns an engine that downloads from the registry.
+func (r *registry) engine(t *testing.T) *Engine {
+	t.Helper()
 	confined, err := sandbox.New(sandbox.Options{Mode: sandbox.Preferred, Read: []string{r.ca}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := newEngine(t, func(o *Options) {
+	return newEngine(t, func(o *Options) {
 		o.Binary, o.Sandbox = realBinary(t), confined
 		o.AllowDirect, o.Environment = true, map[string]string{"SSL_CERT_FILE": r.ca}
 	})
+}
+
+func TestModulesShareADownload(t *testing.T) {
+	r := newRegistry(t)
+	e := r.engine(t)
 	ended := make(chan error)
 	for _, digest := range []string{"a", "b"} {
 		go func() { ended <- e.Prepare(t.Context(), r.module(digest, r.unpacked)) }()
@@ -150,7 +156,7 @@ func TestModulesShareADownload(t *testing.T) {
 	}
 	expectTexts(t, e.Prepare(t.Context(), r.module("d", "h1:"+strings.Repeat("A", 43)+"=")), []string{"kubectl", "checksums"})
 	var stored []string
-	err = filepath.WalkDir(string(e.dir), func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(string(e.dir), func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() && entry.Name() == kubectlBinary {
 			stored = append(stored, path)
 		}
@@ -165,5 +171,23 @@ func TestModulesShareADownload(t *testing.T) {
 			t.Errorf("module %s: the plan is %+v, want one create", digest, report.Planned)
 		}
 		closeNow(t, f)
+	}
+}
+
+// TestDamagedDownloadsAreReplaced starts with a folder that has the name of a provider, but not its content.
+func TestDamagedDownloadsAreReplaced(t *testing.T) {
+	for _, algorithm := range []string{"h1", "zh"} {
+		t.Run(algorithm, func(t *testing.T) {
+			r := newRegistry(t)
+			e := r.engine(t)
+			damaged := filepath.Join(e.dir.downloaded(r.unpacked), kubectlBinary)
+			if err := writeFile(damaged, []byte("damaged")); err != nil {
+				t.Fatal(err)
+			}
+			prepare(t, e, r.module("a", map[string]string{"h1": r.unpacked, "zh": "zh:" + r.archive}[algorithm]))
+			if got, err := dirhash.HashDir(e.dir.downloaded(r.unpacked), "", dirhash.Hash1); err != nil || got != r.unpacked {
+				t.Errorf("the provider has the checksum %s, want %s: %v", got, r.unpacked, err)
+			}
+		})
 	}
 }

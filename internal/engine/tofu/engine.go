@@ -113,6 +113,9 @@ type Engine struct {
 	inits    singleflight.Group
 	// downloading maps addresses of providers to a mutex, which the module that may download it holds.
 	downloading sync.Map
+	// keeping guards the folders of downloads, and verified, the checksums of those that have their content.
+	keeping  sync.Mutex
+	verified map[string]bool
 	// failed maps module keys to why they could not be initialized from the mirror.
 	failed sync.Map
 	starts atomic.Int64
@@ -136,7 +139,7 @@ func New(o Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the engine: %w", err)
 	}
-	e := &Engine{options: o, dir: dir, lock: lock, slots: engine.NewSlots[*slot](o.Slots)}
+	e := &Engine{options: o, dir: dir, lock: lock, slots: engine.NewSlots[*slot](o.Slots), verified: map[string]bool{}}
 	if err := e.setUp(); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting the engine: %w", err), lock.Close())
 	}
