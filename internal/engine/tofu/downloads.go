@@ -41,16 +41,25 @@ func (e *Engine) verify(checksum string) bool {
 	return false
 }
 
-// awaitDownloads waits while a module with one of the same providers is initialized, which may be downloading it.
+// awaitDownloads waits while a module with one of the same providers is initialized, which may be downloading it. It
+// does not wait for those that the work folder has.
 func (e *Engine) awaitDownloads(files fs.FS) (done func()) {
 	var held []*sync.Mutex
 	if e.options.AllowDirect {
 		content, _ := fs.ReadFile(files, lockFile)
 		locked, _ := parseLockFile(content) // writeModule returns the errors
 		for _, address := range slices.Sorted(maps.Keys(locked)) {
+			kept := func() bool { return slices.ContainsFunc(locked[address].Hashes, e.isKept) }
+			if kept() {
+				continue
+			}
 			entry, _ := e.downloading.LoadOrStore(address, &sync.Mutex{})
 			one := entry.(*sync.Mutex)
 			one.Lock()
+			if kept() {
+				one.Unlock()
+				continue
+			}
 			held = append(held, one)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
@@ -190,4 +191,37 @@ func TestDamagedDownloadsAreReplaced(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOnlyMissingProvidersAreAwaited has modules wait for another until the provider is kept, and none after that.
+func TestOnlyMissingProvidersAreAwaited(t *testing.T) {
+	r := &registry{host: "example.org"}
+	e := newEngine(t, func(o *Options) { o.AllowDirect = true })
+	files := r.module("a", "h1:x").Files
+	awaited := make(chan func(), 3)
+	await := func() { awaited <- e.awaitDownloads(files) }
+	expectAwaited := func(count int) {
+		t.Helper()
+		for range count {
+			select {
+			case <-awaited: // and none says that it is done
+			case <-time.After(10 * time.Second):
+				t.Fatal("a module waits for a provider that is kept")
+			}
+		}
+	}
+	done := e.awaitDownloads(files)
+	go await()
+	go await()
+	time.Sleep(100 * time.Millisecond)
+	if len(awaited) > 0 {
+		t.Fatal("two modules may download the provider")
+	}
+	if err := os.Mkdir(e.dir.downloaded("h1:x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	go await()
+	expectAwaited(1)
+	done()
+	expectAwaited(2)
 }
