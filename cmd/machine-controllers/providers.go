@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/machine-iac/machine-iac-operator/internal/engine/provider"
 )
 
@@ -15,10 +17,13 @@ import (
 // containers of the manager's Pod do, if the operator's setting names images with providers.
 const addProvidersCommand = "add-providers"
 
+// statfs is replaced by a test.
+var statfs = unix.Statfs
+
 func addProviders(arguments []string) error {
 	flags := flag.NewFlagSet(addProvidersCommand, flag.ContinueOnError)
 	own := flags.Bool("own", false,
-		"Link to the mirrors instead of copying them, and copy this program for images that have no program.")
+		"Link to the mirrors instead of copying them, unless mounted noexec, and copy this program for images that have no program.")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
@@ -33,7 +38,10 @@ func addProviders(arguments []string) error {
 		}
 	}
 	for _, from := range flags.Args()[:last] {
-		if err := provider.Merge(from, filepath.Join(volume, "mirror"), *own); err != nil {
+		var mount unix.Statfs_t
+		_ = statfs(from, &mount) // Merge returns the error
+		// Image volumes are noexec with some versions of Kubernetes.
+		if err := provider.Merge(from, filepath.Join(volume, "mirror"), *own && mount.Flags&unix.MS_NOEXEC == 0); err != nil {
 			return err
 		}
 	}
