@@ -215,27 +215,37 @@ func TestExportsOnAScheduleKeepTheNewest(t *testing.T) {
 	long.Test(t)
 	w := newBackupWorld(t)
 	folder := t.TempDir()
-	for _, name := range []string{"2026-01-01T000000Z", "2026-01-02T000000Z", "2026-01-03T000000Z", "mine"} {
-		if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
+	const unfinished, ahead = "2026-01-03T000000Z", "2999-01-02T000000Z"
+	own := func(name string) string { return filepath.Join(w.namespace, name) }
+	for _, name := range []string{
+		own("2026-01-01T000000Z"), own("2026-01-02T000000Z"), own("2999-01-01T000000Z"), own(ahead), own("mine"),
+		"2026-01-01T000000Z", "2026-01-02T000000Z", // of all namespaces
+	} {
+		if err := os.MkdirAll(filepath.Join(folder, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(folder, name, "index.json"), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cutOff := filepath.Join(folder, "2026-01-04T000000Z")
-	if err := os.Mkdir(cutOff, 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(folder, own(unfinished)), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	export := "state export -o " + folder + " --manager-namespace " + w.namespace
 	w.expect(t, export+" kept --keep 2", 1, "--keep takes a positive number, --all")
-	w.expect(t, export+" --all --keep 2", 0, "3 states and 1 module written to "+folder+"/2")
-	left, err := filepath.Glob(filepath.Join(folder, "*"))
+	w.expect(t, export+" --all --keep 2", 0, "3 states and 1 module written to "+filepath.Join(folder, own("2")))
+	left, err := filepath.Glob(filepath.Join(folder, own("*")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(left) != 4 || filepath.Base(left[0]) != "2026-01-03T000000Z" || left[1] != cutOff || filepath.Base(left[3]) != "mine" {
-		t.Errorf("left are %v, want the newest of the old, the one that was cut off, the new one and mine", left)
+	for i := range left {
+		left[i] = filepath.Base(left[i])
+	}
+	if len(left) != 4 || left[0] != unfinished || left[1] > "2999" || left[2] != ahead || left[3] != "mine" {
+		t.Errorf("left are %v, want the one that was cut off, the new one, the newest of the others and mine", left)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "2026-01-01T000000Z")); err != nil {
+		t.Errorf("an export of all namespaces: %v", err)
 	}
 }
 

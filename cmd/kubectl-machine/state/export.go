@@ -87,21 +87,14 @@ func counted(count int, noun string) string {
 // exportName is the format of the name of an export's folder with --keep.
 const exportName = "2006-01-02T150405Z"
 
-// dated makes the folder one of several exports, named by the time.
-func (f *folderFlags) dated(keep int, all bool) error {
-	if keep < 1 || !all || f.folder == "" {
-		return errors.New("--keep takes a positive number, --all, and the folder of the exports in -o")
-	}
-	f.folder = filepath.Join(f.folder, time.Now().UTC().Format(exportName))
-	return nil
-}
-
-// removeOldest removes all but the newest exports in a folder; none if the number to keep is 0.
-// Others' folders and files stay, and so do exports that were cut off, which do not count.
-func removeOldest(folder string, keep int) error {
+// removeOldest removes all but the newest exports beside one; none if the number to keep is 0. It keeps that one,
+// even if an earlier clock was ahead. Others' folders and files stay, and so do exports that were cut off, which do
+// not count.
+func removeOldest(written string, keep int) error {
 	if keep == 0 {
 		return nil
 	}
+	folder, own := filepath.Split(written)
 	entries, err := os.ReadDir(folder) // sorted by name, which is by time
 	if err != nil {
 		return err
@@ -109,9 +102,9 @@ func removeOldest(folder string, keep int) error {
 	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool {
 		_, err := time.Parse(exportName, e.Name())
 		_, unfinished := os.Stat(filepath.Join(folder, e.Name(), "index.json")) // written last
-		return err != nil || unfinished != nil
+		return err != nil || unfinished != nil || e.Name() == own
 	})
-	for _, old := range entries[:max(0, len(entries)-keep)] {
+	for _, old := range entries[:max(0, len(entries)+1-keep)] {
 		if err := os.RemoveAll(filepath.Join(folder, old.Name())); err != nil {
 			return err
 		}
@@ -134,15 +127,16 @@ func (e *export) run(command *cobra.Command, names []string) error {
 	if _, err := backup.ParseRecipients(e.into.recipients, e.into.files); err != nil {
 		return err
 	}
-	exports := e.into.folder
-	if command.Flags().Changed("keep") {
-		if err := e.into.dated(e.keep, e.all); err != nil {
-			return err
-		}
+	dated := command.Flags().Changed("keep")
+	if dated && (e.keep < 1 || !e.all || e.into.folder == "") {
+		return errors.New("--keep takes a positive number, --all, and the folder of the exports in -o")
 	}
 	facts, err := e.Read(command, names, inspect.Want{States: true})
 	if err != nil {
 		return err
+	}
+	if dated {
+		e.into.folder = filepath.Join(e.into.folder, facts.Namespace, time.Now().UTC().Format(exportName))
 	}
 	list, err := inspect.States(facts)
 	if err != nil {
@@ -166,7 +160,7 @@ func (e *export) run(command *cobra.Command, names []string) error {
 	}
 	fmt.Fprintf(command.OutOrStdout(), "%s and %s written to %s\n", counted(len(written.States), "state"),
 		counted(len(written.Modules), "module"), e.into.folder)
-	return removeOldest(exports, e.keep)
+	return removeOldest(e.into.folder, e.keep)
 }
 
 func newExport() *cobra.Command {
@@ -181,7 +175,7 @@ docs/backup.md says what else belongs to a backup, and how to restore one.`,
 		Example: `  # All states of the namespace, those of Machines that are gone too, encrypted
   kubectl machine state export --all -o backup-monday -n openshift-machine-api --recipient age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p
 
-  # The same on a schedule: a folder below backups for each export, the newest 48 of which stay
+  # The same on a schedule: a folder below backups/openshift-machine-api for each export, the newest 48 of which stay
   kubectl machine state export --all -o backups --keep 48 -n openshift-machine-api
 
   # The states of one MachineSet
@@ -195,6 +189,6 @@ docs/backup.md says what else belongs to a backup, and how to restore one.`,
 	e.into.register(command)
 	command.Flags().BoolVar(&e.all, "all", false, "Export all states of the namespace.")
 	command.Flags().IntVar(&e.keep, "keep", 0,
-		"Write into a new folder below the output, named by the time, and remove all but this many of the newest.")
+		"Write into a new folder NAMESPACE/TIME below the output, and remove all but this many of the newest there.")
 	return command
 }
