@@ -6,9 +6,12 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 // deleteMachines deletes the surplus Machines.
@@ -39,10 +42,18 @@ func (d *deleteMachines) Reconcile(ctx context.Context, s *scope) (bool, error) 
 	return true, nil
 }
 
-// delete deletes the Machine by UID, so that another one of the same name is not.
+// delete deletes the Machine by UID, so that another one of the same name is not. One without a Node is
+// marked before, because limitCreation counts those that something else deletes.
 func (d *deleteMachines) delete(ctx context.Context, set *machinev1beta1.MachineSet,
 	machine *machinev1beta1.Machine) error {
 	d.inFlight.deleting(set, machine.UID)
+	if machine.Status.NodeRef == nil && !machineapi.MarkedForDeletion(machine) {
+		marked := machine.DeepCopy()
+		metav1.SetMetaDataAnnotation(&marked.ObjectMeta, machineapi.DeleteAnnotation, "scale-down")
+		if err := d.client.Patch(ctx, marked, client.MergeFrom(machine)); client.IgnoreNotFound(err) != nil {
+			log.FromContext(ctx).Error(err, "Cannot mark a Machine before its deletion", "Machine", machine.Name)
+		}
+	}
 	target := &machinev1beta1.Machine{}
 	target.SetNamespace(machine.Namespace)
 	target.SetName(machine.Name)

@@ -5,21 +5,28 @@ import (
 	"time"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
-func TestMachinesThatStayedDoNotCount(t *testing.T) {
+func TestMachinesThatAreBeingDeleted(t *testing.T) {
 	set := builder.MachineSet()
-	machine := func(age time.Duration) *machinev1beta1.Machine {
-		born := time.Unix(1e9, 0)
-		return builder.Machine(func(m *machinev1beta1.Machine) {
-			m.GenerateName = set.Name + "-"
-			m.CreationTimestamp, m.DeletionTimestamp = metav1.NewTime(born), &metav1.Time{Time: born.Add(age)}
+	for name, tc := range map[string]struct {
+		mod  machineMod
+		want int
+	}{
+		"never had a Node":      {func(*machinev1beta1.Machine) {}, 1},
+		"had a Node":            {withNode, 0},
+		"were marked before":    {annotated(machineapi.DeleteAnnotation, "yes"), 0},
+		"of another MachineSet": {func(m *machinev1beta1.Machine) { m.GenerateName = "other-" }, 0},
+		"of eleven minutes":     {created(now.Add(-11 * time.Minute)), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			machine := builder.Machine(created(now.Add(-time.Minute)), builder.DeletedAt(now), func(m *machinev1beta1.Machine) { m.GenerateName = set.Name + "-" }, tc.mod)
+			if got := made(set, []*machinev1beta1.Machine{machine}); got != tc.want {
+				t.Errorf("got %d, want %d", got, tc.want)
+			}
 		})
-	}
-	if got := made(set, []*machinev1beta1.Machine{machine(time.Minute), machine(staying - time.Second), machine(staying)}); got != 2 {
-		t.Errorf("%d Machines count, want the two that were deleted within %v", got, staying)
 	}
 }

@@ -23,9 +23,6 @@ const (
 	// frozenRecheck is how often a frozen MachineSet is reconciled. No event says that a Machine
 	// without a controller is gone.
 	frozenRecheck = time.Minute
-	// staying is the age from which a Machine that is deleted has stayed: the drain of a large
-	// MachineSet that was scaled down must not keep it from growing again.
-	staying = 10 * time.Minute
 )
 
 // limitCreation ends the reconcile of a MachineSet whose Machines do not stay: something deletes them,
@@ -47,7 +44,7 @@ func (l *limitCreation) Reconcile(_ context.Context, s *scope) (bool, error) {
 		})
 		return true, nil
 	}
-	message := fmt.Sprintf("Creates no Machines: %d exist, those that were deleted soon after their creation and those "+
+	message := fmt.Sprintf("Creates no Machines: %d exist, those that were deleted before they had a Node and those "+
 		"that have lost its labels included. It goes on when there are fewer than %d. Find out what deletes or relabels "+
 		"them", exist, limit)
 	if machineapi.FindCondition(status.Conditions, v1beta1.ConditionFrozen) == nil {
@@ -68,10 +65,11 @@ func wanted(set *machinev1beta1.MachineSet) int {
 }
 
 // made counts the Machines of the MachineSet, and those that it created and that have no controller.
-// Those that stayed before they were deleted do not count.
+// Those that are being deleted do not count if they had a Node, or were marked for deletion: a MachineSet
+// that shrank grows again while they drain.
 func made(set *machinev1beta1.MachineSet, machines []*machinev1beta1.Machine) (count int) {
 	for _, machine := range machines {
-		if gone := machine.DeletionTimestamp; gone != nil && gone.Sub(machine.CreationTimestamp.Time) >= staying {
+		if machine.DeletionTimestamp != nil && (machine.Status.NodeRef != nil || machineapi.MarkedForDeletion(machine)) {
 			continue
 		}
 		owner := metav1.GetControllerOfNoCopy(machine)

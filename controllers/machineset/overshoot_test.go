@@ -104,6 +104,19 @@ var _ = Describe("A MachineSet whose Machines do not stay", func() {
 		Expect(living(ctx, namespace)).To(HaveLen(8))
 		Expect(frozen(ctx)).To(BeNil())
 
+		By("shrinking before any has a Node, and growing again")
+		scale(ctx, set, 30)
+		reconcile(ctx)
+		for _, m := range living(ctx, namespace) {
+			m.Finalizers = []string{builder.MachineFinalizer}
+			Expect(plane.Client.Update(ctx, &m)).To(Succeed())
+		}
+		scale(ctx, set, 8)
+		reconcile(ctx)
+		scale(ctx, set, 9)
+		reconcile(ctx)
+		Expect(living(ctx, namespace)).To(HaveLen(9))
+
 		By("shrinking in a rollout of eight Machines, and growing again")
 		annotation := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"machine.openshift.io/desired-replicas":"8"}}}`))
 		Expect(plane.Client.Patch(ctx, set, annotation)).To(Succeed())

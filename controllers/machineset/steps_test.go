@@ -14,6 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
 
@@ -125,6 +126,30 @@ func TestDeletionRemembersWhatItDoesNotKnow(t *testing.T) {
 			}
 			if got := flight.observe(set, s.machines, s.replicas); got != tc.wantState {
 				t.Errorf("got %+v, want %+v", got, tc.wantState)
+			}
+		})
+	}
+}
+
+func TestMachinesWithoutANodeAreMarkedBeforeTheyAreDeleted(t *testing.T) {
+	for name, tc := range map[string]struct {
+		mod        machineMod
+		err        error
+		wantWrites int
+	}{
+		"marked and deleted":            {func(*machinev1beta1.Machine) {}, nil, 2},
+		"a refused mark keeps none":     {func(*machinev1beta1.Machine) {}, errForbidden, 2},
+		"marked before":                 {annotated(machineapi.DeleteAnnotation, "yes"), nil, 1},
+		"one with a Node needs no mark": {withNode, nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &stubClient{err: tc.err}
+			clock := clocktesting.NewFakePassiveClock(now)
+			step := &deleteMachines{client: c, inFlight: newInFlight(clock, time.Minute), clock: clock, shuffle: func(int, func(i, j int)) {}}
+			machine := builder.Machine(tc.mod)
+			_, _ = step.Reconcile(t.Context(), scopeOf(t, builder.MachineSet(builder.WithReplicas(0)), machine))
+			if got := int(c.writes.Load()); got != tc.wantWrites {
+				t.Errorf("got %d writes, want %d", got, tc.wantWrites)
 			}
 		})
 	}
