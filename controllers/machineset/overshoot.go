@@ -38,7 +38,9 @@ func (l *limitCreation) Reconcile(_ context.Context, s *scope) (bool, error) {
 	limit, exist := 2*wanted(s.set)+l.overshoot, made(s.set, s.machines)
 	s.room = limit - exist
 	status := &s.set.Status
-	if s.surplus() >= 0 || s.room > 0 {
+	// Thawed by one Machine less, it would create that one, freeze again and send another event.
+	hysteresis, frozen := l.overshoot/2, machineapi.FindCondition(status.Conditions, v1beta1.ConditionFrozen) != nil
+	if s.surplus() >= 0 || s.room > hysteresis || s.room > 0 && !frozen {
 		status.Conditions = slices.DeleteFunc(status.Conditions, func(c machinev1beta1.Condition) bool {
 			return c.Type == v1beta1.ConditionFrozen
 		})
@@ -46,8 +48,8 @@ func (l *limitCreation) Reconcile(_ context.Context, s *scope) (bool, error) {
 	}
 	message := fmt.Sprintf("Creates no Machines: %d exist, those that were deleted before they had a Node and those "+
 		"that have lost its labels included. It goes on when there are fewer than %d. Find out what deletes or relabels "+
-		"them", exist, limit)
-	if machineapi.FindCondition(status.Conditions, v1beta1.ConditionFrozen) == nil {
+		"them", exist, limit-hysteresis)
+	if !frozen {
 		note.Warning(s.set, tooManyReason, "Reconcile", message).Send(l.recorder)
 	}
 	status.Conditions = machineapi.WithCondition(status.Conditions, machinev1beta1.Condition{

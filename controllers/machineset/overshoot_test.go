@@ -62,6 +62,14 @@ var _ = Describe("A MachineSet whose Machines do not stay", func() {
 		Expect(plane.Client.Update(ctx, m)).To(Succeed())
 		Expect(plane.Client.Delete(ctx, m)).To(Succeed())
 	}
+	destroy := func(ctx context.Context, count int) {
+		GinkgoHelper()
+		for _, m := range all(ctx)[:count] {
+			m.Finalizers = nil
+			Expect(plane.Client.Update(ctx, &m)).To(Succeed())
+			Expect(client.IgnoreNotFound(plane.Client.Delete(ctx, &m))).To(Succeed())
+		}
+	}
 
 	DescribeTable("stops, says so, and goes on by itself", func(ctx SpecContext, spoil func(context.Context, *machinev1beta1.Machine)) {
 		for range 20 {
@@ -77,12 +85,14 @@ var _ = Describe("A MachineSet whose Machines do not stay", func() {
 		Expect(recorder.Events).To(Receive(ContainSubstring("TooManyMachines")))
 		Expect(recorder.Events).NotTo(Receive(), "one event is enough")
 
+		By("having one Machine less")
+		destroy(ctx, 1)
+		reconcile(ctx)
+		Expect(frozen(ctx)).To(HaveField("Message", And(ContainSubstring("6 exist"), ContainSubstring("fewer than 6"))))
+		Expect(recorder.Events).NotTo(Receive())
+
 		By("having fewer")
-		for _, m := range all(ctx)[:4] {
-			m.Finalizers = nil
-			Expect(plane.Client.Update(ctx, &m)).To(Succeed())
-			Expect(client.IgnoreNotFound(plane.Client.Delete(ctx, &m))).To(Succeed())
-		}
+		destroy(ctx, 3)
 		reconcile(ctx)
 		Expect(frozen(ctx)).To(BeNil())
 		reconcile(ctx)
