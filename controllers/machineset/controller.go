@@ -101,6 +101,7 @@ func New(options Options) (*Controller, error) {
 			&claimMachines{client: options.Client, reader: options.Reader},
 			&summarizeReplicas{client: options.Client, clock: options.Clock},
 			&compareTemplate{clock: options.Clock},
+			&explainHold{clock: options.Clock},
 			&limitCreation{recorder: options.Recorder, clock: options.Clock, overshoot: options.Overshoot},
 			&readLive{reader: options.Reader, inFlight: flight},
 			&createMachines{client: options.Client, inFlight: flight},

@@ -41,9 +41,7 @@ func (l *limitCreation) Reconcile(_ context.Context, s *scope) (bool, error) {
 	// Thawed by one Machine less, it would create that one, freeze again and send another event.
 	hysteresis, frozen := l.overshoot/2, machineapi.FindCondition(status.Conditions, v1beta1.ConditionFrozen) != nil
 	if s.surplus() >= 0 || s.room > hysteresis || s.room > 0 && !frozen {
-		status.Conditions = slices.DeleteFunc(status.Conditions, func(c machinev1beta1.Condition) bool {
-			return c.Type == v1beta1.ConditionFrozen
-		})
+		status.Conditions = without(status.Conditions, v1beta1.ConditionFrozen)
 		return true, nil
 	}
 	message := fmt.Sprintf("Creates no Machines: %d exist, those that were deleted before they had a Node and those "+
@@ -80,4 +78,9 @@ func made(set *machinev1beta1.MachineSet, machines []*machinev1beta1.Machine) (c
 		}
 	}
 	return count
+}
+
+// without returns the conditions but that of a type.
+func without(conditions []machinev1beta1.Condition, kind machinev1beta1.ConditionType) []machinev1beta1.Condition {
+	return slices.DeleteFunc(conditions, func(c machinev1beta1.Condition) bool { return c.Type == kind })
 }

@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -13,6 +15,30 @@ import (
 	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
+
+// conditionHeld is True while a MachineDeployment holds the MachineSet and does not control it.
+const conditionHeld machinev1beta1.ConditionType = "Held"
+
+// explainHold sets the condition Held. Only a MachineDeployment's controller ends a hold, and there may be
+// none.
+type explainHold struct {
+	clock clock.PassiveClock
+}
+
+// Reconcile implements pipeline.Step.
+func (e *explainHold) Reconcile(_ context.Context, s *scope) (bool, error) {
+	status := &s.set.Status
+	if metav1.GetControllerOfNoCopy(s.set) != nil || !held(s.set) {
+		status.Conditions = without(status.Conditions, conditionHeld)
+		return true, nil
+	}
+	status.Conditions = machineapi.WithCondition(status.Conditions, machinev1beta1.Condition{
+		Type: conditionHeld, Status: corev1.ConditionTrue, Reason: "HeldByMachineDeployment",
+		Message: fmt.Sprintf("Creates and deletes no Machines: MachineDeployment %s holds it without controlling it. If "+
+			"the hold does not end, remove the annotation %s", s.set.Annotations[v1beta1.HoldAnnotation], v1beta1.HoldAnnotation),
+	}, e.clock.Now())
+	return true, nil
+}
 
 // readLive ends the reconcile if the number of replicas is right. Otherwise it reads the MachineSet
 // and the replicas from the API server, so that scaling never relies on a lagging cache. That cache
