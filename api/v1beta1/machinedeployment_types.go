@@ -69,13 +69,16 @@ const (
 	FormerSpecAnnotation = "machine-iac.io/former-provider-spec"
 )
 
-// SurgeOf returns how many Machines a MachineSet has beyond its replicas.
+// SurgeOf returns how many Machines a MachineSet without a controller has beyond its replicas: at most one.
 func SurgeOf(set *machinev1beta1.MachineSet) int {
+	if metav1.GetControllerOfNoCopy(set) != nil {
+		return 0
+	}
 	surge, err := strconv.Atoi(set.Annotations[SurgeAnnotation])
 	if err != nil {
 		return 0
 	}
-	return max(0, surge)
+	return min(max(0, surge), 1)
 }
 
 // Types of a MachineSet's conditions.

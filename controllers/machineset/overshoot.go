@@ -3,6 +3,7 @@ package machineset
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -61,7 +62,7 @@ func (l *limitCreation) Reconcile(_ context.Context, s *scope) (bool, error) {
 // MachineSets grow and shrink again while it rolls out.
 func wanted(set *machinev1beta1.MachineSet) int {
 	desired, _ := strconv.Atoi(set.Annotations[v1beta1.DesiredReplicasAnnotation]) // 0 if absent
-	return max(int(*set.Spec.Replicas)+v1beta1.SurgeOf(set), desired)
+	return max(int(*set.Spec.Replicas)+v1beta1.SurgeOf(set), min(desired, math.MaxInt32))
 }
 
 // made counts the Machines of the MachineSet, and those that it created and that have no controller.
