@@ -43,8 +43,7 @@ func (r *readFleet) Reconcile(ctx context.Context, s *scope) (bool, error) {
 			owned[set.UID] = &revision{set: set}
 			s.revisions = append(s.revisions, owned[set.UID])
 		} else if metav1.GetControllerOfNoCopy(set) == nil && set.Annotations[v1beta1.HoldAnnotation] == s.deployment.Name {
-			owned[set.UID] = &revision{set: set}
-			s.orphans = append(s.orphans, owned[set.UID])
+			s.orphans = append(s.orphans, &revision{set: set})
 		}
 	}
 	slices.SortFunc(s.revisions, older)
@@ -58,10 +57,38 @@ func (r *readFleet) Reconcile(ctx context.Context, s *scope) (bool, error) {
 			return false, err
 		}
 	}
+	for _, orphan := range s.orphans {
+		if err := r.readOrphan(ctx, s, orphan); err != nil {
+			return false, err
+		}
+	}
 	s.read = true
 	var err error
 	s.current, err = s.find()
 	return err == nil, err
+}
+
+// readOrphan reads the Machines of an orphan by its own selector, which may be another one than the
+// MachineDeployment's: those that it controls, and those without a controller, which it will adopt.
+func (r *readFleet) readOrphan(ctx context.Context, s *scope, orphan *revision) error {
+	selector, err := metav1.LabelSelectorAsSelector(&orphan.set.Spec.Selector)
+	if err != nil {
+		return fmt.Errorf("reading spec.selector of MachineSet %s: %w", orphan.set.Name, err)
+	}
+	machines := &machinev1beta1.MachineList{}
+	if err := s.reader.List(ctx, machines, client.InNamespace(orphan.set.Namespace), client.UnsafeDisableDeepCopy,
+		client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return fmt.Errorf("listing Machines of MachineSet %s: %w", orphan.set.Name, err)
+	}
+	for i := range machines.Items {
+		machine := &machines.Items[i]
+		if owner := metav1.GetControllerOfNoCopy(machine); owner == nil || owner.UID == orphan.set.UID {
+			if err := r.add(ctx, s, orphan, machine); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // add adds a Machine to its revision.

@@ -1,6 +1,7 @@
 package machinedeployment_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -183,6 +184,29 @@ var _ = Describe("A MachineDeployment that changes Machines in place", func() {
 		})
 	}
 
+	It("loses no Machine of an orphan to a new MachineDeployment of its name with another selector", func(ctx SpecContext) {
+		l := newLab(ctx)
+		former := l.uids(ctx)
+		l.change(ctx, template(tagged))
+		l.writes = 3 // two holds and a move
+		for l.moving(ctx) == 0 {
+			l.roll(ctx)
+		}
+		Expect(plane.Client.Delete(ctx, l.deployment, client.PropagationPolicy(metav1.DeletePropagationOrphan))).To(Succeed())
+		l.orphan(ctx)
+		l.change(ctx, func(md *v1beta1.MachineDeployment) { md.Finalizers = nil })
+		again := labIn(l.namespace, replicas(0), func(md *v1beta1.MachineDeployment) {
+			md.Spec.Selector.MatchLabels["pool"], md.Spec.Template.Labels["pool"] = "others", "others"
+		})
+		Expect(plane.Client.Create(ctx, again.deployment)).To(Succeed())
+		again.cloud = l.cloud
+		again.rounds(ctx, 3)
+		Expect(again.uids(ctx)).To(Equal(former))
+		for _, set := range again.sets(ctx) {
+			Expect(set.Annotations).NotTo(HaveKey(v1beta1.HoldAnnotation))
+		}
+	})
+
 	It("keeps the number of a copy of a MachineSet that it holds", func(ctx SpecContext) {
 		l := newLab(ctx, replicas(0))
 		set := builder.In(l.namespace, builder.MachineSet(builder.WithReplicas(2)))
@@ -257,7 +281,7 @@ func (l *lab) count(ctx SpecContext, tag string) (count int) {
 }
 
 // orphan does what the garbage collector does.
-func (l *lab) orphan(ctx SpecContext) {
+func (l *lab) orphan(ctx context.Context) {
 	GinkgoHelper()
 	for _, owned := range l.sets(ctx) {
 		before := owned.DeepCopy()
@@ -266,7 +290,7 @@ func (l *lab) orphan(ctx SpecContext) {
 	}
 }
 
-func (l *lab) moving(ctx SpecContext) (count int) {
+func (l *lab) moving(ctx context.Context) (count int) {
 	GinkgoHelper()
 	for _, m := range l.machines(ctx) {
 		if m.Annotations[v1beta1.MovedFromAnnotation] != "" {
