@@ -79,9 +79,14 @@ func (s *scope) adoptable(set *machinev1beta1.MachineSet) bool {
 }
 
 // adopt makes the MachineDeployment the controller of a MachineSet, which keeps its name and selector.
-// Its Machines get the label of the revision from propagate.
+// Its Machines get the label of the revision from propagate. A rollout of the MachineSet by itself ends: its
+// surge becomes a replica, which scale takes away where no available Machine is lost.
 func (e *ensureCurrent) adopt(ctx context.Context, s *scope, set *machinev1beta1.MachineSet) error {
 	adopted := set.DeepCopy()
+	adopted.Spec.Replicas = ptr.To(ptr.Deref(set.Spec.Replicas, 1) + int32(v1beta1.SurgeOf(set)))
+	for _, key := range []string{v1beta1.RolloutAnnotation, v1beta1.ReplaceUntilAnnotation, v1beta1.SurgeAnnotation} {
+		delete(adopted.Annotations, key)
+	}
 	adopted.OwnerReferences = append(adopted.OwnerReferences, ownerReference(s.deployment))
 	if adopted.Labels[v1beta1.TemplateHashLabel] == "" {
 		hash, err := templateHash(s.deployment)

@@ -78,21 +78,31 @@ func (j *judge) Reconcile(ctx context.Context, s *scope) (bool, error) {
 }
 
 func (j *judge) finish(ctx context.Context, s *scope, machine *machinev1beta1.Machine) error {
-	done := machine.DeepCopy()
-	delete(done.Annotations, v1beta1.MovedFromAnnotation)
-	delete(done.Annotations, v1beta1.CheckedGenerationAnnotation)
-	if err := j.patch(ctx, s, machine, done); err != nil {
-		return fmt.Errorf("noting that Machine %s has changed in place: %w", machine.Name, err)
+	if err := j.patch(ctx, s, machine, finished(machine)); err != nil {
+		return fmt.Errorf("noting the result of the change of Machine %s: %w", machine.Name, err)
 	}
 	return nil
 }
 
+// finished returns a Machine whose change in place has a result.
+func finished(machine *machinev1beta1.Machine) *machinev1beta1.Machine {
+	out := machine.DeepCopy()
+	for _, key := range []string{v1beta1.MovedFromAnnotation, v1beta1.CheckedGenerationAnnotation,
+		v1beta1.FormerSpecAnnotation} {
+		delete(out.Annotations, key)
+	}
+	return out
+}
+
 // refuse moves Machines back whose plans were refused, and notes at them why. The second one of a
 // revision condemns all: the first may have been changed by hand. If their revision is gone, they stay
-// with their error.
+// with their error. So do those that began to change before their MachineSet was adopted, but they hold no slot.
 func (j *judge) refuse(ctx context.Context, s *scope, to, from *revision, machines []*machinev1beta1.Machine) error {
-	if from == nil || from == to {
+	if from == nil {
 		return nil
+	}
+	if from == to {
+		return j.finish(ctx, s, machines[0])
 	}
 	before := slices.ContainsFunc(from.machines, func(m *machinev1beta1.Machine) bool { return refusalOf(m, to.set.Name) != "" })
 	if refusalOf(from.set, to.set.Name) == "" && (before || len(machines) > 1) {

@@ -262,6 +262,41 @@ var _ = Describe("A MachineSet that is rolled out by itself", func() {
 		l.expect(ctx, 5, tagged)
 	})
 
+	It("is ended by a MachineDeployment that adopts the MachineSet", func(ctx SpecContext) {
+		l := newSetLab(ctx)
+		l.most, l.least = 4, 3
+		set := l.current(ctx)
+		set.Spec.DeletePolicy = string(machinev1beta1.OldestMachineSetDeletePolicy)
+		Expect(plane.Client.Update(ctx, set)).To(Succeed())
+		former := l.uids(ctx)
+		next := spec{Size: "large", Never: true}
+		l.ask(ctx, &next, by(v1beta1.RollingUpdate))
+		l.rounds(ctx, 4)
+		Expect(l.machines(ctx)).To(HaveLen(4))
+		template(next)(l.deployment)
+		Expect(plane.Client.Create(ctx, l.deployment)).To(Succeed())
+		l.lab.rounds(ctx, 10)
+		Expect(l.uids(ctx)).To(Equal(former))
+		for _, key := range []string{v1beta1.RolloutAnnotation, v1beta1.ReplaceUntilAnnotation, v1beta1.SurgeAnnotation} {
+			Expect(l.current(ctx).Annotations).NotTo(HaveKey(key))
+		}
+	})
+
+	It("leaves no Machine that changes in place for ever to a MachineDeployment that adopts it", func(ctx SpecContext) {
+		l := newSetLab(ctx)
+		l.hold = moved
+		l.ask(ctx, &large, by(v1beta1.InPlaceOrReplace))
+		Eventually(func() int { l.rounds(ctx, 1); return l.moving(ctx) }).Should(Equal(1))
+		l.hold = nil
+		template(large)(l.deployment)
+		Expect(plane.Client.Create(ctx, l.deployment)).To(Succeed())
+		l.lab.rounds(ctx, 10)
+		Expect(l.moving(ctx)).To(BeZero())
+		for _, m := range l.machines(ctx) {
+			Expect(m.Annotations).NotTo(HaveKey(v1beta1.FormerSpecAnnotation))
+		}
+	})
+
 	It("is woken by what changes", func(ctx SpecContext) {
 		l := newSetLab(ctx)
 		mgr := suite.NewManager(plane, l.namespace)
