@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -101,11 +102,19 @@ func (c *scale) mark(ctx context.Context, s *scope, r *revision, g *group) error
 			continue
 		}
 		left--
-		marked := machine.DeepCopy()
-		metav1.SetMetaDataAnnotation(&marked.ObjectMeta, machineapi.DeleteAnnotation, "unavailable")
-		if err := c.patch(ctx, s, machine, marked); err != nil {
-			return fmt.Errorf("marking Machine %s for deletion: %w", machine.Name, err)
+		if err := c.writer.mark(ctx, s, machine, "unavailable"); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// mark marks a Machine that is to be deleted before others.
+func (w writer) mark(ctx context.Context, s *scope, machine *machinev1beta1.Machine, why string) error {
+	marked := machine.DeepCopy()
+	metav1.SetMetaDataAnnotation(&marked.ObjectMeta, machineapi.DeleteAnnotation, why)
+	if err := w.patch(ctx, s, machine, marked); err != nil {
+		return fmt.Errorf("marking Machine %s for deletion: %w", machine.Name, err)
 	}
 	return nil
 }

@@ -322,10 +322,8 @@ func (c *Sets) replace(ctx context.Context, r *rollingSet) error {
 				continue
 			}
 			victims--
-			marked := machine.DeepCopy()
-			metav1.SetMetaDataAnnotation(&marked.ObjectMeta, machineapi.DeleteAnnotation, "rollout")
-			if err := c.patch(ctx, &r.scope, machine, marked); err != nil {
-				return fmt.Errorf("marking Machine %s for deletion: %w", machine.Name, err)
+			if err := c.mark(ctx, &r.scope, machine, "rollout"); err != nil {
+				return err
 			}
 		}
 	}
@@ -334,6 +332,24 @@ func (c *Sets) replace(ctx context.Context, r *rollingSet) error {
 	}
 	r.surge = max(0, f.numbers()-replicas)
 	return c.annotate(ctx, r)
+}
+
+// choose marks the Machine that the MachineSet deletes when the surge ends: an unavailable one, else the newest.
+// Its deletePolicy might take an available one instead.
+func (c *Sets) choose(ctx context.Context, r *rollingSet) error {
+	machines := slices.Concat(r.fresh.machines, r.stale.machines)
+	if r.surge >= v1beta1.SurgeOf(r.set) || len(machines) <= int(ptr.Deref(r.set.Spec.Replicas, 1))+r.surge ||
+		slices.ContainsFunc(machines, machineapi.MarkedForDeletion) {
+		return nil
+	}
+	available, victim := slices.Concat(r.fresh.available, r.stale.available), 0
+	for i, machine := range machines {
+		if available[i] == available[victim] && machines[victim].CreationTimestamp.Before(&machine.CreationTimestamp) ||
+			available[victim] && !available[i] {
+			victim = i
+		}
+	}
+	return c.mark(ctx, &r.scope, machines[victim], "rollout")
 }
 
 // end reports the result, and removes the annotations once the result is stored.
@@ -358,6 +374,9 @@ func (c *Sets) annotate(ctx context.Context, r *rollingSet) error {
 	}
 	if equality.Semantic.DeepEqual(out.Annotations, r.set.Annotations) {
 		return nil
+	}
+	if err := c.choose(ctx, r); err != nil || r.wrote {
+		return err
 	}
 	if err := c.patch(ctx, &r.scope, r.set, out); err != nil {
 		return fmt.Errorf("annotating the MachineSet: %w", err)

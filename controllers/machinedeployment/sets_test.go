@@ -297,6 +297,23 @@ var _ = Describe("A MachineSet that is rolled out by itself", func() {
 		}
 	})
 
+	It("keeps its available Machines when it is stopped before the new one is available", func(ctx SpecContext) {
+		l := newSetLab(ctx)
+		former := l.uids(ctx)
+		l.most, l.least = 4, 3
+		set := l.current(ctx)
+		set.Spec.DeletePolicy = string(machinev1beta1.OldestMachineSetDeletePolicy)
+		Expect(plane.Client.Update(ctx, set)).To(Succeed())
+		l.ask(ctx, &spec{Size: "large", Never: true}, by(v1beta1.RollingUpdate))
+		l.rounds(ctx, 4)
+		Expect(l.machines(ctx)).To(HaveLen(4))
+		annotations := l.current(ctx).Annotations
+		delete(annotations, v1beta1.RolloutAnnotation)
+		l.ask(ctx, nil, annotations)
+		l.rounds(ctx, 6)
+		Expect(l.uids(ctx)).To(Equal(former))
+	})
+
 	It("is woken by what changes", func(ctx SpecContext) {
 		l := newSetLab(ctx)
 		mgr := suite.NewManager(plane, l.namespace)
