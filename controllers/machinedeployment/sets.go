@@ -207,7 +207,7 @@ func (c *Sets) step(ctx context.Context, r *rollingSet) error {
 	}
 	able, why := r.able(current)
 	busy, culprit := r.progress()
-	culprit = cmp.Or(r.invalid(), culprit)
+	culprit = cmp.Or(r.invalid(c.options.Clock.Now()), culprit)
 	switch {
 	case culprit != "":
 		return c.report(ctx, r, v1beta1.ReasonStopped, culprit)
@@ -242,9 +242,15 @@ func (c *Sets) conclude(ctx context.Context, r *rollingSet, busy bool, why strin
 }
 
 // invalid returns why the rollout that is asked for cannot be made, or "".
-func (r *rollingSet) invalid() string {
+func (r *rollingSet) invalid(now time.Time) string {
 	if controlPlane(r.set.Spec.Template.Labels) {
 		return "The labels of the template name the control plane, which is not rolled out; use a ControlPlaneMachineSet"
+	}
+	if until, given := r.set.Annotations[v1beta1.ReplaceUntilAnnotation]; given {
+		if _, err := time.Parse(time.RFC3339, until); err != nil || r.until.After(now.Add(time.Minute)) {
+			return fmt.Sprintf("The annotation %s is %q; write a time as RFC 3339 has it that is not in the future",
+				v1beta1.ReplaceUntilAnnotation, until)
+		}
 	}
 	valid := []v1beta1.MachineDeploymentStrategyType{v1beta1.InPlaceOrReplace, v1beta1.InPlace, v1beta1.RollingUpdate}
 	if !slices.Contains(valid, r.asked) {

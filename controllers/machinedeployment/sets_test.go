@@ -314,6 +314,20 @@ var _ = Describe("A MachineSet that is rolled out by itself", func() {
 		Expect(l.uids(ctx)).To(Equal(former))
 	})
 
+	DescribeTable("refuses a restart up to a time that it cannot use", func(ctx SpecContext, until, why string) {
+		l := newSetLab(ctx)
+		l.most = 3
+		annotations := by(v1beta1.RollingUpdate)
+		annotations[v1beta1.ReplaceUntilAnnotation] = until
+		l.ask(ctx, &large, annotations)
+		l.rounds(ctx, 4)
+		Expect(l.result(ctx)).To(And(HavePrefix("False The annotation machine-iac.io/replace-created-until is "), ContainSubstring(why)))
+		l.expect(ctx, 3, spec{Size: "small", Tag: "a"})
+	},
+		Entry("in the future, as every new Machine would be replaced", "2999-01-01T00:00:00Z", "in the future"),
+		Entry("malformed", "yesterday", "RFC 3339"),
+	)
+
 	It("is woken by what changes", func(ctx SpecContext) {
 		l := newSetLab(ctx)
 		mgr := suite.NewManager(plane, l.namespace)
