@@ -3,6 +3,7 @@ package machinedeployment
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -44,6 +46,8 @@ type rollingSet struct {
 	set *machinev1beta1.MachineSet
 	// asked is the strategy; empty if no rollout is asked for any more.
 	asked v1beta1.MachineDeploymentStrategyType
+	// current is what a note about a refusal calls the template.
+	current string
 	// until is up to which creation time Machines are replaced.
 	until time.Time
 	// stale and fresh are the Machines. The MachineSet of both is set.
@@ -102,10 +106,14 @@ func (c *Sets) run(ctx context.Context, request reconcile.Request, reader client
 	r.reader, r.live = reader, live
 	r.deployment = &v1beta1.MachineDeployment{Spec: v1beta1.MachineDeploymentSpec{MinReadySeconds: set.Spec.MinReadySeconds}}
 	r.until, _ = time.Parse(time.RFC3339, set.Annotations[v1beta1.ReplaceUntilAnnotation]) // zero if absent
+	var err error
+	if r.current, err = attempt(set, set.Spec.Template.Spec.ProviderSpec); err != nil {
+		return r, reconcile.TerminalError(err)
+	}
 	if err := c.read(ctx, r); err != nil {
 		return r, err
 	}
-	err := c.judge(ctx, r)
+	err = c.judge(ctx, r)
 	if err == nil && !r.wrote {
 		err = c.step(ctx, r)
 	}
@@ -129,7 +137,7 @@ func (c *Sets) read(ctx context.Context, r *rollingSet) error {
 		if !metav1.IsControlledBy(machine, r.set) {
 			continue
 		}
-		if r.differs(machine) || !machine.CreationTimestamp.After(r.until) ||
+		if r.differs(machine) || refusalOf(machine, r.current) != "" || !machine.CreationTimestamp.After(r.until) ||
 			r.asked == v1beta1.RollingUpdate && verdictOf(machine) == failed {
 			to = r.stale
 		}
@@ -152,17 +160,19 @@ func (c *Sets) judge(ctx context.Context, r *rollingSet) error {
 		if verdict != changed && verdict != refused {
 			continue
 		}
-		out := machine.DeepCopy()
+		out := finished(machine)
 		if verdict == refused {
-			if err := r.restore(out); err != nil {
+			if err := r.restore(out, machine.Annotations[v1beta1.FormerSpecAnnotation]); err != nil {
 				return err
 			}
 		}
-		for _, key := range []string{v1beta1.MovedFromAnnotation, v1beta1.CheckedGenerationAnnotation,
-			v1beta1.FormerSpecAnnotation} {
-			delete(out.Annotations, key)
+		err := c.patch(ctx, &r.scope, machine, out)
+		if err != nil && strings.Contains(err.Error(), refusedByWebhook) {
+			// Admission has become stricter: the Machine keeps the providerSpec that was not applied, and is replaced.
+			out.Spec.ProviderSpec = machine.Spec.ProviderSpec
+			err = c.patch(ctx, &r.scope, machine, out)
 		}
-		if err := c.patch(ctx, &r.scope, machine, out); err != nil {
+		if err != nil {
 			return fmt.Errorf("noting the result of the change of Machine %s: %w", machine.Name, err)
 		}
 	}
@@ -170,16 +180,19 @@ func (c *Sets) judge(ctx context.Context, r *rollingSet) error {
 }
 
 // restore gives a Machine whose plan was refused its former providerSpec, and notes why.
-func (r *rollingSet) restore(machine *machinev1beta1.Machine) error {
-	tried, err := attempt(r.set, machine.Spec.ProviderSpec)
-	if err != nil {
-		return err
+func (r *rollingSet) restore(machine *machinev1beta1.Machine, former string) error {
+	tried := r.current
+	if r.differs(machine) { // the template has changed meanwhile
+		var err error
+		if tried, err = attempt(r.set, machine.Spec.ProviderSpec); err != nil {
+			return err
+		}
 	}
 	metav1.SetMetaDataAnnotation(&machine.ObjectMeta, v1beta1.RefusalAnnotation,
 		refusalTo(tried, upToDate(machine).Message))
-	if former := machine.Annotations[v1beta1.FormerSpecAnnotation]; former != "" {
-		machine.Spec.ProviderSpec.Value = machine.Spec.ProviderSpec.Value.DeepCopy()
-		machine.Spec.ProviderSpec.Value.Raw = []byte(former)
+	var object map[string]any
+	if json.Unmarshal([]byte(former), &object) == nil && object != nil {
+		machine.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: []byte(former)}
 	}
 	return nil
 }
@@ -201,18 +214,14 @@ func (c *Sets) step(ctx context.Context, r *rollingSet) error {
 		}
 		return c.report(ctx, r, "", "")
 	}
-	current, err := attempt(r.set, r.set.Spec.Template.Spec.ProviderSpec)
-	if err != nil {
-		return reconcile.TerminalError(err)
-	}
-	able, why := r.able(current)
+	able, why := r.able()
 	busy, culprit := r.progress()
 	culprit = cmp.Or(r.invalid(c.options.Clock.Now()), culprit)
 	switch {
 	case culprit != "":
 		return c.report(ctx, r, v1beta1.ReasonStopped, culprit)
 	case len(able) > 0 && !busy:
-		return c.change(ctx, r, able[0], current)
+		return c.change(ctx, r, able[0])
 	case len(able) == 0:
 		if err := c.replace(ctx, r); err != nil || r.wrote {
 			return err
@@ -261,9 +270,9 @@ func (r *rollingSet) invalid(now time.Time) string {
 
 // able returns the stale Machines that can change in place as far as is known, and why another one
 // cannot.
-func (r *rollingSet) able(current string) (able []*machinev1beta1.Machine, why string) {
+func (r *rollingSet) able() (able []*machinev1beta1.Machine, why string) {
 	for _, machine := range r.stale.machines {
-		refusal := refusalOf(machine, current)
+		refusal := refusalOf(machine, r.current)
 		why = cmp.Or(why, refusal)
 		if r.asked != v1beta1.RollingUpdate && refusal == "" && r.differs(machine) &&
 			machine.CreationTimestamp.After(r.until) && !machineapi.MarkedForDeletion(machine) &&
@@ -289,7 +298,7 @@ func (r *rollingSet) progress() (busy bool, culprit string) {
 }
 
 // change gives a Machine the providerSpec of the template.
-func (c *Sets) change(ctx context.Context, r *rollingSet, machine *machinev1beta1.Machine, current string) error {
+func (c *Sets) change(ctx context.Context, r *rollingSet, machine *machinev1beta1.Machine) error {
 	out := machine.DeepCopy()
 	if out.Annotations[v1beta1.FormerSpecAnnotation] == "" && out.Spec.ProviderSpec.Value != nil {
 		metav1.SetMetaDataAnnotation(&out.ObjectMeta, v1beta1.FormerSpecAnnotation, string(out.Spec.ProviderSpec.Value.Raw))
@@ -300,7 +309,7 @@ func (c *Sets) change(ctx context.Context, r *rollingSet, machine *machinev1beta
 	err := c.patch(ctx, &r.scope, machine, out)
 	if err != nil && strings.Contains(err.Error(), refusedByWebhook) {
 		noted := machine.DeepCopy()
-		metav1.SetMetaDataAnnotation(&noted.ObjectMeta, v1beta1.RefusalAnnotation, refusalTo(current, err.Error()))
+		metav1.SetMetaDataAnnotation(&noted.ObjectMeta, v1beta1.RefusalAnnotation, refusalTo(r.current, err.Error()))
 		err = c.patch(ctx, &r.scope, machine, noted)
 	}
 	if err != nil {

@@ -80,13 +80,22 @@ func (l *setLab) rounds(ctx context.Context, count int) {
 		left = -1
 	}
 	for range count {
-		controller := machinedeployment.NewSets(machinedeployment.Options{Common: common(&crashing{Client: plane.Client, left: left})})
+		api := &crashing{Client: plane.Client, left: left, invalid: l.invalid}
+		controller := machinedeployment.NewSets(machinedeployment.Options{Common: common(api)})
 		_, err := controller.Reconcile(ctx, reconcile.Request{NamespacedName: l.key})
 		tolerated(err)
 		l.check(ctx)
 		l.follow(ctx)
 		Expect(*l.current(ctx).Spec.Replicas).To(BeEquivalentTo(l.replicas))
 	}
+}
+
+// edit changes a Machine by hand.
+func (l *setLab) edit(ctx context.Context, m *machinev1beta1.Machine, change func(*machinev1beta1.Machine)) {
+	GinkgoHelper()
+	before := m.DeepCopy()
+	change(m)
+	Expect(plane.Client.Patch(ctx, m, client.MergeFrom(before))).To(Succeed())
 }
 
 func (l *setLab) result(ctx context.Context) string {
@@ -326,6 +335,30 @@ var _ = Describe("A MachineSet that is rolled out by itself", func() {
 	},
 		Entry("in the future, as every new Machine would be replaced", "2999-01-01T00:00:00Z", "in the future"),
 		Entry("malformed", "yesterday", "RFC 3339"),
+	)
+
+	DescribeTable("replaces a Machine whose plan is refused", func(ctx SpecContext, spoil func(context.Context, *setLab)) {
+		l := newSetLab(ctx)
+		l.most, l.least, l.hold = 4, 3, moved
+		l.ask(ctx, &large, by(v1beta1.InPlaceOrReplace))
+		Eventually(func() int { l.rounds(ctx, 1); return l.moving(ctx) }).Should(Equal(1))
+		spoil(ctx, l)
+		l.hold = nil
+		l.rounds(ctx, 3)
+		Expect(l.moving(ctx)).To(BeZero())
+		l.settle(ctx)
+		l.expect(ctx, 3, large)
+	},
+		Entry("if admission accepts the former providerSpec no more", func(_ context.Context, l *setLab) {
+			l.invalid = spec{Kind: "TestSpec", Size: "small", Tag: "a"}
+		}),
+		Entry("if the former providerSpec cannot be read", func(ctx context.Context, l *setLab) {
+			for _, m := range l.machines(ctx) {
+				if moved(&m) {
+					l.edit(ctx, &m, func(m *machinev1beta1.Machine) { m.Annotations[v1beta1.FormerSpecAnnotation] = "{" })
+				}
+			}
+		}),
 	)
 
 	It("is woken by what changes", func(ctx SpecContext) {
