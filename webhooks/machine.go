@@ -7,8 +7,11 @@ import (
 
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 )
 
 // machineDefaulter completes a new Machine.
@@ -75,7 +78,20 @@ func (r rules) newMachine(machine *machinev1beta1.Machine) admissionResult {
 	if missing := r.unlabelled(machine, ""); missing != nil {
 		found.warn(missing)
 	}
+	found.errs = append(found.errs, former(&machinev1beta1.Machine{}, machine)...)
 	return found
+}
+
+// former rejects a former providerSpec that the Machine did not have. The manager would write it with its own
+// rights, so that it could name a Secret that the user may not read.
+func former(before, machine *machinev1beta1.Machine) field.ErrorList {
+	spec := machine.Annotations[v1beta1.FormerSpecAnnotation]
+	if spec == "" || spec == before.Annotations[v1beta1.FormerSpecAnnotation] ||
+		sameValue(before.Spec.ProviderSpec.Value, &runtime.RawExtension{Raw: []byte(spec)}) {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "annotations").Key(v1beta1.FormerSpecAnnotation),
+		"only the providerSpec that the Machine has now may be noted as its former one; remove the annotation")}
 }
 
 // changedMachine checks an update of a Machine.
@@ -84,6 +100,7 @@ func (r rules) changedMachine(before, machine *machinev1beta1.Machine) admission
 		return admissionResult{}
 	}
 	found := r.changedProviderSpec(before, machine, "", deleting(machine))
+	found.errs = append(found.errs, former(before, machine)...)
 	if deleting(machine) {
 		found.errs = append(found.errs, hooksOf(&before.Spec, &machine.Spec)...)
 	}

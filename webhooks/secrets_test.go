@@ -3,14 +3,17 @@ package webhooks
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/api/v1beta1"
 	"github.com/machine-iac/machine-iac-operator/internal/cluster/references"
 )
 
@@ -70,6 +73,44 @@ func TestSecretsAreLookedForWhereTheyAreNamedAnew(t *testing.T) {
 	}
 	if got, err := validator.ValidateUpdate(t.Context(), other, other); err != nil || len(got) != 0 {
 		t.Errorf("want silence about a template that stays, got %v, %v", got, err)
+	}
+}
+
+func TestAFormerProviderSpecIsOneThatTheMachineHad(t *testing.T) {
+	noted := func(content string) *machinev1beta1.Machine {
+		return machineWith(withValue(kubemarkSpec(`,"zone":"z"`)), func(m *machinev1beta1.Machine) {
+			m.Annotations = map[string]string{v1beta1.FormerSpecAnnotation: content}
+		})
+	}
+	before := machineWith()
+	own := string(before.Spec.ProviderSpec.Value.Raw)
+	theirs := strings.Replace(own, `"name":"c"`, `"name":"theirs"`, 1)
+	validator := &machineValidator{rules: testRules(t, "")}
+	validator.secrets.reader = &reader{}
+	for name, tc := range map[string]struct {
+		before *machinev1beta1.Machine
+		former string
+		want   bool
+	}{
+		"what it has":                     {before, own, true},
+		"what it has, in another order":   {before, strings.Replace(own, `{"name":"c"}`, `{ "name": "c" }`, 1), true},
+		"another Secret":                  {before, theirs, false},
+		"another Secret, noted before":    {noted(theirs), theirs, true},
+		"a new Machine's":                 {nil, own, false},
+		"no JSON":                         {before, "{", false},
+		"another one than what was noted": {noted(own), theirs, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var err error
+			if tc.before == nil {
+				_, err = validator.ValidateCreate(t.Context(), noted(tc.former))
+			} else {
+				_, err = validator.ValidateUpdate(t.Context(), tc.before, noted(tc.former))
+			}
+			if (err == nil) != tc.want {
+				t.Errorf("got %v, want it accepted: %t", err, tc.want)
+			}
+		})
 	}
 }
 
