@@ -148,9 +148,10 @@ func (c *Sets) read(ctx context.Context, r *rollingSet) error {
 	return nil
 }
 
-// differs reports whether a Machine's providerSpec is not the template's.
+// differs reports whether a Machine's providerSpec is not the template's, nor what admission made of it.
 func (r *rollingSet) differs(machine *machinev1beta1.Machine) bool {
-	return !sameSpec(machine.Spec.ProviderSpec.Value, r.set.Spec.Template.Spec.ProviderSpec.Value)
+	template := r.set.Spec.Template.Spec.ProviderSpec.Value
+	return !sameSpec(machine.Spec.ProviderSpec.Value, template) && !machineapi.Completed(machine, template)
 }
 
 // judge ends the changes in place that have a result, also after the rollout was stopped.
@@ -307,7 +308,10 @@ func (c *Sets) change(ctx context.Context, r *rollingSet, machine *machinev1beta
 	delete(out.Annotations, v1beta1.CheckedGenerationAnnotation)
 	out.Spec.ProviderSpec = *r.set.Spec.Template.Spec.ProviderSpec.DeepCopy()
 	err := c.patch(ctx, &r.scope, machine, out)
-	if err != nil && strings.Contains(err.Error(), refusedByWebhook) {
+	switch {
+	case err == nil:
+		err = machineapi.NoteCompletion(ctx, c.client, out, r.set.Spec.Template.Spec.ProviderSpec.Value)
+	case strings.Contains(err.Error(), refusedByWebhook):
 		noted := machine.DeepCopy()
 		metav1.SetMetaDataAnnotation(&noted.ObjectMeta, v1beta1.RefusalAnnotation, refusalTo(r.current, err.Error()))
 		err = c.patch(ctx, &r.scope, machine, noted)

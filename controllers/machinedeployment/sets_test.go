@@ -80,7 +80,7 @@ func (l *setLab) rounds(ctx context.Context, count int) {
 		left = -1
 	}
 	for range count {
-		api := &crashing{Client: plane.Client, left: left, invalid: l.invalid}
+		api := &crashing{Client: completing{plane.Client, l.zone}, left: left, invalid: l.invalid}
 		controller := machinedeployment.NewSets(machinedeployment.Options{Common: common(api)})
 		_, err := controller.Reconcile(ctx, reconcile.Request{NamespacedName: l.key})
 		tolerated(err)
@@ -360,6 +360,28 @@ var _ = Describe("A MachineSet that is rolled out by itself", func() {
 			}
 		}),
 	)
+
+	It("ends though admission completes each Machine, and sees a change by hand", func(ctx SpecContext) {
+		l := newSetLab(ctx)
+		l.zone, l.most, l.least = "z", 4, 3
+		for _, step := range []struct {
+			to       spec
+			strategy v1beta1.MachineDeploymentStrategyType
+		}{{large, v1beta1.RollingUpdate}, {small, v1beta1.InPlaceOrReplace}, {tagged, v1beta1.InPlace}} {
+			l.ask(ctx, &step.to, by(step.strategy))
+			l.settle(ctx)
+			step.to.Zone = "z"
+			l.expect(ctx, 3, step.to)
+			inSync := machineapi.FindCondition(l.current(ctx).Status.Conditions, v1beta1.ConditionTemplateInSync)
+			Expect(inSync.Status).To(BeEquivalentTo("True"), inSync.Message)
+		}
+		l.edit(ctx, &l.machines(ctx)[0], func(m *machinev1beta1.Machine) {
+			m.Spec.ProviderSpec.Value.Raw = []byte(`{"kind":"TestSpec","size":"small","tag":"c"}`)
+		})
+		l.ask(ctx, nil, by(v1beta1.InPlace))
+		l.settle(ctx)
+		l.expect(ctx, 3, spec{Size: "small", Tag: "b", Zone: "z"})
+	})
 
 	It("is woken by what changes", func(ctx SpecContext) {
 		l := newSetLab(ctx)

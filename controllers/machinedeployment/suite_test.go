@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/tools/events"
@@ -61,6 +62,7 @@ type spec struct {
 	Size  string `json:"size,omitempty"`
 	Tag   string `json:"tag,omitempty"`
 	Never bool   `json:"never,omitempty"`
+	Zone  string `json:"zone,omitempty"`
 }
 
 func specOf(m *machinev1beta1.Machine) (s spec) {
@@ -134,6 +136,32 @@ func (c *crashing) Patch(ctx context.Context, object client.Object, patch client
 	return c.write(func() error { return c.Client.Patch(ctx, object, patch, options...) })
 }
 
+// completing is a client whose API server sets the zone of every Machine that is written, as admission may.
+type completing struct {
+	client.Client
+	zone string
+}
+
+func (c completing) complete(object client.Object) {
+	if m, ok := object.(*machinev1beta1.Machine); ok && c.zone != "" {
+		content := specOf(m)
+		content.Zone = c.zone
+		raw, err := json.Marshal(content)
+		Expect(err).NotTo(HaveOccurred())
+		m.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: raw}
+	}
+}
+
+func (c completing) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
+	c.complete(object)
+	return c.Client.Create(ctx, object, options...)
+}
+
+func (c completing) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	c.complete(object)
+	return c.Client.Patch(ctx, object, patch, options...)
+}
+
 // lab drives the controllers of a namespace by hand. Each reconcile has new controllers, as after a
 // restart of the manager, and may crash after any write of the MachineDeployment's controller.
 type lab struct {
@@ -146,6 +174,8 @@ type lab struct {
 	refusal error
 	// invalid is a providerSpec that admission does not accept any more.
 	invalid spec
+	// zone is what admission sets in every Machine that a controller creates or changes; empty for nothing.
+	zone string
 	// most and least are the bounds that hold after each step; 0 for none.
 	most, least int
 	// frozen Machines do not come up or leave.
@@ -247,7 +277,7 @@ func (l *lab) roll(ctx context.Context) {
 // follow runs the controllers of MachineSets and Machines once, and brings up Nodes.
 func (l *lab) follow(ctx context.Context) {
 	GinkgoHelper()
-	sets, err := machineset.New(machineset.Options{Common: common(plane.Client)})
+	sets, err := machineset.New(machineset.Options{Common: common(completing{plane.Client, l.zone})})
 	Expect(err).NotTo(HaveOccurred())
 	for _, set := range l.sets(ctx) {
 		Expect(machineapi.FindCondition(set.Status.Conditions, v1beta1.ConditionFrozen)).To(BeNil(), "no rollout is a runaway")

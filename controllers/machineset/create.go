@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 )
 
 const (
@@ -67,7 +69,10 @@ func (c *createMachines) create(ctx context.Context, set *machinev1beta1.Machine
 	if refused(err) {
 		c.inFlight.notCreated(set, machine.Name)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return machineapi.NoteCompletion(ctx, c.client, machine, set.Spec.Template.Spec.ProviderSpec.Value)
 }
 
 // newMachine returns a Machine from the MachineSet's template. Nothing comes from the MachineSet's

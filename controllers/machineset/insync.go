@@ -42,7 +42,7 @@ func inSync(set *machinev1beta1.MachineSet, replicas []*machinev1beta1.Machine) 
 	fields := map[string]bool{}
 	for _, machine := range replicas {
 		value := machine.Spec.ProviderSpec.Value
-		if bytes.Equal(rawOf(value), rawOf(template)) {
+		if bytes.Equal(rawOf(value), rawOf(template)) || machineapi.Completed(machine, template) {
 			continue
 		}
 		found, known := seen[string(rawOf(value))]

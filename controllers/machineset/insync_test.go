@@ -9,8 +9,31 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/test/builder"
 )
+
+func TestWhatAdmissionMadeOfTheTemplateIsInSync(t *testing.T) {
+	set := builder.MachineSet()
+	template := &runtime.RawExtension{Raw: []byte(`{"cpu":4}`)}
+	set.Spec.Template.Spec.ProviderSpec.Value = template
+	machine := builder.Machine()
+	machine.Spec.ProviderSpec.Value = &runtime.RawExtension{Raw: []byte(`{"cpu":4,"disk":1}`)}
+	if err := machineapi.NoteCompletion(t.Context(), &stubClient{}, machine, template); err != nil {
+		t.Fatal(err)
+	}
+	is := func(want corev1.ConditionStatus, when string) {
+		t.Helper()
+		if got := inSync(set, []*machinev1beta1.Machine{machine}); got.Status != want {
+			t.Errorf("%s: got %s, want %s", when, got.Status, want)
+		}
+	}
+	is(corev1.ConditionTrue, "completed")
+	machine.Spec.ProviderSpec.Value.Raw = []byte(`{"cpu":4,"disk":2}`)
+	is(corev1.ConditionFalse, "then changed by hand")
+	machine.Spec.ProviderSpec.Value.Raw, template.Raw = []byte(`{"cpu":4,"disk":1}`), []byte(`{"cpu":8}`)
+	is(corev1.ConditionFalse, "with a new template")
+}
 
 func TestTemplateInSync(t *testing.T) {
 	const template = `{"kind":"x","cpu":4,"tags":{"a":"1","b":"2"},"disks":[{"size":1}]}`
