@@ -127,21 +127,26 @@ func aMachineDeployment() {
 		Expect(err).NotTo(HaveOccurred())
 		kubeconfig := filepath.Join(dir, "kubeconfig")
 		Expect(os.WriteFile(kubeconfig, config, 0o600)).To(Succeed())
-		DeferCleanup(func(ctx SpecContext) {
-			w.kubectl(ctx, "delete", "machinedeployments,machinesets", "pool", "hollow", "--ignore-not-found")
+		// The page makes the story's own MachineSet anew: one with other fields than the example is not adopted.
+		clear := func(ctx SpecContext) {
+			w.kubectl(ctx, "delete", "machinedeployments,machinesets", "pool", setName, "--ignore-not-found")
+			w.kubectl(ctx, "delete", "machinesets", "-l", "machine.openshift.io/cluster-api-machineset in (pool, "+setName+")")
 			until(ctx, patience, "its Machines are gone", func(ctx context.Context) error {
 				left := w.kubectl(ctx, "get", "machines", "-o", "name")
-				if strings.Contains(left, "/pool-") || strings.Contains(left, "/hollow-") {
+				if strings.Contains(left, "/pool-") || strings.Contains(left, "/"+setName+"-") {
 					return errors.New("there are " + left)
 				}
 				return nil
 			})
-		})
+		}
+		clear(ctx)
+		DeferCleanup(clear)
 		command := exec.CommandContext(ctx, "bash", "-c", script)
 		command.Dir = dir
 		command.Env = []string{"PATH=" + w.lab.Path("bin") + ":" + os.Getenv("PATH"), "KUBECONFIG=" + kubeconfig, "HOME=" + dir}
 		output, err := command.CombinedOutput()
 		Expect(err).NotTo(HaveOccurred(), string(output))
 		Expect(string(output)).To(ContainSubstring("New Machines are needed because of cpu."))
+		Expect(w.kubectl(ctx, "get", "machinesets", "-o", "name")).NotTo(ContainSubstring("/"+setName+"-"), "the MachineSet was adopted")
 	})
 }
