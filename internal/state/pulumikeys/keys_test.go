@@ -202,7 +202,7 @@ var _ = Describe("The keys of a cluster", func() {
 		_, err := keys.Current(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		for name, damage := range map[string]func(map[string][]byte){
-			"is not in it": func(data map[string][]byte) { data["current"] = []byte("other") },
+			"lacks its current key": func(data map[string][]byte) { data["current"] = []byte("other") },
 			"lacks its passphrase or its salt": func(data map[string][]byte) {
 				delete(data, string(data["current"])+".salt")
 			},
