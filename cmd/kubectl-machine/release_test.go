@@ -58,7 +58,7 @@ func TestRelease(t *testing.T) {
 		"release kept workers-b" + flags:              "the Machine workers-b has no state: there is nothing to release; nothing was changed",
 		"release kept":                                "name the folder to write to: -o DIR",
 		"release" + flags:                             "requires at least 1 arg(s)",
-		"release kept --recipient age1" + flags:       "is none",
+		"release kept --recipient age1" + flags:       "is no recipient",
 	} {
 		w.expect(t, line, 1, want)
 	}
