@@ -15,8 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	identity "github.com/machine-iac/machine-iac-operator/internal/installation"
 	"github.com/machine-iac/machine-iac-operator/internal/lifecycle/record"
@@ -231,7 +234,8 @@ func TestExportsOnAScheduleKeepTheNewest(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(folder, own(unfinished)), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	export := "state export -o " + folder + " --manager-namespace " + w.namespace
+	w.grantBackup(t)
+	export := "state export -o " + folder + " --manager-namespace " + w.namespace + " --as backup"
 	w.expect(t, export+" kept --keep 2", 1, "--keep takes a positive number, --all")
 	w.expect(t, export+" --all --keep 2", 0, "3 states and 1 module written to "+filepath.Join(folder, own("2")))
 	left, err := filepath.Glob(filepath.Join(folder, own("*")))
@@ -246,6 +250,32 @@ func TestExportsOnAScheduleKeepTheNewest(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(folder, "2026-01-01T000000Z")); err != nil {
 		t.Errorf("an export of all namespaces: %v", err)
+	}
+}
+
+// grantBackup grants the user "backup" the Role of docs/backup.md.
+func (w *backupWorld) grantBackup(t *testing.T) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "backup.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(page), "```yaml\n")
+	block, _, _ = strings.Cut(block, "```")
+	role := &rbacv1.Role{}
+	if err := yaml.UnmarshalStrict([]byte(block), role); err != nil {
+		t.Fatal(err)
+	}
+	role.Namespace = w.namespace
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "backup"}},
+	}
+	for _, object := range []client.Object{role, binding} {
+		if err := w.Client.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

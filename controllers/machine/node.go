@@ -44,8 +44,7 @@ func (r *reportNode) Reconcile(ctx context.Context, s *scope) (bool, error) {
 	current := machineapi.FindCondition(s.machine.Status.Conditions, NodeLinked)
 	if s.machine.Status.NodeRef != nil {
 		if current != nil {
-			s.machine.Status.Conditions = slices.DeleteFunc(slices.Clone(s.machine.Status.Conditions),
-				func(c machinev1beta1.Condition) bool { return c.Type == NodeLinked })
+			s.machine.Status.Conditions = machineapi.WithoutCondition(s.machine.Status.Conditions, NodeLinked)
 		}
 		return true, nil
 	}

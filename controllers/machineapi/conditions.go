@@ -19,18 +19,23 @@ const ExcludeDrainAnnotation = "machine.openshift.io/exclude-node-draining"
 func WithCondition(conditions []machinev1beta1.Condition, wanted machinev1beta1.Condition,
 	now time.Time) []machinev1beta1.Condition {
 	wanted.LastTransitionTime = metav1.NewTime(now.UTC().Truncate(time.Second))
-	sameType := func(c machinev1beta1.Condition) bool { return c.Type == wanted.Type }
-	if at := slices.IndexFunc(conditions, sameType); at >= 0 {
+	if current := FindCondition(conditions, wanted.Type); current != nil {
 		asBefore := wanted
-		asBefore.LastTransitionTime = conditions[at].LastTransitionTime
-		if conditions[at] == asBefore {
+		asBefore.LastTransitionTime = current.LastTransitionTime
+		if *current == asBefore {
 			return conditions
 		}
 	}
-	out := append(slices.DeleteFunc(slices.Clone(conditions), sameType), wanted)
+	out := append(WithoutCondition(conditions, wanted.Type), wanted)
 	slices.SortFunc(out,
 		func(x, y machinev1beta1.Condition) int { return strings.Compare(string(x.Type), string(y.Type)) })
 	return out
+}
+
+// WithoutCondition returns conditions but that of a type. The slice given is not changed.
+func WithoutCondition(conditions []machinev1beta1.Condition,
+	kind machinev1beta1.ConditionType) []machinev1beta1.Condition {
+	return slices.DeleteFunc(slices.Clone(conditions), func(c machinev1beta1.Condition) bool { return c.Type == kind })
 }
 
 // FindCondition returns the condition of a type, nil when there is none.

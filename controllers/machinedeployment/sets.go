@@ -39,6 +39,10 @@ type Sets struct {
 
 var _ reconcile.Reconciler = &Sets{}
 
+// availabilityRecheck is how often a rollout in progress is reconciled: no event follows if as many Machines
+// become available as cease to be.
+const availabilityRecheck = time.Minute
+
 // rollingSet is what one reconcile knows.
 type rollingSet struct {
 	scope
@@ -46,9 +50,9 @@ type rollingSet struct {
 	set *machinev1beta1.MachineSet
 	// asked is the strategy; empty if no rollout is asked for any more.
 	asked v1beta1.MachineDeploymentStrategyType
-	// current is what a note about a refusal calls the template.
+	// current names the template in notes about refusals.
 	current string
-	// until is up to which creation time Machines are replaced.
+	// until is the creation time up to which Machines are replaced.
 	until time.Time
 	// stale and fresh are the Machines. The MachineSet of both is set.
 	stale, fresh *revision
@@ -198,7 +202,7 @@ func (r *rollingSet) restore(machine *machinev1beta1.Machine, former string) err
 	return nil
 }
 
-// attempt returns what a note about a refusal calls a providerSpec.
+// attempt returns the name of a providerSpec in notes about refusals.
 func attempt(set *machinev1beta1.MachineSet, spec machinev1beta1.ProviderSpec) (string, error) {
 	template := &v1beta1.MachineDeployment{}
 	template.Spec.Template.Spec.ProviderSpec = spec
@@ -241,6 +245,7 @@ func (c *Sets) conclude(ctx context.Context, r *rollingSet, busy bool, why strin
 	if left+r.stale.leaving+r.surge == 0 && !busy {
 		return c.end(ctx, r, v1beta1.ReasonRolledOut, "All Machines are up to date")
 	}
+	r.RequeueAfter(availabilityRecheck)
 	message := fmt.Sprintf("%d of %d Machines are to be brought up to date", left, left+len(r.fresh.machines))
 	if left == 0 {
 		message = "Not all new and changed Machines are available"

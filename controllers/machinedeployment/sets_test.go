@@ -82,8 +82,12 @@ func (l *setLab) rounds(ctx context.Context, count int) {
 	for range count {
 		api := &crashing{Client: completing{plane.Client, l.zone}, left: left, invalid: l.invalid}
 		controller := machinedeployment.NewSets(machinedeployment.Options{Common: common(api)})
-		_, err := controller.Reconcile(ctx, reconcile.Request{NamespacedName: l.key})
+		result, err := controller.Reconcile(ctx, reconcile.Request{NamespacedName: l.key})
 		tolerated(err)
+		rolledOut := machineapi.FindCondition(l.current(ctx).Status.Conditions, v1beta1.ConditionRolledOut)
+		if err == nil && rolledOut != nil && rolledOut.Reason == v1beta1.ReasonRolloutInProgress {
+			Expect(result.RequeueAfter).NotTo(BeZero(), "a rollout in progress is looked at again")
+		}
 		l.check(ctx)
 		l.follow(ctx)
 		Expect(*l.current(ctx).Spec.Replicas).To(BeEquivalentTo(l.replicas))

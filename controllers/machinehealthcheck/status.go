@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/machine-iac/machine-iac-operator/controllers/machineapi"
 	"github.com/machine-iac/machine-iac-operator/controllers/pipeline"
 )
 
@@ -103,8 +104,7 @@ func setRequestsCondition(s *scope, failures []error) {
 
 // removeCondition removes a condition from the status.
 func removeCondition(s *scope, kind machinev1beta1.ConditionType) {
-	ofKind := func(c machinev1beta1.Condition) bool { return c.Type == kind }
-	s.check.Status.Conditions = slices.DeleteFunc(slices.Clone(s.check.Status.Conditions), ofKind)
+	s.check.Status.Conditions = machineapi.WithoutCondition(s.check.Status.Conditions, kind)
 }
 
 // patchStatus writes the status when it differs, unless another writer has changed it since it was

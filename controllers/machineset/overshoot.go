@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"time"
 
@@ -42,7 +41,7 @@ func (l *limitCreation) Reconcile(_ context.Context, s *scope) (bool, error) {
 	// Thawed by one Machine less, it would create that one, freeze again and send another event.
 	hysteresis, frozen := l.overshoot/2, machineapi.FindCondition(status.Conditions, v1beta1.ConditionFrozen) != nil
 	if s.surplus() >= 0 || s.room > hysteresis || s.room > 0 && !frozen {
-		status.Conditions = without(status.Conditions, v1beta1.ConditionFrozen)
+		status.Conditions = machineapi.WithoutCondition(status.Conditions, v1beta1.ConditionFrozen)
 		return true, nil
 	}
 	message := fmt.Sprintf("Creates no Machines: %d exist, those that were deleted before they had a Node and those "+
@@ -79,9 +78,4 @@ func made(set *machinev1beta1.MachineSet, machines []*machinev1beta1.Machine) (c
 		}
 	}
 	return count
-}
-
-// without returns the conditions but that of a type.
-func without(conditions []machinev1beta1.Condition, kind machinev1beta1.ConditionType) []machinev1beta1.Condition {
-	return slices.DeleteFunc(conditions, func(c machinev1beta1.Condition) bool { return c.Type == kind })
 }

@@ -29,7 +29,7 @@ type explainHold struct {
 func (e *explainHold) Reconcile(_ context.Context, s *scope) (bool, error) {
 	status := &s.set.Status
 	if metav1.GetControllerOfNoCopy(s.set) != nil || !held(s.set) {
-		status.Conditions = without(status.Conditions, conditionHeld)
+		status.Conditions = machineapi.WithoutCondition(status.Conditions, conditionHeld)
 		return true, nil
 	}
 	status.Conditions = machineapi.WithCondition(status.Conditions, machinev1beta1.Condition{

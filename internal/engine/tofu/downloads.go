@@ -126,5 +126,6 @@ func (e *Engine) keep(unpacked string) error {
 	if err != nil {
 		return err
 	}
+	e.verified[checksum] = true
 	return os.Symlink(kept, unpacked)
 }
